@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"fedpvi/internal/table/origin"
 )
 
 // A Finding is the result of one check of a client.
@@ -27,8 +29,8 @@ func failed(check string, err error, fix string) Finding {
 
 // An Examination configures [Client.Examine].
 type Examination struct {
-	Study string // name or digest of the study; empty for the only study
-	Data  string // path of the file of records; empty skips the check
+	Study string        // name or digest of the study; empty for the only study
+	Data  origin.Source // table of records; the zero Source skips the check
 	// Connect connects to the coordinator. If it is nil, Examine skips the check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
@@ -64,8 +66,8 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	if p != nil {
 		all = append(all, c.examineStudy(m, p)...)
 	}
-	if x.Data != "" {
-		all = append(all, c.examineData(m, x.Data))
+	if x.Data.From != "" {
+		all = append(all, c.examineData(ctx, m, x.Data))
 	}
 	if x.Connect != nil {
 		all = append(all, c.examineLink(ctx, m, x.Connect)...)

@@ -26,6 +26,7 @@ import (
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/table/origin"
 	"fedpvi/internal/testing/noise"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
@@ -232,7 +233,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 		return nil, err
 	}
 	return c.Run(ctx, client.Run{
-		Member: member, Policy: policy, Data: filepath.Join(n.records, string(n.clients[m])+".csv"),
+		Member: member, Policy: policy, Data: origin.Source{From: filepath.Join(n.records, string(n.clients[m])+".csv")},
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
 			if n.refuse != nil {
 				return nil, nil, n.refuse

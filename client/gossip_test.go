@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/client"
+	"fedpvi/internal/table/origin"
 	"fedpvi/transport/membership"
 )
 
@@ -41,7 +42,7 @@ func TestUnusableGossipAddress(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north")
 	p := all[0]
 	err := p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-		_, err := c.Run(t.Context(), client.Run{Member: m, Policy: policy, Data: p.data, Gossip: "hub.example.org"})
+		_, err := c.Run(t.Context(), client.Run{Member: m, Policy: policy, Data: origin.Source{From: p.data}, Gossip: "hub.example.org"})
 		return err
 	})
 	if client.CodeOf(err) != client.Usage || len(h.items) != 0 {

@@ -17,6 +17,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/table/origin"
 	"fedpvi/transport"
 )
 
@@ -201,7 +202,7 @@ func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	check(t, err)
 	l := line{h, p.name}
 	_, err = c.Run(t.Context(), client.Run{
-		Member: m, Policy: policy, Data: p.data,
+		Member: m, Policy: policy, Data: origin.Source{From: p.data},
 		Connect: func(context.Context) (client.Link, io.Closer, error) { return refuser{l}, l, nil },
 	})
 	if !errors.Is(err, errIdle) {

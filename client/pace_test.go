@@ -11,6 +11,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/table/origin"
 	"fedpvi/transport"
 )
 
@@ -50,7 +51,7 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 			began = p.late // the next plan comes with the answer
 		}}
 		_, err = k.Run(t.Context(), client.Run{
-			Member: m, Policy: policy, Data: p.data,
+			Member: m, Policy: policy, Data: origin.Source{From: p.data},
 			Connect: func(context.Context) (client.Link, io.Closer, error) { return sent, sent, nil },
 			Wait: func(_ context.Context, d time.Duration) error {
 				if p.late += d; d <= 0 {
@@ -98,7 +99,7 @@ func TestReturningClientKeepsThePace(t *testing.T) {
 			check(t, err)
 			p.late = 0
 			_, err = k.Run(t.Context(), client.Run{
-				Member: m, Policy: policy, Data: p.data,
+				Member: m, Policy: policy, Data: origin.Source{From: p.data},
 				Connect: func(context.Context) (client.Link, io.Closer, error) {
 					connected, reads = p.late, false
 					l := &pacedLine{line{h, p.name}, submit}

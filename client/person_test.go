@@ -9,6 +9,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/study"
 )
 
@@ -40,7 +41,7 @@ func TestStudyOfPersons(t *testing.T) {
 	var kept []string
 	for range 2 {
 		check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-			records, report, _, err := c.Read(m, p.data)
+			records, report, _, err := c.Read(t.Context(), m, origin.Source{From: p.data})
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/table/origin"
 	"fedpvi/internal/testing/linestudy"
 )
 
@@ -132,7 +133,7 @@ func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, erro
 		return nil, err
 	}
 	ending, err := c.Run(p.t.Context(), client.Run{
-		Member: m, Policy: policy, Data: p.data,
+		Member: m, Policy: policy, Data: origin.Source{From: p.data},
 		Connect: func(context.Context) (client.Link, io.Closer, error) { l := line{p.hub, p.name}; return l, l, nil },
 		Wait:    func(context.Context, time.Duration) error { return errors.New("a test must not wait") },
 	})

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"fedpvi/internal/private"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/shard"
 )
 
@@ -59,15 +61,15 @@ func byColumn(counts map[string]int) string {
 }
 
 // examineData reads the file of records and tells which of them the study does not use.
-func (c *Client) examineData(m *Member, path string) Finding {
+func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source) Finding {
 	const check = "records"
-	_, report, _, err := c.Read(m, path)
+	_, report, _, err := c.Read(ctx, m, data)
 	if err != nil {
 		return failed(check, err, "correct the file, or choose another one with --data")
 	}
-	r := newReading(m, path, report)
+	r := newReading(m, data.From, report)
 	found := fmt.Sprintf("%s matches the columns of the study: %d columns, %d records used, %d left out%s",
-		path, len(m.Study.Columns), r.Records, r.LeftOut()+r.Surplus, byColumn(r.Dropped))
+		data.From, len(m.Study.Columns), r.Records, r.LeftOut()+r.Surplus, byColumn(r.Dropped))
 	if r.Malformed > 0 {
 		found += fmt.Sprintf(", of them %d lines that are not divided into the fields of a record", r.Malformed)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fedpvi/client"
+	"fedpvi/internal/table/origin"
 )
 
 // seen is what can be seen of the client north: its answers after decryption, the number of entries
@@ -128,7 +129,7 @@ func examined(p *holder) client.Finding {
 	p.t.Helper()
 	c := p.open()
 	defer c.Close()
-	for _, f := range c.Examine(p.t.Context(), client.Examination{Data: p.data, Program: "test"}) {
+	for _, f := range c.Examine(p.t.Context(), client.Examination{Data: origin.Source{From: p.data}, Program: "test"}) {
 		if f.Check == "records" {
 			return f
 		}

@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/client/ledger"
+	"fedpvi/internal/table/origin"
 )
 
 // The test checks that the client reads the file of records only once, so that nobody can
@@ -26,7 +27,7 @@ func TestRecordsAreReadOnce(t *testing.T) {
 	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
 		var names [2]ledger.Hash
 		for i, path := range []string{pipe, p.data} {
-			read, _, named, err := c.Read(m, path)
+			read, _, named, err := c.Read(t.Context(), m, origin.Source{From: path})
 			check(t, err)
 			if names[i] = named; read.Len() != 20 {
 				t.Errorf("%d records were read", read.Len())

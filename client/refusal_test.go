@@ -19,6 +19,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/session"
 	"fedpvi/transport"
 )
@@ -497,7 +498,7 @@ func lateAnswer(t *testing.T, why transport.Reason) {
 	m, err := c.Member("")
 	check(t, err)
 	_, err = c.Run(t.Context(), client.Run{
-		Member: m, Policy: policy, Data: p.data,
+		Member: m, Policy: policy, Data: origin.Source{From: p.data},
 		Connect: func(context.Context) (client.Link, io.Closer, error) {
 			l := line{h, p.name}
 			return late{l, why}, l, nil

@@ -10,6 +10,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 )
@@ -218,7 +219,7 @@ func TestTheDoctor(t *testing.T) {
 	examine := func() []client.Finding {
 		c := p.open()
 		defer c.Close()
-		return c.Examine(t.Context(), client.Examination{Data: p.data, Program: "test"})
+		return c.Examine(t.Context(), client.Examination{Data: origin.Source{From: p.data}, Program: "test"})
 	}
 	if all := examine(); !client.Healthy(all) {
 		t.Errorf("%+v", all)

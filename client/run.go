@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/shard"
 	"fedpvi/transport"
@@ -55,7 +56,10 @@ type Status struct {
 type Run struct {
 	Member *Member
 	Policy *Policy
-	Data   string // path of the file of records
+	Data   origin.Source // table of records
+	// Reading, if set, is called after the records were read. Only the data holder may see the
+	// report, which depends on the records.
+	Reading func(shard.Report)
 	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
 	// Patience is the time after which Run gives up if it cannot reach the coordinator.
@@ -79,24 +83,23 @@ type Run struct {
 // maxBetween is the maximum wait between two attempts to connect to a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read parses the file of records by the study's description of the columns. It reads the file
-// once, and returns the keyed hash of the bytes. Only the data holder may see the report, which
-// depends on the records.
-func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
-	var none shard.Report
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, none, ledger.Hash{}, &UsageError{fmt.Errorf("file of records: %w", err)}
-	}
-	defer f.Close()
+// Read reads the records by the study's description of the columns. It also returns the keyed hash
+// of the bytes of the file, or of the values of the query. Only the data holder may see the report,
+// which depends on the records.
+func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var records *shard.Records
 	var report shard.Report
-	named, err := ledger.NameRecords(c.store.Identity(), f, func(r io.Reader) (err error) {
-		records, report, err = shard.Read(path, r, m.Study)
-		return err
+	named, err := ledger.NameRecords(c.store.Identity(), func(named io.Writer) error {
+		return data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), named, func(rows table.Reader) (err error) {
+			records, report, err = shard.ReadTable(data.From, rows, m.Study)
+			return err
+		})
 	})
+	if err != nil && ctx.Err() == nil {
+		err = &UsageError{err}
+	}
 	if err != nil {
-		return nil, none, named, &UsageError{err}
+		return nil, shard.Report{}, named, err
 	}
 	all := records.Len()
 	records = records.Keep(m.Study)
@@ -111,11 +114,14 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 		return nil, err
 	}
 	began := c.now()
-	records, report, named, err := c.Read(r.Member, r.Data)
+	records, report, named, err := c.Read(ctx, r.Member, r.Data)
 	if err != nil {
 		return nil, err
 	}
-	c.saveReading(r.Member, r.Data, report)
+	c.saveReading(r.Member, r.Data.From, report)
+	if r.Reading != nil {
+		r.Reading(report)
+	}
 	a, err := c.newParticipant(r.Member, r.Policy, records, named)
 	if err != nil {
 		return nil, err

@@ -1,14 +1,18 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -203,12 +207,12 @@ func readFiles(st *study.Study, studyFile string, files []string, own bool) (*sh
 }
 
 func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, shard.Report{}, fmt.Errorf("file of records: %w", err)
-	}
-	defer f.Close()
-	records, report, err := shard.Read(path, f, st)
+	var records *shard.Records
+	var report shard.Report
+	err := origin.Source{From: path}.Read(context.Background(), shard.Format(st), shard.Wanted(st), io.Discard, func(rows table.Reader) (err error) {
+		records, report, err = shard.ReadTable(path, rows, st)
+		return err
+	})
 	switch most := st.Federation.MaxRecords * max(1, st.Simulation.Clients); {
 	case err != nil:
 		return nil, shard.Report{}, err

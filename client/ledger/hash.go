@@ -40,18 +40,14 @@ func fromHex(dst, text []byte) error {
 // key. The signature is never shown.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords calls read with the file r and returns a keyed hash of the whole file. Equal files
-// have equal hashes. Only the holder of the private key can compute the hash. With a plain hash,
-// a reader of an exported ledger could test guesses of the records. The hash covers the bytes
-// that read received, even if the file changes meanwhile, and the bytes that read left unread.
-func NameRecords(holder *identity.Identity, r io.Reader, read func(io.Reader) error) (Hash, error) {
+// NameRecords calls read with a writer, and returns a keyed hash of the bytes that read writes to
+// it. Equal bytes have equal hashes. Only the holder of the private key can compute the hash. With
+// a plain hash, a reader of an exported ledger could test guesses of the records.
+func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])
 	mac := hmac.New(sha256.New, key[:])
-	if err := read(io.TeeReader(r, mac)); err != nil {
-		return Hash{}, err
-	}
-	if _, err := io.Copy(mac, r); err != nil {
+	if err := read(mac); err != nil {
 		return Hash{}, err
 	}
 	return Hash(mac.Sum(nil)), nil

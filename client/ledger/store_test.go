@@ -320,17 +320,11 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	name := func(s *ledger.Store, content string) ledger.Hash {
-		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(io.Reader) error { return nil })
+		h, err := ledger.NameRecords(s.Identity(), func(named io.Writer) error {
+			_, err := io.WriteString(named, content)
+			return err
+		})
 		check(t, err)
-		for part := range int64(len(content)) { // the hash must not depend on the number of bytes that the function reads
-			again, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(r io.Reader) error {
-				_, err := io.CopyN(io.Discard, r, part)
-				return err
-			})
-			if err != nil || again != h {
-				t.Fatalf("%v, and %v after %d bytes were read", h, again, part)
-			}
-		}
 		return h
 	}
 	first, again := name(a, "x,y\n1,2\n"), name(a, "x,y\n1,2\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 )
 
 type checkCommand struct {
-	Data string `help:"CSV file of the records." required:"" placeholder:"FILE"`
+	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	recordFlags `embed:""`
 }
 
 func (checkCommand) Help() string {
@@ -31,7 +33,7 @@ single records without any noise: keep it as the records are kept.`
 
 var errNotOver = errors.New("the study is not over: it has no posterior yet")
 
-func (r *checkCommand) Run(c *commands) error {
+func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	return c.with(func(k *client.Client, m *client.Member) error {
 		ending, err := k.Ending(m)
 		if err != nil {
@@ -48,7 +50,11 @@ func (r *checkCommand) Run(c *commands) error {
 		if err != nil {
 			return err
 		}
-		records, _, _, err := k.Read(m, r.Data)
+		data, err := r.source(r.Data)
+		if err != nil {
+			return err
+		}
+		records, _, _, err := k.Read(ctx, m, data)
 		if err != nil {
 			return err
 		}

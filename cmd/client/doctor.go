@@ -13,9 +13,11 @@ import (
 type doctorCommand struct {
 	connection `embed:""`
 
-	Data    string `help:"File of records to check." type:"existingfile" placeholder:"FILE"`
-	Offline bool   `help:"Do not connect to the coordinator."`
-	Pace    bool   `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
+	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." placeholder:"FILE"`
+	recordFlags `embed:""`
+
+	Offline bool `help:"Do not connect to the coordinator."`
+	Pace    bool `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
 }
 
 func (doctorCommand) Help() string {
@@ -60,7 +62,12 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "follow the message; see docs/use/exit-codes.md"}}, err
 	}
 	defer k.Close()
-	x := client.Examination{Study: c.Study, Data: d.Data, Program: version()}
+	x := client.Examination{Study: c.Study, Program: version()}
+	if d.Data != "" {
+		if x.Data, err = d.source(d.Data); err != nil {
+			return nil, err
+		}
+	}
 	if !d.Offline {
 		policy, _ := c.policy() // problems of the policy are reported as a separate finding
 		network, err := d.network(policy)

@@ -14,13 +14,16 @@ import (
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/session"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/words"
 )
 
 type runCommand struct {
 	connection `embed:""`
 
-	Data     string        `help:"CSV file of the records." required:"" placeholder:"FILE"`
+	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	recordFlags `embed:""`
+
 	Approve  bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
 	Dataset  string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
 	Result   string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
@@ -37,6 +40,11 @@ func (runCommand) Help() string {
   client run --data records.csv
   client run --data records.csv --approve           read the review, then type yes
   client run --data records.csv --metrics 127.0.0.1:9464 --log json
+  client run --data export.csv.gz --separator ';' --decimal-comma
+  client run --data postgres://reader@localhost/cohort --query cohort.sql
+
+The password of a database is read from PGPASSWORD, or from the file that PGPASSFILE names. End
+its query with ORDER BY: a study goes on only with the same records in the same order.
 
 A run that was stopped continues where it was: it sends the same bytes again and pays for
 nothing twice. Use the same file of records until the study is over.`
@@ -57,9 +65,6 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 				return err
 			}
 		}
-		if err := r.reading(k, m); err != nil {
-			return err
-		}
 		ending, err := r.play(ctx, c, k, m, policy)
 		if err != nil {
 			return err
@@ -69,15 +74,14 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 }
 
 // reading tells the data holder how many records and values were changed when they were read.
-func (r *runCommand) reading(k *client.Client, m *client.Member) error {
-	_, read, _, err := k.Read(m, r.Data)
-	if err != nil || !cli.Terminal(os.Stderr) {
-		return err
+func (r *runCommand) reading(read shard.Report) {
+	if !cli.Terminal(os.Stderr) {
+		return
 	}
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
 	}
-	return words.Reading(os.Stderr, read)
+	_ = words.Reading(os.Stderr, read) // an error of printing cannot be reported
 }
 
 func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (*client.Ending, error) {
@@ -94,10 +98,14 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 		return nil, err
 	}
 	network.Poll, network.Observer = r.Poll, figures
+	data, err := r.source(r.Data)
+	if err != nil {
+		return nil, err
+	}
 	show := newDisplay(os.Stderr)
 	defer show.done()
 	return k.Run(ctx, client.Run{
-		Member: m, Policy: policy, Data: r.Data, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
+		Member: m, Policy: policy, Data: data, Reading: r.reading, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
 			line, err := k.Dial(ctx, m, network)
 			return line, line, err

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fedpvi/internal/table"
 	"fedpvi/pvi/study"
 )
 
@@ -76,19 +75,46 @@ func (e *Error) Error() string {
 // MaxRows is the largest number of rows of a table of records. It does not depend on the study.
 const MaxRows = 1 << 27
 
-// Read reads records from a file in the format of the study. The name file is used in messages
-// only. If the study protects persons, the caller must call [Records.Keep] after all files were
-// read.
+// Read reads records from a text file in the format of the study. See [ReadTable].
+func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
+	rows, err := table.NewCSV(r, Format(st))
+	if err != nil {
+		return nil, Report{}, located(file, err)
+	}
+	return ReadTable(file, rows, st)
+}
+
+// Format returns the format of a study's text files.
+func Format(st *study.Study) table.Format {
+	t := st.Table
+	return table.Format{Header: t.Header, Separator: t.Separator, Trim: t.Trim, Columns: len(st.Columns)}
+}
+
+// Wanted returns the names of the columns that ReadTable reads.
+func Wanted(st *study.Study) []string {
+	var names []string
+	for _, c := range st.Columns {
+		names = append(names, c.Name)
+	}
+	if st.Table.Person != "" {
+		names = append(names, st.Table.Person)
+	}
+	return names
+}
+
+// ReadTable reads records from a table. The name file is used in messages only. If the study
+// protects persons, the caller must call [Records.Keep] after all tables were read.
 //
-// Read leaves out a record that does not fit, even if the study says "refuse". An error would
+// ReadTable leaves out a record that does not fit, even if the study says "refuse". An error would
 // reveal something about the record to anyone who notices that the client does not start, and a
 // series of studies could ask such questions. For the same reason a study cannot limit the number
-// of records. Read returns an error only if the file cannot be read at all: if reading fails, if
-// the header does not fit the study, or if the file has more than [MaxRows] records.
-func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
+// of records. ReadTable returns an error only if the table cannot be read at all: if reading fails,
+// if its columns do not fit the study, or if it has more than [MaxRows] records.
+func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
 		file:    file,
+		rows:    rows,
 		records: &Records{columns: len(st.Columns)},
 		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
@@ -97,21 +123,18 @@ func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 	for i := range d.counted {
 		d.counted[i] = st.Counts(i)
 	}
-	if err := d.skipMark(r); err != nil {
-		return nil, Report{}, err
-	}
-	if err := d.readHeader(); err != nil {
+	if err := d.findColumns(); err != nil {
 		return nil, Report{}, err
 	}
 	for {
-		fields, err := d.csv.Read()
+		cells, err := rows.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
-			err = d.decode(fields)
+			err = d.decode(cells)
 		} else {
-			err = d.syntax(err)
+			err = located(file, err)
 		}
 		var unfit *Error
 		switch {
@@ -127,21 +150,13 @@ func Read(file string, r io.Reader, st *study.Study) (*Records, Report, error) {
 	return d.records, d.report, nil
 }
 
-// skipMark begins to read the file. It skips the byte order mark of UTF-8, which some programs
-// write at the beginning of a file.
-func (d *decoder) skipMark(r io.Reader) error {
-	const mark = "\ufeff"
-	b := bufio.NewReader(r)
-	if start, err := b.Peek(len(mark)); err == nil && string(start) == mark {
-		if _, err := b.Discard(len(mark)); err != nil {
-			return fmt.Errorf("%s: reading: %w", d.file, err)
-		}
+// located returns an error of a table's reader with the place.
+func located(file string, err error) error {
+	var malformed *table.Malformed
+	if errors.As(err, &malformed) {
+		return &Error{File: file, Line: malformed.Row, Message: malformed.Message}
 	}
-	d.csv = csv.NewReader(newLines(b, d.study.Table.Separator))
-	d.csv.Comma = d.study.Table.Separator
-	d.csv.ReuseRecord = true
-	d.csv.TrimLeadingSpace = d.study.Table.Trim
-	return nil
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // leaveOut counts a record or a line that is left out because it does not fit.
@@ -166,64 +181,42 @@ func (d *decoder) drop(column string) {
 type decoder struct {
 	study   *study.Study
 	file    string
-	csv     *csv.Reader
-	fieldOf []int // index in a line of each declared column's field
-	person  int   // index of the field with the name of the person; −1 if the study has no column of persons
+	rows    table.Reader
+	cellOf  []int // index in a row of each declared column's cell
+	person  int   // index of the cell with the name of the person; −1 if the study has no column of persons
 	records *Records
 	report  Report
 	row     []float64
 	counted []bool // whether each column must have whole numbers
 }
 
-func (d *decoder) line() int {
-	line, _ := d.csv.FieldPos(0)
-	return line
-}
-
 func (d *decoder) errorf(column, format string, args ...any) error {
-	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
+	return &Error{File: d.file, Line: d.rows.Row(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-func (d *decoder) syntax(err error) error {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
-		return fmt.Errorf("%s: reading: %w", d.file, err)
-	}
-	message := parse.Err.Error() + ", or a quoted field does not end on its line"
-	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		message = fmt.Sprintf("the line has another number of fields than the %d expected: check the separator (the study says %q) and quotes", d.csv.FieldsPerRecord, d.study.Table.Separator)
-	}
-	return &Error{File: d.file, Line: parse.Line, Message: message}
-}
-
-func (d *decoder) readHeader() error {
-	d.fieldOf, d.person = make([]int, len(d.study.Columns)), -1
-	if !d.study.Table.Header {
-		for i := range d.fieldOf {
-			d.fieldOf[i] = i
+// findColumns finds the cells of the declared columns. If the table does not name its columns, they
+// are in the order of the study.
+func (d *decoder) findColumns() (err error) {
+	d.cellOf, d.person = make([]int, len(d.study.Columns)), -1
+	names := d.rows.Columns()
+	if names == nil {
+		for i := range d.cellOf {
+			d.cellOf[i] = i
 		}
-		d.csv.FieldsPerRecord = len(d.study.Columns)
 		return nil
 	}
-	header, err := d.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: the file is empty: its first line must name the columns", d.file)
-	}
-	if err != nil {
-		return d.syntax(err)
-	}
 	for i, c := range d.study.Columns {
-		if d.fieldOf[i], err = d.find(header, c.Name); err != nil {
+		if d.cellOf[i], err = d.find(names, c.Name); err != nil {
 			return err
 		}
 	}
 	if name := d.study.Table.Person; name != "" {
-		d.person, err = d.find(header, name)
+		d.person, err = d.find(names, name)
 	}
-	return err // for later lines encoding/csv requires as many fields as the header has
+	return err
 }
 
-// find returns the index of the field with the given name in the header.
+// find returns the index of the column with the given name.
 func (d *decoder) find(header []string, name string) (int, error) {
 	at := -1
 	for j, field := range header {
@@ -253,18 +246,19 @@ func (d *decoder) trim(field string) string {
 // space around the name of a person, even if table.trim is false. Otherwise one person could have
 // two names, and twice as many rows as the privacy cost covers. It returns an [Error] for a record
 // that does not fit.
-func (d *decoder) decode(fields []string) error {
+func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {
-		person = strings.TrimSpace(fields[d.person])
-		if person == "" || slices.Contains(d.study.Table.Missing, person) || slices.Contains(d.study.Table.Missing, fields[d.person]) {
+		cell := textOf(cells[d.person])
+		person = strings.TrimSpace(cell)
+		if person == "" || slices.Contains(d.study.Table.Missing, person) || slices.Contains(d.study.Table.Missing, cell) {
 			d.drop(d.study.Table.Person)
 			return nil
 		}
 	}
 	for i := range d.study.Columns {
 		c := &d.study.Columns[i]
-		value, policy, err := d.value(i, d.trim(fields[d.fieldOf[i]]))
+		value, policy, err := d.value(i, cells[d.cellOf[i]])
 		if err != nil {
 			return err
 		}
@@ -282,16 +276,32 @@ func (d *decoder) decode(fields []string) error {
 	return nil
 }
 
-// value decodes one field. If the record must be left out, it returns the policy Drop.
-func (d *decoder) value(column int, field string) (float64, study.Policy, error) {
+// textOf returns the text of a cell, which is empty if the value is missing. A number is written
+// with the fewest digits that tell it from other numbers.
+func textOf(cell table.Cell) string {
+	switch cell.Kind {
+	case table.Number:
+		return strconv.FormatFloat(cell.Number, 'f', -1, 64)
+	case table.Missing:
+		return ""
+	}
+	return cell.Text
+}
+
+// value decodes one cell. If the record must be left out, it returns the policy Drop.
+func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	c := &d.study.Columns[column]
-	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
+	if cell.Kind == table.Number && c.Type == study.Numeric && !math.IsNaN(cell.Number) {
+		return d.bounded(column, cell.Number)
+	}
+	field := d.trim(textOf(cell))
+	if cell.Kind == table.Missing || slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
 		switch c.Missing {
 		case study.Drop:
 			return 0, study.Drop, nil
 		case study.Impute:
 			d.report.Imputed[c.Name]++
-			field = c.Imputed
+			field, cell.Kind = c.Imputed, table.Text // in the spelling of the study
 		default:
 			return 0, study.Refuse, d.errorf(c.Name, `the value is missing`)
 		}
@@ -306,13 +316,29 @@ func (d *decoder) value(column int, field string) (float64, study.Policy, error)
 		}
 		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d levels that the study declares (blanks count unless the study says table.trim = true)`, len(c.Levels))
 	}
-	return d.number(column, field)
+	return d.bounded(column, parse(field, cell.Kind == table.CommaText))
 }
 
-func (d *decoder) number(column int, field string) (float64, study.Policy, error) {
+// parse returns the number that a text spells, and NaN if it spells none. If comma is true, the text
+// has a decimal comma, and no point.
+func parse(text string, comma bool) float64 {
+	if comma {
+		if strings.Contains(text, ".") {
+			return math.NaN()
+		}
+		text = strings.Replace(text, ",", ".", 1)
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return math.NaN()
+	}
+	return x
+}
+
+// bounded returns a number as the rules of its column require. It refuses NaN.
+func (d *decoder) bounded(column int, x float64) (float64, study.Policy, error) {
 	c := &d.study.Columns[column]
-	x, err := strconv.ParseFloat(field, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
+	if math.IsNaN(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number, nor one of the texts for a missing value in the study's table.missing (blanks count unless the study says table.trim = true)")
 	}
 	if d.counted[column] && x != math.Trunc(x) {

@@ -29,6 +29,7 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
+	"fedpvi/internal/table/origin"
 	"fedpvi/internal/testing/canary"
 )
 
@@ -208,7 +209,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		return err
 	}
 	run := client.Run{
-		Member: member, Policy: policy, Data: data,
+		Member: member, Policy: policy, Data: origin.Source{From: data},
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err

@@ -18,6 +18,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/table/origin"
 	"fedpvi/transport"
 )
 
@@ -145,7 +146,7 @@ func (w *world) takePart(l *life) error {
 	}
 	w.model.opened(l.p, c, m, policy)
 	ending, err := c.Run(l.ctx, client.Run{
-		Member: m, Policy: policy, Data: w.records(l.p.name), Patience: time.Hour,
+		Member: m, Policy: policy, Data: origin.Source{From: w.records(l.p.name)}, Patience: time.Hour,
 		Connect: func(context.Context) (client.Link, io.Closer, error) { return k, k, nil },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			rest(ctx, d)

@@ -68,8 +68,8 @@ func files(t *testing.T) []file {
 // packages of lower layers. The variable beside lists the exceptions, which are imports within a
 // layer.
 var floors = [][]string{
-	{"gpu/cuda/driver/header", "internal/guard", "internal/testing/memory", "internal/testing/manual"},
-	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
+	{"gpu/cuda/driver/header", "internal/guard", "internal/table", "internal/testing/memory", "internal/testing/manual"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
@@ -221,20 +221,20 @@ var forbidden = []struct {
 	{
 		"os", func(f file) bool {
 			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
-				f.folder == "internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
+				f.folder == "internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/table/origin" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/speed" || f.folder == "internal/durable" || command(f) || f.folder == "tools/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.path == "internal/table/origin/parquet.go" || f.folder == "internal/speed" || f.folder == "internal/durable" || command(f) || f.folder == "tools/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",
 	},
 	{
 		"net", func(f file) bool {
-			return transport(f) || coordinator(f) || command(f) || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/table/origin" || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
 		},
 		"one room has sockets for clients, another one for orders, and commands read addresses and serve figures; crypto reads them and tests its connections",
 	},
@@ -270,6 +270,14 @@ var forbidden = []struct {
 		"traces leave the machine: one package decides their content, and a client, whose times depend on its records, has none",
 	},
 	{
+		"github.com/jackc", func(f file) bool { return f.folder == "internal/table/origin" },
+		"one package reads databases, and the coordinator reads none",
+	},
+	{
+		"fedpvi/internal/table/origin", func(f file) bool { return !coordinator(f) },
+		"the coordinator has no records",
+	},
+	{
 		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
 		"one package seals",
 	},
@@ -295,7 +303,7 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return tool(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
+			return tool(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/table/origin" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
 		},
 		"no program starts another one: no name reaches a shell",
 	},

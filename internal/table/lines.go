@@ -1,4 +1,4 @@
-package shard
+package table
 
 import (
 	"bufio"

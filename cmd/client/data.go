@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"fedpvi/client"
+	"fedpvi/internal/cli"
+	"fedpvi/internal/table/origin"
+)
+
+// recordFlags say where the records are.
+type recordFlags struct {
+	Query        string `help:"With a database: file with one SELECT statement, whose columns are those of the study." type:"existingfile" placeholder:"FILE"`
+	Separator    string `help:"Separator of the fields of this CSV file. Default: that of the study." placeholder:"CHARACTER"`
+	DecimalComma bool   `help:"Numbers in this CSV file have a decimal comma."`
+}
+
+// source returns the table of records that a flag --data names.
+func (r *recordFlags) source(data string) (origin.Source, error) {
+	s := origin.Source{From: data, Query: r.Query, Comma: r.DecimalComma}
+	if r.Separator != "" {
+		char, size := utf8.DecodeRuneInString(r.Separator)
+		if r.Separator == `\t` {
+			char, size = '\t', len(r.Separator)
+		}
+		if size != len(r.Separator) || char == utf8.RuneError {
+			return s, &client.UsageError{Err: errors.New(`--separator: give one character, such as ';', or '\t' for a tabulator`)}
+		}
+		s.Separator = char
+	}
+	if cli.Terminal(os.Stderr) {
+		s.Progress = progress(time.Now())
+	}
+	return s, nil
+}
+
+// quick is the time for which reading shows no progress.
+const quick = 2 * time.Second
+
+// progress returns a function that shows on the terminal how far reading has come, once a second.
+func progress(began time.Time) func(read, all int64) {
+	shown := began.Add(quick - time.Second)
+	return func(read, all int64) {
+		now := time.Now()
+		switch {
+		case all > 0 && read == all && shown.After(began.Add(quick)):
+			fmt.Fprint(os.Stderr, "\r\x1b[K") // removes the line
+			return
+		case now.Sub(shown) < time.Second:
+			return
+		}
+		shown = now
+		fmt.Fprint(os.Stderr, "\r\x1b[K", progressLine(read, all, now.Sub(began)))
+	}
+}
+
+// progressLine describes how far reading has come after some time.
+func progressLine(read, all int64, took time.Duration) string {
+	line := fmt.Sprintf("reading records: %d rows", read)
+	if all > 0 {
+		left := time.Duration(float64(took) * (float64(all)/float64(read) - 1))
+		line = fmt.Sprintf("reading records: %d %%, %s left", 100*read/all, left.Round(time.Second))
+	}
+	return line
+}

@@ -1,0 +1,95 @@
+package table
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A Format describes text files.
+type Format struct {
+	Header    bool // whether the first line names the columns
+	Separator rune // separator of fields
+	Trim      bool // whether to ignore blanks before a field in quotes
+	Comma     bool // whether numbers are spelled with a decimal comma
+	Columns   int  // number of columns of a file without a header
+}
+
+// csvReader reads a text file. Each line is a row.
+type csvReader struct {
+	csv    *csv.Reader
+	format Format
+	names  []string
+	cells  []Cell
+}
+
+// NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark. A row is a line of
+// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if the file
+// has no header, although the format says that it has one.
+func NewCSV(r io.Reader, format Format) (Reader, error) {
+	const mark = "\ufeff"
+	b := bufio.NewReader(r)
+	if start, err := b.Peek(len(mark)); err == nil && string(start) == mark {
+		if _, err := b.Discard(len(mark)); err != nil {
+			return nil, err
+		}
+	}
+	c := &csvReader{csv: csv.NewReader(newLines(b, format.Separator)), format: format}
+	c.csv.Comma = format.Separator
+	c.csv.ReuseRecord = true
+	c.csv.TrimLeadingSpace = format.Trim
+	if !format.Header {
+		c.csv.FieldsPerRecord = format.Columns
+		return c, nil
+	}
+	header, err := c.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: its first line must name the columns")
+	}
+	if err != nil {
+		return nil, c.malformed(err)
+	}
+	c.names = append(c.names, header...) // for later lines encoding/csv requires as many fields as the header has
+	return c, nil
+}
+
+func (c *csvReader) Columns() []string { return c.names }
+
+func (c *csvReader) Next() ([]Cell, error) {
+	fields, err := c.csv.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, err
+	case err != nil:
+		return nil, c.malformed(err)
+	}
+	kind := Text
+	if c.format.Comma {
+		kind = CommaText
+	}
+	c.cells = c.cells[:0]
+	for _, field := range fields {
+		c.cells = append(c.cells, Cell{Kind: kind, Text: field})
+	}
+	return c.cells, nil
+}
+
+func (c *csvReader) Row() int {
+	line, _ := c.csv.FieldPos(0)
+	return line
+}
+
+// malformed describes an error of encoding/csv, or of the file.
+func (c *csvReader) malformed(err error) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return fmt.Errorf("reading: %w", err)
+	}
+	message := parse.Err.Error() + ", or a quoted field does not end on its line"
+	if errors.Is(parse.Err, csv.ErrFieldCount) {
+		message = fmt.Sprintf("the line has another number of fields than the %d expected: check the separator (%q is expected) and quotes", c.csv.FieldsPerRecord, c.format.Separator)
+	}
+	return &Malformed{Row: parse.Line, Message: message}
+}

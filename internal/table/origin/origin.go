@@ -1,0 +1,161 @@
+// Package origin opens tables of records: text files, compressed or not, Parquet files, and queries
+// to PostgreSQL databases.
+package origin
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"fedpvi/internal/guard"
+	"fedpvi/internal/table"
+)
+
+// A Source says where a table of records is.
+type Source struct {
+	// From is the path of a file, or the address of a PostgreSQL database, such as
+	// postgres://reader@localhost/cohort. The address must not contain a password. The database
+	// driver takes it from PGPASSWORD, PGPASSFILE or ~/.pgpass.
+	From  string
+	Query string // path of a file with the SQL query; empty unless From is a database
+
+	Separator rune // separator of the fields of a text file; 0 for that of the format
+	Comma     bool // whether numbers of a text file are spelled with a decimal comma
+
+	// Progress, if set, is called now and then with the number of units that were read and their
+	// number in all. The unit is a byte of a text file, or a row. The number in all is 0 if it is
+	// not known.
+	Progress func(read, all int64)
+}
+
+// Database reports whether the source is a database.
+func (s Source) Database() bool {
+	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
+}
+
+// Read opens the table and calls use with its reader. The format is that of text files,
+// unless the source says otherwise. A Parquet
+// file is read with the wanted columns alone. Read writes to named bytes that identify the table:
+// the content of a file, or all values of a query in order. It returns an error if the table
+// cannot be opened or read, if use returns an error, or if ctx is done.
+func (s Source) Read(ctx context.Context, format table.Format, wanted []string, named io.Writer, use func(table.Reader) error) error {
+	if s.Database() {
+		return s.query(ctx, named, use)
+	}
+	if s.Query != "" {
+		return fmt.Errorf("%s is a file: --query is for a database, such as --data postgres://reader@localhost/cohort", s.From)
+	}
+	f, err := os.Open(s.From)
+	if err != nil {
+		return fmt.Errorf("file of records: %w", err)
+	}
+	defer f.Close()
+	if s.Separator != 0 {
+		format.Separator = s.Separator
+	}
+	format.Comma = s.Comma
+	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) || ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("%s: %w", s.From, err)
+	}
+	return nil
+}
+
+func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, wanted []string, named io.Writer, use func(table.Reader) error) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	bytes := &counted{ctx: ctx, r: f, show: s.Progress, all: info.Size()}
+	buffered := bufio.NewReaderSize(io.TeeReader(bytes, named), 1<<16)
+	start, err := buffered.Peek(16)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if isParquet(start) {
+		if _, err := io.Copy(io.Discard, buffered); err != nil { // named needs the whole file
+			return err
+		}
+		var err error
+		fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) })
+		if fault != nil {
+			return errors.New("this Parquet file is damaged, or of a kind that cannot be read")
+		}
+		return err
+	}
+	text, err := decompress(start, buffered)
+	if err == nil {
+		var rows table.Reader
+		if rows, err = table.NewCSV(text, format); err == nil {
+			err = use(rows)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, buffered) // named needs also the bytes that use left unread
+	return err
+}
+
+// decompress returns a reader of the text of a file, whose first bytes are start. It returns an
+// error for formats that cannot be read, with a way out.
+func decompress(start []byte, r io.Reader) (io.Reader, error) {
+	for _, other := range []struct{ magic, is, do string }{
+		{"PK\x03\x04", "an Excel workbook or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
+		{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
+		{"\xff\xfe", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
+		{"\xfe\xff", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
+		{"SQLite format 3\x00", "an SQLite database", "export the table: sqlite3 -header -csv FILE 'select …' > records.csv"},
+		{"ARROW1", "an Arrow file", "write the table as Parquet"},
+		{"$FL2", "an SPSS file", "export the table as CSV or Parquet"},
+		{"<stata_dta>", "a Stata file", "export the table: export delimited"},
+		{"BZh", "a file compressed by bzip2", "use gzip or zstd, or no compression"},
+		{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
+	} {
+		if bytes.HasPrefix(start, []byte(other.magic)) {
+			return nil, fmt.Errorf("this is %s, which cannot be read: %s", other.is, other.do)
+		}
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(r)
+	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return r, nil
+}
+
+// counted counts the bytes that were read. It stops when its context is done.
+type counted struct {
+	ctx       context.Context
+	r         io.Reader
+	read, all int64
+	show      func(read, all int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.r.Read(p)
+	c.read += int64(n)
+	if c.show != nil {
+		c.show(c.read, c.all)
+	}
+	return n, err
+}

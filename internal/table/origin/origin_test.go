@@ -1,0 +1,217 @@
+package origin_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
+)
+
+var (
+	format = table.Format{Header: true, Separator: ','}
+	wanted = []string{"age", "count", "pressure", "dose", "treated", "born", "site"}
+)
+
+// maxRows is the number of rows after which rows stops. A damaged Parquet file can state any number.
+const maxRows = 1000
+
+// rows reads a source, and returns its rows as texts and the bytes that name it.
+func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err error) {
+	t.Helper()
+	var name bytes.Buffer
+	err = s.Read(t.Context(), format, wanted, &name, func(r table.Reader) error {
+		all = append(all, append([]string(nil), r.Columns()...))
+		for {
+			cells, err := r.Next()
+			if errors.Is(err, io.EOF) || len(all) > maxRows {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			var texts []string
+			for _, c := range cells {
+				texts = append(texts, textOf(c))
+			}
+			all = append(all, texts)
+		}
+	})
+	return all, name.Bytes(), err
+}
+
+// textOf returns a cell as a text. Equal numbers have equal texts, however they are spelled.
+func textOf(c table.Cell) string {
+	if c.Kind == table.Missing {
+		return ""
+	}
+	if x, err := strconv.ParseFloat(c.Text, 64); c.Kind == table.Number || err == nil && x < 1<<53 {
+		if c.Kind == table.Number {
+			x = c.Number
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return c.Text
+}
+
+func file(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func content(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []byte {
+	t.Helper()
+	_, err := w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return of.Bytes()
+}
+
+// A Parquet file of pyarrow with small pages and groups, and the same table as compressed CSV, have
+// the rows of the CSV file. The name of a file is its content.
+func TestFormatsAgree(t *testing.T) {
+	text := content(t, "patients.csv")
+	var gz, zst bytes.Buffer
+	zw, err := zstd.NewWriter(&zst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, named, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
+	if err != nil || !bytes.Equal(named, text) || len(want) != 6 {
+		t.Fatalf("%d rows and %d bytes of %d: %v", len(want), len(named), len(text), err)
+	}
+	for name, b := range map[string][]byte{
+		"patients.parquet": content(t, "patients.parquet"),
+		"patients.csv.gz":  compress(t, gzip.NewWriter(&gz), &gz, text),
+		"patients.csv.zst": compress(t, zw, &zst, text),
+		"marked.csv":       append([]byte("\ufeff"), text...),
+		"windows.csv":      bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")),
+	} {
+		got, named, err := rows(t, origin.Source{From: file(t, name, b)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !bytes.Equal(named, b) {
+			t.Errorf("%s: the name has %d bytes of %d", name, len(named), len(b))
+		}
+	}
+}
+
+// The name of a file also covers the bytes after the last row that was read.
+func TestNameCoversTheWholeFile(t *testing.T) {
+	text := []byte(strings.Repeat("a,b\n", 1<<17))
+	var name bytes.Buffer
+	err := origin.Source{From: file(t, "long.csv", text)}.Read(t.Context(), format, nil, &name, func(r table.Reader) error {
+		_, err := r.Next()
+		return err
+	})
+	if err != nil || !bytes.Equal(name.Bytes(), text) {
+		t.Errorf("the name has %d bytes of %d: %v", name.Len(), len(text), err)
+	}
+}
+
+// Files that cannot be read are named for what they are, with a way out.
+func TestRefusedFiles(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},
+		{"old.xls", "\xd0\xcf\x11\xe0rest", "save the sheet as CSV"},
+		{"wide.csv", "\xff\xfea\x00,\x00", "iconv -f UTF-16"},
+		{"base.db", "SQLite format 3\x00", "sqlite3 -header -csv"},
+		{"table.arrow", "ARROW1\x00\x00", "write the table as Parquet"},
+		{"data.sav", "$FL2@(#)", "export the table"},
+		{"data.xz", "\xfd7zXZ\x00", "use gzip or zstd"},
+		{"broken.parquet", "PAR1 and nothing of the kind", "parquet"},
+		{"cut.gz", "\x1f\x8b", "EOF"},
+		{"empty.csv", "", "the file is empty"},
+	} {
+		_, _, err := rows(t, origin.Source{From: file(t, c.name, []byte(c.content))})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s: got %v, want the name of the file and %q", c.name, err, c.want)
+		}
+	}
+	for _, s := range []origin.Source{
+		{From: "testdata/patients.csv", Query: "q.sql"},
+		{From: "postgres://reader@localhost/cohort"},
+		{From: "postgres://reader:secret@localhost/cohort", Query: file(t, "q.sql", []byte("select 1"))},
+		{From: "testdata/nothing.csv"},
+	} {
+		if _, _, err := rows(t, s); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: got %v", s, err)
+		}
+	}
+}
+
+// Lists and times are refused where a study wants them.
+func TestColumnsWithoutNumbers(t *testing.T) {
+	for _, column := range []string{"visits", "seen"} {
+		err := origin.Source{From: filepath.Join("testdata", "patients.parquet")}.Read(t.Context(), format, []string{column}, io.Discard, func(table.Reader) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "column "+column) {
+			t.Errorf("%s: got %v", column, err)
+		}
+	}
+}
+
+// A done context ends the reading of files.
+func TestReadingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, name := range []string{"patients.csv", "patients.parquet"} {
+		err := origin.Source{From: filepath.Join("testdata", name)}.Read(ctx, format, wanted, io.Discard, func(r table.Reader) error {
+			_, err := r.Next()
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Whatever the bytes of a file are, reading ends with rows or with an error.
+func FuzzFile(f *testing.F) {
+	for _, name := range []string{"patients.csv", "patients.parquet"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	path := filepath.Join(f.TempDir(), "file")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := rows(t, origin.Source{From: path})
+		if err == nil && len(all) == 0 {
+			t.Error(fmt.Errorf("neither rows nor an error"))
+		}
+	})
+}

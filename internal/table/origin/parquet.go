@@ -1,0 +1,254 @@
+package origin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"fedpvi/internal/table"
+)
+
+func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")) }
+
+// parquet calls use with a reader of the wanted columns of a Parquet file.
+func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []string, use func(table.Reader) error) error {
+	file, err := parquet.OpenFile(f, size)
+	if err != nil {
+		return err
+	}
+	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
+	for _, field := range file.Root().Columns() {
+		if !slices.Contains(wanted, field.Name()) {
+			continue
+		}
+		c, err := newColumn(field)
+		if err != nil {
+			return err
+		}
+		rows.columns = append(rows.columns, c)
+		rows.names = append(rows.names, field.Name())
+	}
+	rows.cells = make([]table.Cell, len(rows.columns))
+	return errors.Join(use(rows), rows.close())
+}
+
+// parquetReader reads the rows of a Parquet file.
+type parquetReader struct {
+	ctx     context.Context
+	show    func(read, all int64)
+	names   []string
+	columns []*column
+	groups  []parquet.RowGroup // groups of rows that were not begun
+	left    int64              // rows of the present group that were not read
+	read    int64              // rows that were read
+	all     int64
+	cells   []table.Cell
+}
+
+func (p *parquetReader) Columns() []string { return p.names }
+
+func (p *parquetReader) Row() int { return int(p.read) }
+
+func (p *parquetReader) Next() ([]table.Cell, error) {
+	for p.left == 0 {
+		if len(p.groups) == 0 {
+			return nil, io.EOF
+		}
+		if err := p.close(); err != nil {
+			return nil, err
+		}
+		chunks := p.groups[0].ColumnChunks()
+		for _, c := range p.columns {
+			c.pages = chunks[c.index].Pages()
+		}
+		p.left, p.groups = p.groups[0].NumRows(), p.groups[1:]
+	}
+	if p.read%batch == 0 {
+		if err := p.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if p.show != nil {
+			p.show(p.read, p.all)
+		}
+	}
+	for i, c := range p.columns {
+		v, err := c.next()
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", p.names[i], err)
+		}
+		p.cells[i] = c.cell(v)
+	}
+	p.left--
+	p.read++
+	return p.cells, nil
+}
+
+// close closes the columns of the present group of rows.
+func (p *parquetReader) close() error {
+	var all error
+	for _, c := range p.columns {
+		all = errors.Join(all, c.close())
+	}
+	return all
+}
+
+// batch is the number of values that a column decodes at a time.
+const batch = 1024
+
+// column decodes the values of one column of a Parquet file.
+type column struct {
+	index  int
+	decode func(parquet.Value) table.Cell // decodes a value that is not null
+	pages  parquet.Pages                  // pages of the present group of rows; nil before the first group
+	page   parquet.ValueReader            // values of the present page; nil before the first page
+	values []parquet.Value                // decoded values that were not returned
+	buffer [batch]parquet.Value
+	texts  map[string]string // one copy of each text
+}
+
+// maxTexts is the number of texts of a column of which one copy is kept.
+const maxTexts = 1 << 12
+
+func newColumn(field *parquet.Column) (*column, error) {
+	if !field.Leaf() || field.Repeated() {
+		return nil, fmt.Errorf("column %s: its values are lists or structures: write a column of numbers or texts", field.Name())
+	}
+	c := &column{index: field.Index(), texts: map[string]string{}}
+	if c.decode = c.decoder(field.Type()); c.decode == nil {
+		return nil, fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts", field.Name(), field.Type())
+	}
+	return c, nil
+}
+
+// decoder returns a function that decodes values of a type, or nil for a type that cannot be read.
+func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
+	if logical := t.LogicalType(); logical != nil {
+		switch of := logical.Value.(type) {
+		case *format.DecimalType:
+			return decimal(t.Kind(), int(of.Scale))
+		case *format.DateType:
+			return func(v parquet.Value) table.Cell {
+				return table.Cell{Text: time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)}
+			}
+		case *format.IntType:
+			if !of.IsSigned {
+				return unsigned
+			}
+		case nil, *format.StringType, *format.EnumType, *format.JsonType:
+		default:
+			return nil
+		}
+	}
+	switch t.Kind() {
+	case parquet.Boolean:
+		return func(v parquet.Value) table.Cell { return table.Cell{Text: strconv.FormatBool(v.Boolean())} }
+	case parquet.Int32, parquet.Int64:
+		return signed
+	case parquet.Float:
+		return func(v parquet.Value) table.Cell { return table.Cell{Kind: table.Number, Number: float64(v.Float())} }
+	case parquet.Double:
+		return func(v parquet.Value) table.Cell { return table.Cell{Kind: table.Number, Number: v.Double()} }
+	case parquet.ByteArray:
+		return func(v parquet.Value) table.Cell { return table.Cell{Text: c.text(v.ByteArray())} }
+	}
+	return nil
+}
+
+// decimal returns a decoder of whole numbers that count units of 10^−scale.
+func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
+	if kind != parquet.Int32 && kind != parquet.Int64 {
+		return nil
+	}
+	return func(v parquet.Value) table.Cell {
+		return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), -scale)}
+	}
+}
+
+func integer(v parquet.Value) int64 {
+	if v.Kind() == parquet.Int32 {
+		return int64(v.Int32())
+	}
+	return v.Int64()
+}
+
+// exact is the bound below which every whole number is a float64.
+const exact = 1 << 53
+
+func signed(v parquet.Value) table.Cell {
+	if x := integer(v); -exact < x && x < exact {
+		return table.Cell{Kind: table.Number, Number: float64(x)}
+	}
+	return table.Cell{Text: strconv.FormatInt(integer(v), 10)}
+}
+
+func unsigned(v parquet.Value) table.Cell {
+	x := v.Uint64()
+	if v.Kind() == parquet.Int32 {
+		x = uint64(v.Uint32())
+	}
+	if x < exact {
+		return table.Cell{Kind: table.Number, Number: float64(x)}
+	}
+	return table.Cell{Text: strconv.FormatUint(x, 10)}
+}
+
+// text returns b as a string. It makes one copy of a text that occurs often.
+func (c *column) text(b []byte) string {
+	if s, ok := c.texts[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(c.texts) < maxTexts {
+		c.texts[s] = s
+	}
+	return s
+}
+
+func (c *column) cell(v parquet.Value) table.Cell {
+	if v.IsNull() {
+		return table.Cell{Kind: table.Missing}
+	}
+	return c.decode(v)
+}
+
+// next returns the next value of the column. The value is valid until the next call.
+func (c *column) next() (parquet.Value, error) {
+	for len(c.values) == 0 {
+		if c.page == nil {
+			page, err := c.pages.ReadPage()
+			if err != nil {
+				return parquet.Value{}, err
+			}
+			c.page = page.Values()
+		}
+		n, err := c.page.ReadValues(c.buffer[:])
+		c.values = c.buffer[:n]
+		switch {
+		case errors.Is(err, io.EOF):
+			c.page = nil
+		case err != nil:
+			return parquet.Value{}, err
+		}
+	}
+	v := c.values[0]
+	c.values = c.values[1:]
+	return v, nil
+}
+
+func (c *column) close() error {
+	if c.pages == nil {
+		return nil
+	}
+	err := c.pages.Close()
+	c.pages, c.page, c.values = nil, nil, nil
+	return err
+}

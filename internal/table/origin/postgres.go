@@ -1,0 +1,129 @@
+package origin
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"fedpvi/internal/table"
+)
+
+// query calls use with a reader of the rows of a query, in one read-only transaction that sees one
+// state of the database. No error contains a value of the database.
+func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reader) error) (err error) {
+	if s.Query == "" {
+		return errors.New("a database needs a query: --query cohort.sql names a file with one SELECT statement")
+	}
+	sql, err := os.ReadFile(s.Query)
+	if err != nil {
+		return fmt.Errorf("file of the query: %w", err)
+	}
+	config, err := pgx.ParseConfig(s.From)
+	if err != nil {
+		return errors.New("the address of the database cannot be parsed: write it as postgres://USER@HOST:PORT/DATABASE")
+	}
+	address := fmt.Sprintf("database %s at %s:%d", config.Database, config.Host, config.Port)
+	if hasPassword(s.From) {
+		return fmt.Errorf("%s: leave the password out of the address, where other users of this machine can see it: put it into PGPASSWORD, or into a file that PGPASSFILE names", address)
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("%s: cannot connect%s", address, reason(err))
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return fmt.Errorf("%s: no read-only transaction%s", address, reason(err))
+	}
+	rows, err := tx.Query(ctx, string(sql), pgx.QueryResultFormats{pgx.TextFormatCode})
+	if err != nil {
+		return fmt.Errorf("%s: the query %s failed%s", address, s.Query, reason(err))
+	}
+	defer rows.Close()
+	r := &queryReader{rows: rows, named: named, show: s.Progress, failed: func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s: the query %s failed%s", address, s.Query, reason(err))
+	}}
+	for _, f := range rows.FieldDescriptions() {
+		r.names = append(r.names, f.Name)
+	}
+	if len(r.names) == 0 && rows.Err() != nil {
+		return r.failed(rows.Err())
+	}
+	return use(r)
+}
+
+// hasPassword reports whether an address contains a password.
+func hasPassword(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	_, in := u.User.Password()
+	return in || u.Query().Has("password")
+}
+
+// reason returns the code of a database's error, or nothing for another error. The text of an error
+// can contain values.
+func reason(err error) string {
+	var told *pgconn.PgError
+	if errors.As(err, &told) {
+		return fmt.Sprintf(" (SQLSTATE %s): run it with psql to see the reason", told.Code)
+	}
+	return ": check host, port, user, password and pg_hba.conf with psql"
+}
+
+// queryReader reads the rows of a query.
+type queryReader struct {
+	rows   pgx.Rows
+	names  []string
+	named  io.Writer
+	show   func(read, all int64)
+	failed func(error) error
+	cells  []table.Cell
+	length []byte
+	read   int64
+}
+
+func (q *queryReader) Columns() []string { return q.names }
+
+func (q *queryReader) Row() int { return int(q.read) }
+
+func (q *queryReader) Next() ([]table.Cell, error) {
+	if !q.rows.Next() {
+		if err := q.rows.Err(); err != nil {
+			return nil, q.failed(err)
+		}
+		return nil, io.EOF
+	}
+	if q.read++; q.show != nil && q.read%batch == 0 {
+		q.show(q.read, 0)
+	}
+	q.cells = q.cells[:0]
+	for _, value := range q.rows.RawValues() {
+		// The name of the table covers each value with its length, and null as a length of −1.
+		length := int64(len(value))
+		if value == nil {
+			length = -1
+		}
+		q.length = binary.BigEndian.AppendUint64(q.length[:0], uint64(length))
+		if _, err := q.named.Write(append(q.length, value...)); err != nil {
+			return nil, err
+		}
+		if value == nil {
+			q.cells = append(q.cells, table.Cell{Kind: table.Missing})
+		} else {
+			q.cells = append(q.cells, table.Cell{Text: string(value)})
+		}
+	}
+	return q.cells, nil
+}

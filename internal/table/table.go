@@ -1,0 +1,45 @@
+// Package table reads tables of records row by row.
+package table
+
+import "fmt"
+
+// A Reader reads the rows of a table, one after the other.
+type Reader interface {
+	// Columns returns the names of the columns, in the order of the cells of a row. It returns nil
+	// if the table does not name its columns.
+	Columns() []string
+
+	// Next returns the cells of the next row, one for each column. They are valid until the next
+	// call. Next returns io.EOF after the last row. It returns a [Malformed] for a row that is not
+	// divided into cells, and can be called again then.
+	Next() ([]Cell, error)
+
+	// Row returns the number of the row that Next returned, from 1. In a text file it is the number
+	// of the line.
+	Row() int
+}
+
+// A Cell is one value of a table. Its kind says which field holds the value.
+type Cell struct {
+	Kind   Kind
+	Text   string
+	Number float64
+}
+
+// A Kind is the kind of a cell's value.
+type Kind uint8
+
+const (
+	Text      Kind = iota // the cell has a text, which may spell a number
+	CommaText             // the cell has a text, and a number in it is spelled with a decimal comma
+	Number                // the cell has a number
+	Missing               // the cell has no value
+)
+
+// A Malformed error reports a row that is not divided into cells.
+type Malformed struct {
+	Row     int // number of the row, from 1
+	Message string
+}
+
+func (m *Malformed) Error() string { return fmt.Sprintf("%d: %s", m.Row, m.Message) }

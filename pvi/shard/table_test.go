@@ -1,0 +1,125 @@
+package shard_test
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"fedpvi/internal/table"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+const cellsSource = `
+study = { version = 2, name = "cells" }
+table = { missing = ["", "NaN"] }
+model = { family = "linear", outcome = "y", noise_sd = 1, terms = ["x", "site"], standardise = "none" }
+inference = { rounds = 4 }
+privacy = { unit = "none" }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1e6, 1e6]
+outside = "clamp"
+missing = "impute"
+impute = 2.5
+[[column]]
+name = "site"
+type = "categorical"
+levels = ["1", "2", "true"]
+missing = "drop"
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-1e6, 1e6]
+`
+
+// cells is a table in memory.
+type cells struct {
+	rows [][]table.Cell
+	row  int
+}
+
+func (c *cells) Columns() []string { return []string{"x", "site", "y"} }
+func (c *cells) Row() int          { return c.row }
+
+func (c *cells) Next() ([]table.Cell, error) {
+	if c.row == len(c.rows) {
+		return nil, io.EOF
+	}
+	c.row++
+	return c.rows[c.row-1], nil
+}
+
+// Records do not depend on the form of a value: a number, its spelling in a text file, or its
+// spelling with a decimal comma.
+func TestFormOfValuesDoesNotMatter(t *testing.T) {
+	st, err := study.Parse("cells.toml", []byte(cellsSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10), rapid.SampledFrom([]float64{0, 1, 2, math.NaN(), math.Inf(1), 1e6, 5e-324}))
+		values := rapid.SliceOfN(rapid.SliceOfN(number, 3, 3), 1, 8).Draw(t, "values")
+		typed, text, comma := &cells{}, "x,site,y\n", "x;site;y\n"
+		for _, row := range values {
+			var own []table.Cell
+			var spelled []string
+			for _, x := range row {
+				own = append(own, table.Cell{Kind: table.Number, Number: x})
+				spelled = append(spelled, strconv.FormatFloat(x, 'f', -1, 64))
+			}
+			typed.rows = append(typed.rows, own)
+			text += strings.Join(spelled, ",") + "\n"
+			comma += strings.ReplaceAll(strings.Join(spelled, ";"), ".", ",") + "\n"
+		}
+		want, wantReport, err := shard.Read("records", strings.NewReader(text), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		german, err := table.NewCSV(strings.NewReader(comma), table.Format{Header: true, Separator: ';', Comma: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, rows := range map[string]table.Reader{"numbers": typed, "decimal commas": german} {
+			got, report, err := shard.ReadTable("records", rows, st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range max(got.Len(), want.Len()) {
+				if got.Len() != want.Len() || !slices.Equal(got.Row(i), want.Row(i)) {
+					t.Fatalf("%s: %d records, want %d, or record %d differs", name, got.Len(), want.Len(), i)
+				}
+			}
+			report.First, wantReport.First = nil, nil // the lines of a text file have other numbers than rows
+			if diff := cmp.Diff(wantReport, report); diff != "" {
+				t.Fatalf("%s: report (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// A missing cell is treated as a text that means a missing value.
+func TestMissingCells(t *testing.T) {
+	st, err := study.Parse("cells.toml", []byte(cellsSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, one := table.Cell{Kind: table.Missing}, table.Cell{Kind: table.Number, Number: 1}
+	records, report, err := shard.ReadTable("cells", &cells{rows: [][]table.Cell{{none, one, one}, {one, none, one}, {one, one, none}}}, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if records.Len() != 1 || records.Row(0)[0] != 2.5 {
+		t.Errorf("%d records are kept, want the one with the imputed value", records.Len())
+	}
+	if report.Dropped["site"] != 1 || report.Dropped["y"] != 1 || report.Refused != 1 || report.Imputed["x"] != 1 {
+		t.Errorf("report: %+v", report)
+	}
+}
