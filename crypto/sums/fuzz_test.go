@@ -9,14 +9,34 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fuzzWorld returns a study of three clients in each step of a plan, and the bodies of its
-// entries.
+// fixed returns a world of three clients that have exchanged their keys, after play. The fuzz
+// engine has several processes, and each of them makes the same world: all that is random follows
+// from a seed. The package cryptotest needs a T for that, which a fuzz target does not have yet.
+func fixed(f *testing.F, play func(w *world)) (w *world) {
+	f.Helper()
+	all := func(string, string) (bool, error) { return true, nil }
+	if !testing.RunTests(all, []testing.InternalTest{{Name: "world", F: func(t *testing.T) {
+		w = newWorld(t, 3, 3, 2).exchange()
+		play(w)
+	}}}) {
+		f.FailNow()
+	}
+	w.t = f
+	return w
+}
+
+// fuzzWorld returns a study of three clients, with the state of the first one in each step of a
+// plan, and the bodies of the plan's entries.
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
-	w = makeWorld(f, 3, 3, 2).exchange()
 	bodies = map[transcript.Kind][]byte{}
+	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })
+	return w, states, bodies
+}
+
+func playPlan(w *world, bodies map[transcript.Kind][]byte) (states [][]byte) {
 	keep := func() {
 		state, err := w.clients[0].MarshalBinary()
-		check(f, err)
+		check(w.t, err)
 		states = append(states, state)
 	}
 	keep()
@@ -42,7 +62,7 @@ func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.K
 	bodies[transcript.Opening], _, _ = w.coordinator.NextOpening()
 	w.open(1)
 	keep()
-	return w, states, bodies
+	return states
 }
 
 // FuzzFollow passes entries with any bodies to a client in each step. An entry is refused, or the
@@ -99,13 +119,14 @@ func FuzzGather(f *testing.F) {
 //
 //abuse:case P16 a coordinator takes any message of a client in bounded memory, or refuses it
 func FuzzMessages(f *testing.F) {
-	w := makeWorld(f, 3, 3, 2).exchange()
-	w.publish("plan", 1, nil)
-	for place := 1; place <= 3; place++ {
-		w.deal(place, nil)
-	}
-	w.cut(1)
-	w.confirm(1)
+	w := fixed(f, func(w *world) {
+		w.publish("plan", 1, nil)
+		for place := 1; place <= 3; place++ {
+			w.deal(place, nil)
+		}
+		w.cut(1)
+		w.confirm(1)
+	})
 	for _, envelope := range [][]byte{w.clients[0].dealt.envelope, w.clients[0].said.envelope, w.keys[1].envelope} {
 		payload, err := signed.ClaimedPayload(envelope)
 		check(f, err)
@@ -157,7 +178,7 @@ func FuzzRestore(f *testing.F) {
 
 // FuzzLearn passes any seals to a client.
 func FuzzLearn(f *testing.F) {
-	w := makeWorld(f, 3, 3, 2).exchange()
+	w := fixed(f, func(*world) {})
 	at, size := w.federation.Keys(2, 1)
 	good := w.keys[2].body[at : at+size]
 	f.Add(good)
