@@ -15,6 +15,7 @@ type auditCommand struct {
 	Repeat  int    `help:"Number of audits, with consecutive seeds." default:"1"`
 	Runs    int    `help:"How often to play an attack in each of its two worlds. More runs detect smaller faults." default:"3000"`
 	First   bool   `help:"Stop at the first finding."`
+	Ahead   string `help:"Case whose checks run first, as the table names it." placeholder:"CASE"`
 	Plot    string `help:"Plot the attacks' results and the claimed bounds; .svg or .png." placeholder:"FILE"`
 	Workers int    `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	JSON    bool   `name:"json" help:"Print one JSON object per audit and nothing else."`
@@ -80,7 +81,7 @@ func (c *auditCommand) Run(ctx context.Context) error {
 func (c *auditCommand) audit(ctx context.Context, auditor *audit.Auditor, seed uint64) (*audit.Report, error) {
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	r, err := auditor.Run(ctx, audit.Options{
-		Seed: seed, Workers: cores(c.Workers), Runs: c.Runs, First: c.First,
+		Seed: seed, Workers: cores(c.Workers), Runs: c.Runs, First: c.First, Ahead: c.Ahead,
 		Progress: func(done, of int, check audit.Check) {
 			progress.Update("check", done, of, func() string { return check.Case + ", " + check.Name })
 		},

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,10 @@ type Options struct {
 	Workers int  // number of goroutines; 1 if 0
 	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
 	First   bool // stop after the first check that fails
+
+	// Ahead, if not empty, is the case whose checks run first. It changes no result, unless the
+	// audit stops at the first finding.
+	Ahead string
 
 	// Progress, if not nil, is called after every check. The calls are not concurrent.
 	Progress func(done, of int, c Check)
@@ -79,9 +84,16 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 // answer runs all questions on several goroutines. It starts them in order, so that the fast
-// questions are answered first.
+// questions are answered first, after those about the case o.Ahead.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
+	order := make([]int, len(questions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(late(questions[i], o.Ahead), late(questions[j], o.Ahead))
+	})
 	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,8 +109,11 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	take := func() (int, bool) {
 		mu.Lock()
 		defer mu.Unlock()
+		if next == len(order) || first != nil || found {
+			return 0, false
+		}
 		next++
-		return next - 1, next <= len(questions) && first == nil && !found
+		return order[next-1], true
 	}
 	settle := func(i int, answers []Check, err error) {
 		mu.Lock()
@@ -136,6 +151,14 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	}
 	wg.Wait()
 	return slices.Concat(checks...), first
+}
+
+// late returns 0 for questions about the case that comes first, and 1 for the others.
+func late(q question, ahead string) int {
+	if q.about == ahead {
+		return 0
+	}
+	return 1
 }
 
 // checks returns the number of checks of an audit.

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -41,6 +42,29 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 	if !reflect.DeepEqual(reports[0], reports[1]) {
 		t.Error("two audits with one seed differ")
+	}
+}
+
+// The checks of one case can run before those of the others. The report lists them in the same
+// order.
+func TestOneCaseComesFirst(t *testing.T) {
+	var ran []string
+	ask := func(about string) question {
+		return single(about, "ran", func(context.Context, task) (Check, error) {
+			ran = append(ran, about)
+			return certain(true, ""), nil
+		})
+	}
+	a := &Auditor{[]question{ask("a"), ask("b"), ask("c"), ask("b")}}
+	for ahead, want := range map[string][]string{"": {"a", "b", "c", "b"}, "b": {"b", "b", "a", "c"}, "unknown": {"a", "b", "c", "b"}} {
+		ran = nil
+		r, err := a.Run(context.Background(), Options{Ahead: ahead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(ran, want) || len(r.Checks) != 4 || r.Checks[1].Case != "b" || r.Checks[2].Case != "c" {
+			t.Errorf("%q first: ran %v, reported %v", ahead, ran, r.Checks)
+		}
 	}
 }
 

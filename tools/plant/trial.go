@@ -69,6 +69,7 @@ type subject struct {
 	program, fault, says string
 
 	found int            // number of audits that found something
+	ahead string         // case of the last finding
 	by    map[string]int // number of audits by the name of the first failed check
 }
 
@@ -87,7 +88,10 @@ func (o options) auditAll(subjects []subject) error {
 	for range o.workers {
 		wg.Go(func() {
 			for t := range tasks {
-				reports, err := t.subject.audit(t.seed, t.many, o.runs)
+				mu.Lock()
+				ahead := t.subject.ahead
+				mu.Unlock()
+				reports, err := t.subject.audit(t.seed, t.many, o.runs, ahead)
 				mu.Lock()
 				if err != nil {
 					errs = append(errs, err)
@@ -118,12 +122,15 @@ func (o options) auditAll(subjects []subject) error {
 	return errors.Join(errs...)
 }
 
-// audit runs the given number of audits. With a fault, each audit stops at the first finding.
-func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
+// audit runs the given number of audits. With a fault, each audit stops at the first finding. It
+// begins with the checks of the case ahead, in which an audit with another seed has found the
+// fault. An audit runs the same checks in any order, so it has a finding in this order if and only
+// if it has one in another.
+func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))
 	if s.fault != "" {
-		command.Args = append(command.Args, "--first")
+		command.Args = append(command.Args, "--first", "--ahead", ahead)
 	}
 	// The garbage collector may run rarely, because audits keep little of the memory that they
 	// allocate.
@@ -145,6 +152,7 @@ func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
 func (s *subject) note(r *audit.Report) {
 	if findings := r.Findings(); len(findings) > 0 {
 		s.found++
+		s.ahead = findings[0].Case
 		s.by[findings[0].Name+" ("+findings[0].Case+")"]++
 	}
 }
