@@ -26,6 +26,7 @@ const description = `Run a federated, differentially private study on one machin
 A study is a TOML file with the model, the columns of the records and the privacy promise.
 The coordinator and the clients use the same file.
 
+  sim draft dictionary      a first study file, from a data dictionary
   sim explain study.toml    the study in plain words: estimated, read, public, sent
   sim plan  study.toml      the cost of the privacy target, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
@@ -42,6 +43,7 @@ The coordinator and the clients use the same file.
   sim doctor                processor and GPUs, and their speed`
 
 type commands struct {
+	Draft   draftCommand   `cmd:"" help:"Write a first study file, from a data dictionary or made-up records."`
 	Explain explainCommand `cmd:"" help:"Describe in plain words what a study estimates, reads and sends."`
 
 	Plan  planCommand  `cmd:"" help:"Compute the cost of a study's privacy target."`

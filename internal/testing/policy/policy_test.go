@@ -104,7 +104,7 @@ var floors = [][]string{
 	{"transport", "transport/membership"},
 	{"sim/chain"},
 	{"sim", "sim/calculator"},
-	{"sim/audit", "sim/baseline", "sim/autoencoder"},
+	{"sim/audit", "sim/baseline", "sim/autoencoder", "sim/draft"},
 	{"sim/report"},
 	{"sim/sweep", "sim/tune", "sim/truth"},
 	{"client/ledger", "coordinator/store", "coordinator/bundle"},

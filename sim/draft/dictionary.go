@@ -1,0 +1,384 @@
+package draft
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/internal/table"
+)
+
+// Read reads a data dictionary. It accepts a Frictionless table schema or data package, a CSVW
+// description of a table, and a REDCap data dictionary. If madeUp is true, b is a CSV file of
+// made-up records, and Read takes bounds and levels from them.
+func Read(b []byte, madeUp bool) (*Dictionary, error) {
+	var d *Dictionary
+	var err error
+	switch {
+	case madeUp:
+		d, err = madeUpRecords(b)
+	case json.Valid(b):
+		d, err = readJSON(b)
+	default:
+		d, err = readREDCap(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range d.Columns {
+		d.Columns[i].check()
+	}
+	return d, nil
+}
+
+// check marks a column as unusable if a study cannot declare it.
+func (c *Column) check() {
+	seen := map[string]bool{}
+	for _, l := range c.Levels {
+		if seen[l] {
+			c.Kind, c.Note = Unusable, fmt.Sprintf("its level %q occurs twice", l)
+		}
+		seen[l] = true
+	}
+	for _, bound := range []*float64{c.Low, c.High} {
+		if bound != nil && (math.IsNaN(*bound) || math.IsInf(*bound, 0)) {
+			c.Low, c.High = nil, nil
+		}
+	}
+	switch {
+	case c.Kind == Unusable:
+	case (c.Kind == Choice || c.Kind == Ordered) && len(c.Levels) < 2:
+		c.Kind, c.Note = Unusable, "it has fewer than two levels"
+	case c.Low != nil && c.High != nil && *c.Low >= *c.High:
+		c.Kind, c.Note = Unusable, "its smallest value is not below its largest"
+	}
+}
+
+// field is a field of a Frictionless table schema.
+type field struct {
+	Name, Title, Description, Type string
+	Constraints                    struct {
+		Minimum, Maximum json.RawMessage
+		Enum             []json.RawMessage
+	}
+	Categories        []json.RawMessage // of the type integer or string, since version 2
+	CategoriesOrdered bool
+}
+
+type schema struct {
+	Fields        []field
+	MissingValues []json.RawMessage
+}
+
+// described is a column of a CSVW description.
+type described struct {
+	Name     string
+	Titles   json.RawMessage
+	Datatype json.RawMessage
+	Null     json.RawMessage
+}
+
+func readJSON(b []byte) (*Dictionary, error) {
+	var file struct {
+		schema
+		Schema      *schema                   // a Frictionless resource
+		Resources   []struct{ Schema schema } // a Frictionless package
+		TableSchema *struct{ Columns []described }
+		Tables      []struct {
+			TableSchema struct{ Columns []described }
+		}
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		return nil, fmt.Errorf("%w (%v)", errNoDictionary, err)
+	}
+	switch {
+	case len(file.Fields) > 0:
+		return frictionless(file.schema), nil
+	case file.Schema != nil && len(file.Schema.Fields) > 0:
+		return frictionless(*file.Schema), nil
+	case len(file.Resources) > 1 || len(file.Tables) > 1:
+		return nil, fmt.Errorf("the description has several tables, and a study has one: give the description of one table")
+	case len(file.Resources) == 1 && len(file.Resources[0].Schema.Fields) > 0:
+		return frictionless(file.Resources[0].Schema), nil
+	case file.TableSchema != nil:
+		return csvw(file.TableSchema.Columns), nil
+	case len(file.Tables) == 1:
+		return csvw(file.Tables[0].TableSchema.Columns), nil
+	}
+	return nil, errNoDictionary
+}
+
+func frictionless(s schema) *Dictionary {
+	d := &Dictionary{Source: "Frictionless table schema", Missing: texts(s.MissingValues)}
+	for _, f := range s.Fields {
+		c := Column{Name: f.Name, Label: f.Title, Low: number(f.Constraints.Minimum), High: number(f.Constraints.Maximum)}
+		if c.Label == "" {
+			c.Label = f.Description
+		}
+		c.Levels = texts(f.Constraints.Enum)
+		if f.Categories != nil {
+			c.Levels, c.Labels = categories(f.Categories)
+		}
+		switch {
+		case len(c.Levels) > 0 && f.CategoriesOrdered:
+			c.Kind = Ordered
+		case len(c.Levels) > 0:
+			c.Kind = Choice
+		case f.Type == "integer":
+			c.Kind = Whole
+		case f.Type == "number":
+			c.Kind = Number
+		case f.Type == "boolean":
+			c.Kind, c.Levels = Choice, []string{"false", "true"}
+		default:
+			c.Note = fmt.Sprintf("values of the type %q without a list of levels", f.Type)
+		}
+		d.Columns = append(d.Columns, c)
+	}
+	return d
+}
+
+// categories returns the values and labels of categories, which are values or objects.
+func categories(all []json.RawMessage) (levels, labels []string) {
+	for _, raw := range all {
+		var c struct {
+			Value json.RawMessage
+			Label string
+		}
+		if json.Unmarshal(raw, &c) != nil || c.Value == nil {
+			c.Value = raw
+		}
+		levels, labels = append(levels, texts([]json.RawMessage{c.Value})...), append(labels, c.Label)
+	}
+	if len(labels) != len(levels) || strings.Join(labels, "") == "" {
+		labels = nil
+	}
+	return levels, labels
+}
+
+func csvw(columns []described) *Dictionary {
+	d := &Dictionary{Source: "CSVW description"}
+	for _, in := range columns {
+		c := Column{Name: in.Name}
+		if titles := texts(oneOrMore(in.Titles)); len(titles) > 0 {
+			if c.Label = titles[0]; c.Name == "" {
+				c.Name = titles[0]
+			}
+		}
+		var kind struct {
+			Base, Format                                 string
+			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
+		}
+		if json.Unmarshal(in.Datatype, &kind) != nil {
+			_ = json.Unmarshal(in.Datatype, &kind.Base) // neither an object nor a text is a column without a type
+		}
+		c.Low, c.High = number(kind.Minimum), number(kind.Maximum)
+		if c.Low == nil {
+			c.Low = number(kind.MinInclusive)
+		}
+		if c.High == nil {
+			c.High = number(kind.MaxInclusive)
+		}
+		switch kind.Base {
+		case "number", "decimal", "double", "float":
+			c.Kind = Number
+		case "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedShort", "unsignedByte":
+			c.Kind = Whole
+		case "boolean":
+			c.Kind, c.Levels = Choice, []string{"false", "true"}
+			if yes, no, ok := strings.Cut(kind.Format, "|"); ok {
+				c.Levels = []string{no, yes}
+			}
+		default:
+			c.Note = "texts and dates have no levels in a CSVW description"
+		}
+		d.Columns = append(d.Columns, c)
+		for _, missing := range texts(oneOrMore(in.Null)) {
+			if !slices.Contains(d.Missing, missing) {
+				d.Missing = append(d.Missing, missing)
+			}
+		}
+	}
+	return d
+}
+
+// oneOrMore returns the elements of a list, or a value as the only element.
+func oneOrMore(raw json.RawMessage) []json.RawMessage {
+	var many []json.RawMessage
+	if raw == nil || json.Unmarshal(raw, &many) == nil {
+		return many
+	}
+	return []json.RawMessage{raw}
+}
+
+// texts returns values as they are written in a file of records.
+func texts(values []json.RawMessage) (all []string) {
+	for _, raw := range values {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// number returns a number, which may be written as a text. It returns nil if there is none.
+func number(raw json.RawMessage) *float64 {
+	for _, text := range texts([]json.RawMessage{raw}) {
+		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			return &x
+		}
+	}
+	return nil
+}
+
+// Columns of a REDCap data dictionary, which has one row for each field of a form.
+const (
+	redcapName       = "Variable / Field Name"
+	redcapType       = "Field Type"
+	redcapLabel      = "Field Label"
+	redcapChoices    = "Choices, Calculations, OR Slider Labels"
+	redcapValidation = "Text Validation Type OR Show Slider Number"
+	redcapLow        = "Text Validation Min"
+	redcapHigh       = "Text Validation Max"
+)
+
+func readREDCap(b []byte) (*Dictionary, error) {
+	rows, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff")))).ReadAll()
+	if err != nil || len(rows) == 0 || !slices.Contains(rows[0], redcapName) || !slices.Contains(rows[0], redcapType) {
+		return nil, errNoDictionary
+	}
+	d := &Dictionary{Source: "REDCap data dictionary"}
+	for _, row := range rows[1:] {
+		cell := func(name string) string {
+			if i := slices.Index(rows[0], name); i >= 0 {
+				return strings.TrimSpace(row[i])
+			}
+			return ""
+		}
+		bound := func(name string) *float64 {
+			if x, err := strconv.ParseFloat(cell(name), 64); err == nil {
+				return &x
+			}
+			return nil
+		}
+		c := Column{Name: cell(redcapName), Label: cell(redcapLabel), Low: bound(redcapLow), High: bound(redcapHigh)}
+		switch of := cell(redcapType); of {
+		case "radio", "dropdown":
+			c.Kind = Choice
+			for _, choice := range strings.Split(cell(redcapChoices), "|") {
+				level, label, _ := strings.Cut(choice, ",")
+				c.Levels, c.Labels = append(c.Levels, strings.TrimSpace(level)), append(c.Labels, strings.TrimSpace(label))
+			}
+		case "yesno", "truefalse":
+			c.Kind, c.Levels, c.Labels = Choice, []string{"0", "1"}, []string{"no", "yes"}
+		case "slider":
+			c.Kind = Whole
+			if low, high := 0., 100.; c.Low == nil && c.High == nil {
+				c.Low, c.High = &low, &high
+			}
+		case "calc":
+			c.Kind = Number
+		case "text":
+			switch v := cell(redcapValidation); {
+			case v == "integer":
+				c.Kind = Whole
+			case strings.HasPrefix(v, "number"):
+				c.Kind = Number
+			default:
+				c.Note = "a text without the validation integer or number"
+			}
+		default:
+			c.Note = fmt.Sprintf("a field of the type %q", of)
+		}
+		d.Columns = append(d.Columns, c)
+	}
+	return d, nil
+}
+
+// maxLevels is the number of different texts up to which a column of made-up records has levels.
+const maxLevels = 30
+
+// madeUpRecords describes the columns of made-up records. Bounds are the range of the values,
+// rounded outwards to one digit. Levels are in the order in which they first occur.
+func madeUpRecords(b []byte) (*Dictionary, error) {
+	separator := ','
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	if bytes.Count(line, []byte(";")) > bytes.Count(line, []byte(",")) {
+		separator = ';'
+	}
+	r, err := table.NewCSV(bytes.NewReader(b), table.Format{Header: true, Separator: separator})
+	if err != nil {
+		return nil, err
+	}
+	d := &Dictionary{Source: "file of made-up records", MadeUp: true}
+	values := make([][]string, len(r.Columns()))
+	for {
+		cells, err := r.Next()
+		if err != nil {
+			break // a line that is not a row is left out, as a client does
+		}
+		for i, c := range cells {
+			if text := strings.TrimSpace(c.Text); text != "" && text != "NA" {
+				values[i] = append(values[i], text)
+			}
+		}
+	}
+	for i, name := range r.Columns() {
+		d.Columns = append(d.Columns, seen(name, values[i]))
+	}
+	d.Missing = []string{"", "NA"}
+	return d, nil
+}
+
+// seen returns the column that has the given values.
+func seen(name string, values []string) Column {
+	c := Column{Name: name, Kind: Whole}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, text := range values {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			c.Kind = Choice
+			break
+		}
+		if x != math.Trunc(x) {
+			c.Kind = Number
+		}
+		low, high = min(low, x), max(high, x)
+	}
+	if c.Kind != Choice && low < high {
+		low, high = outwards(low, high)
+		c.Low, c.High = &low, &high
+		return c
+	}
+	for _, text := range values {
+		if !slices.Contains(c.Levels, text) {
+			c.Levels = append(c.Levels, text)
+		}
+		if len(c.Levels) > maxLevels {
+			return Column{Name: name, Note: fmt.Sprintf("more than %d different texts", maxLevels)}
+		}
+	}
+	c.Kind = Choice
+	return c
+}
+
+// outwards rounds a range outwards to a multiple of the power of ten below its width.
+func outwards(low, high float64) (float64, float64) {
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step
+	round := func(x float64) float64 {
+		y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
+		if err != nil {
+			return x
+		}
+		return y
+	}
+	return round(low), round(high)
+}

@@ -1,0 +1,83 @@
+// Package draft writes a first study file from a public description of columns: a data dictionary,
+// or made-up records. It reads no private records.
+package draft
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Column is a column of a data dictionary.
+type Column struct {
+	Name   string
+	Label  string   // description for people; empty if the dictionary has none
+	Kind   Kind     // kind of the values
+	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
+	High   *float64 // largest value of a number; nil if the dictionary does not state it
+	Levels []string // values of a choice, at least two
+	Labels []string // meaning of each level; nil if the dictionary does not state it
+	Note   string   // reason why the column cannot be used, for the kind Unusable
+}
+
+// A Kind is the kind of a column's values.
+type Kind int
+
+const (
+	Unusable Kind = iota // no regressor or outcome, such as a free text or a date
+	Number               // a number
+	Whole                // a whole number
+	Choice               // one of a list of levels
+	Ordered              // one of a list of levels, lowest first
+)
+
+// A Dictionary describes the columns of a table.
+type Dictionary struct {
+	Source  string // kind of the dictionary, such as "REDCap data dictionary"
+	MadeUp  bool   // whether bounds and levels were read off made-up records
+	Columns []Column
+	Missing []string // texts that mean a missing value; nil if the dictionary does not state them
+}
+
+// column returns the column with the given name.
+func (d *Dictionary) column(name string) (*Column, error) {
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		switch {
+		case c.Name != name:
+		case c.Kind == Unusable:
+			return nil, fmt.Errorf("column %s cannot be used: %s", name, c.Note)
+		default:
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("the %s has no column %s: it has %s", d.Source, name, list(d.names()))
+}
+
+// names returns the names of the columns that can be used.
+func (d *Dictionary) names() (names []string) {
+	for _, c := range d.Columns {
+		if c.Kind != Unusable {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// list joins at most ten names.
+func list(names []string) string {
+	const most = 10
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", text, len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}
+
+var errNoDictionary = errors.New("this is no data dictionary: give a Frictionless table schema or data package (JSON), a CSVW description (JSON), " +
+	"a REDCap data dictionary (CSV), or made-up records (CSV) with --made-up")
