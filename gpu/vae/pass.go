@@ -21,6 +21,9 @@ type pass struct {
 	deviates []float64      // standard normal numbers, Latent for each record
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
+	nothing  []dpmech.Pair       // pairs of the length of a record's, all zero
+	places   [recordsAtOnce]int  // places of the records in the batch
+	put      [recordsAtOnce]bool // whether the gradient of a record was added
 	words    []uint64
 	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
 }
@@ -43,6 +46,7 @@ func newPass(n *Network) *pass {
 		pairs: make([]dpmech.Pair, layers), words: make([]uint64, (n.Pixels+3)/4),
 	}
 	for l, layer := range n.Layers() {
+		p.nothing = append(p.nothing, dpmech.Pair{Inputs: make([]float32, layer.Inputs), Outputs: make([]float32, layer.Outputs)})
 		p.in[l], p.out[l], p.slope[l], p.back[l] = newMatrix(layer.Inputs), newMatrix(layer.Outputs), newMatrix(layer.Outputs), newMatrix(layer.Inputs-1)
 		for i := range recordsAtOnce {
 			p.in[l].row(i, layer.Inputs)[layer.Inputs-1] = 1

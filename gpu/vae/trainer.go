@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/gpu/cuda"
+	"fedpvi/internal/guard"
 	"fedpvi/internal/math32"
 )
 
@@ -140,45 +141,65 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk computes the gradients of a chunk of the batch and passes them to the sums.
+// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. A record
+// whose computation panics adds zero, and the others of its chunk are then computed anew, each
+// alone. Without a plan they get fresh random numbers, so none of them depends on that record.
 func (t *Trainer) takeChunk(worker, task int) {
-	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
-	first := from * math32.TileRows
-	batch := t.batch[first:min(to*math32.TileRows, len(t.batch))]
-	streams := t.streams[from:to]
-	for i, record := range batch {
-		src := streams[i/math32.TileRows]
+	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
+	places := p.places[:0]
+	for place := from; place < min(to, len(t.batch)); place++ {
+		places = append(places, place)
+	}
+	clear(p.put[:])
+	t.note(guard.Batch(places, func(some []int) { t.compute(p, some) }, func(some []int) error {
+		for i, place := range some {
+			if err := t.sums.Put(place, p.pairsOf(i)); err != nil {
+				return err
+			}
+			p.put[place-from] = true
+		}
+		return nil
+	}))
+	for i, place := range places {
+		if !p.put[i] {
+			t.note(t.sums.Put(place, p.nothing))
+		}
+	}
+}
+
+// compute computes the gradients of the records at some places of the batch, in the first rows
+// of p.
+func (t *Trainer) compute(p *pass, places []int) {
+	for i, place := range places {
+		record, src := t.batch[place], t.streams[place/math32.TileRows]
 		if t.plan != nil {
 			src = &p.bits
 			t.plan.PlaceBits(src, record)
 		}
 		p.load(i, t.images[record], src)
 	}
-	p.encode(len(batch))
-	t.draw(p, batch, streams)
-	p.decode(len(batch))
-	p.reverse(len(batch))
-	for i := range batch {
-		t.note(t.sums.Put(first+i, p.pairsOf(i)))
-	}
+	p.encode(len(places))
+	t.draw(p, places)
+	p.decode(len(places))
+	p.reverse(len(places))
 }
 
-// draw draws the latent vectors of a chunk.
-func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
+// draw draws the latent vectors of the records at some places of the batch.
+func (t *Trainer) draw(p *pass, places []int) {
 	latent := t.network.Latent
-	deviates := p.deviates[:len(batch)*latent]
-	if t.plan != nil {
-		for i, record := range batch {
-			t.plan.RecordNormals(deviates[i*latent:][:latent], &p.bits, record)
+	for from, to := 0, 0; from < len(places); from = to {
+		tile := places[from] / math32.TileRows
+		for to < len(places) && places[to]/math32.TileRows == tile {
+			if t.plan != nil {
+				t.plan.RecordNormals(p.deviates[to*latent:][:latent], &p.bits, t.batch[places[to]])
+			}
+			to++
 		}
-	} else {
-		for _, src := range streams {
-			n := min(math32.TileRows*latent, len(deviates))
-			dpmech.FillNormal(deviates[:n], src)
-			deviates = deviates[n:]
+		if t.plan == nil {
+			dpmech.FillNormal(p.deviates[from*latent:to*latent], t.streams[tile])
 		}
 	}
-	p.deviate(len(batch))
+	p.deviate(len(places))
 }
 
 // takePiece releases one part of the sum and moves the weights of this part.
