@@ -21,7 +21,7 @@ type gate struct {
 	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
-	block            int     // number of squares of elements below reach whose sum fits in 64 bits
+	block            int     // number of elements below reach for which the sum of squares fits in 64 bits
 	limitHi, limitLo uint64  // clip² as a 128-bit number, in two halves
 }
 

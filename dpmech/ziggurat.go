@@ -91,7 +91,7 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 }
 
 // again makes the place uniform by rejection, because some places result from one 56-bit draw more
-// than others. If the draw is such a surplus draw, again draws anew and returns the new place.
+// than others. If the draw is such a surplus draw, again makes another draw and returns its place.
 // Otherwise it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {

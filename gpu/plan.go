@@ -215,7 +215,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	}
 	shape := v.Shape(f.table)
 	f.rows, f.cols = shape.Rows, shape.Cols
-	if n.Op == ir.Linear { // for a vector x and a table of one row
+	if n.Op == ir.Linear { // a product of a vector x and a table with one row
 		f.rows, f.cols = 1, shape.Rows
 	}
 	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data

@@ -108,7 +108,7 @@ type Coordinator interface {
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted names the messages of which [Coordinator].Pieces returns a client's parts.
+// Wanted names the messages whose parts for a client [Coordinator].Pieces returns.
 type Wanted struct {
 	// Ask is the number of the plan whose cut lists the messages. It is not used if KeysOf is not
 	// empty.

@@ -46,7 +46,7 @@ func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 // the same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
-	held [4]held // the newest bodies, newest first
+	held [4]held // the last bodies that were stored, the newest first
 }
 
 // of returns a body together with its hash.

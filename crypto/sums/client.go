@@ -13,8 +13,8 @@ import (
 )
 
 // A Client is the state machine of one client. Its callers write its state to disk together with
-// the messages that it has returned, before they send them, in one transaction. They send a
-// message again as it was written, and never ask the Client for it again.
+// the messages that it has returned, before they send them, in one transaction. To send a message
+// again they read it from the disk, and do not ask the Client for it again.
 //
 // A Client contains keys. Formatting verbs do not show them. It is not safe for concurrent use.
 type Client struct {
@@ -27,8 +27,8 @@ type Client struct {
 
 	// Parts of the open plan.
 	dealt     bool
-	salt      Hash     // salt of the own deal
-	own       []uint64 // own column of the own deal, from Deal to Gather
+	salt      Hash     // salt of this client's deal
+	own       []uint64 // this client's column of its own deal, from Deal to Gather
 	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
 	confirmed bool
 	shared    bool
@@ -149,8 +149,8 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
 }
 
-// Sign returns the envelope and the body of a deal. The arguments are the client's position in its
-// ledger after the charge for the deal.
+// Sign returns the envelope and the body of a deal. The arguments state the client's position in
+// its ledger after the charge for the deal.
 func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash) (envelope, body []byte, err error) {
 	d.header.LedgerSeq, d.header.LedgerHead = ledgerSeq, ledgerHead
 	envelope, err = signed.Sign(signer, d.header, d.payload)
@@ -169,7 +169,7 @@ func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// Wants reports whether the client must gather columns before it can go on.
+// Wants reports whether the client must gather columns before its next step.
 func (c *Client) Wants() bool {
 	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
 }
@@ -184,7 +184,7 @@ func (c *Client) CanConfirm() bool {
 // were gathered.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
-// Said reports whether the client has confirmed or shared in the present step of the open plan.
+// Said reports whether the client has confirmed or shared in the current step of the open plan.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }

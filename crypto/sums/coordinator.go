@@ -197,7 +197,7 @@ func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// Missing returns the places of the clients whose message for the present step has not come. While
+// Missing returns the places of the clients whose message for the current step has not come. While
 // no plan is open, these are the clients that have not sent their keys.
 func (c *Coordinator) Missing() (places []int) {
 	for place := 1; place <= c.federation.Clients(); place++ {

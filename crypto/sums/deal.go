@@ -59,7 +59,7 @@ func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks are blocks of as many columns, in one piece of memory.
+// blocks holds a block of words for each of several columns, in one piece of memory.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -92,8 +92,8 @@ func putWords(b []byte, words []uint64) {
 // getWords fills dst with words from b. It reports whether all are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode fills dst with words from b, of which it keeps the bits that are in mask. It reports
-// whether all results are elements of the field.
+// decode fills dst with the bits in mask of words from b. It reports whether all results are
+// elements of the field.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
@@ -150,7 +150,8 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column is what one dealer has dealt to a holder. It is read from the start to the end.
+// A column is what one dealer has dealt to a holder. Its words are read in order, each of them
+// once.
 type column struct {
 	own    []uint64 // the words, if the dealer is the holder
 	plain  []byte   // the words, if the column was sent

@@ -37,8 +37,8 @@ func cutBytes(cut []Dealt) []byte {
 	return b
 }
 
-// parseCut decodes the body of a cut. The places are in order, and there are at least as many as
-// open a sum.
+// parseCut decodes the body of a cut. The places are in order, and there are at least Fewest of
+// them.
 func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	r, n := begin(body, dealtSize)
 	if n < f.Fewest() || n > f.Clients() {

@@ -81,7 +81,7 @@ func (f *Federation) Place(name identity.Name) int {
 
 func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
 
-// sender returns the place of the client that is stated as the sender in a header, or 0.
+// sender returns the place of the client that a header names as its sender, or 0.
 func (f *Federation) sender(h signed.Header) int {
 	for i, e := range f.clients {
 		if e.Key.Fingerprint() == h.Sender {
@@ -107,7 +107,7 @@ func (f *Federation) pieceSize(offset int) int {
 	return 0
 }
 
-// Column returns the range of bytes in the body of a dealer's deal that is for a holder.
+// Column returns the range of bytes for a holder in the body of a dealer's deal.
 func (f *Federation) Column(dealer, holder int) (at, size int) {
 	offset := f.scheme.Offset(dealer, holder)
 	sent := min(offset, f.scheme.Sent())
@@ -133,7 +133,7 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns the range of bytes in the body of a dealer's keys that is for another client.
+// Keys returns the range of bytes for another client in the body of a dealer's keys.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {

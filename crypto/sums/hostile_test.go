@@ -40,7 +40,7 @@ func (w *world) unchanged(c *Client, what string) {
 	}
 }
 
-// eachBit calls f with copies of b in each of which one bit is changed.
+// eachBit calls f with every copy of b in which one bit is changed.
 func eachBit(b []byte, f func(changed []byte)) {
 	for bit := range 8 * len(b) {
 		changed := bytes.Clone(b)
@@ -49,8 +49,8 @@ func eachBit(b []byte, f func(changed []byte)) {
 	}
 }
 
-// four returns a study of four clients of which three must open a sum, with all deals for the
-// first plan.
+// four returns a study of four clients with all deals for the first plan. Three of the clients must
+// open a sum.
 func four(t *testing.T) *world {
 	w := newWorld(t, 4, 3, 5).exchange()
 	w.publish("plan", 1, nil)

@@ -58,8 +58,8 @@ func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	return functions
 }
 
-// The coordinator and one client of four hold what they hold after each message of a plan. They
-// learn nothing before the shares, and then functions of the sum alone.
+// The test looks at the memory of the coordinator and one client of four after each message of a
+// plan. They learn nothing before the shares, and then only functions of the sum.
 //
 //abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
 func TestWhatTheCoordinatorLearns(t *testing.T) {

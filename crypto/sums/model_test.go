@@ -8,10 +8,10 @@ import (
 )
 
 // The model explores all runs of one plan in small federations. The coordinator and the last
-// clients do what they like together. For every reachable state it computes by linear algebra what
-// they have learned of the vectors of the honest clients: this must be one sum, over at least
-// U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps
-// of the model and no others.
+// clients are dishonest and act together. For every reachable state it computes by linear algebra
+// what they have learned of the vectors of the honest clients: this must be one sum, over at least
+// U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps of
+// the model and no others.
 
 // A model has the sizes of a federation, and the faults that are planted in its honest clients.
 type rules struct {
@@ -371,8 +371,7 @@ func TestModelFindsFaults(t *testing.T) {
 // liveState is a plan in which all are honest, as sets of clients.
 type liveState struct{ up, dealt, cut, confirmed, shared uint8 }
 
-// A plan ends whatever clients go away for ever, as long as U_min stay, and whenever deadlines
-// come.
+// A plan ends if at least U_min clients stay, wherever the others stop and whenever deadlines come.
 func TestModelEnds(t *testing.T) {
 	for _, c := range []struct{ clients, fewest int }{{3, 3}, {4, 3}, {4, 4}, {5, 4}, {6, 4}} {
 		if stuck := live(c.clients, c.fewest, false, false); stuck != nil {

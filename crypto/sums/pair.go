@@ -69,7 +69,7 @@ type dealing struct {
 const (
 	columnUse = "column" // stream of a derived column
 	sealUse   = "seal"   // encryption of a sent column
-	tagUse    = "tag"    // tag beside a derived column
+	tagUse    = "tag"    // tag of a derived column
 )
 
 // derive returns the key of a pair for one use in one deal (HKDF-Expand of RFC 5869 with SHA-256).

@@ -43,7 +43,7 @@ type world struct {
 	coordinator *Coordinator
 	clients     []*party     // by place − 1
 	keys        map[int]item // by place
-	deals       map[int]item // by place, of the open plan
+	deals       map[int]item // deals for the open plan, by place
 	entries     []item
 }
 

@@ -23,7 +23,7 @@ type lines struct {
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet
-	err  error  // error of from, after the present line
+	err  error  // error of from, after the current line
 }
 
 func newLines(from *bufio.Reader, separator rune) *lines {

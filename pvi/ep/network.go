@@ -38,10 +38,10 @@ type networkOutcome interface {
 	// slopes returns the derivatives of log Z with respect to the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside is for an outcome that depends directly on a coordinate of θ, such as its log sd,
-	// and not only through η. It returns the index i of this coordinate, and its first and
-	// second moments around its mean given the outcome of the last call of slopes. It returns i
-	// = −1 if there is no such coordinate.
+	// beside describes a coordinate of θ on which the outcome depends directly, such as its log sd,
+	// and not only through η. It returns the index i of this coordinate, and its first and second
+	// moments around its mean given the outcome of the last call of slopes. It returns i = −1 if
+	// there is no such coordinate.
 	beside() (i int, first, second float64)
 }
 

@@ -71,7 +71,7 @@ type DPSVI struct {
 
 	run       *dpmech.SampledRun
 	optimiser gpu.Lasting
-	visit     *gpu.MeanField // state of the present visit
+	visit     *gpu.MeanField // state of the current visit
 	under     gpu.MeanFieldOptions
 	device    *onDevice // nil if the CPU takes the steps
 
@@ -84,7 +84,7 @@ type DPSVI struct {
 	prior   []float64
 	sd      []float64
 	mean    []float64
-	at      *gpu.Query // query of the present step; nil until the points of the step are drawn
+	at      *gpu.Query // query of the current step; nil until the points of the step are drawn
 
 	// NewDPSVI sets query, drawn and next once, so that a step allocates no memory.
 	query   dpmech.SampledQuery
@@ -284,7 +284,7 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// points returns the query of the present step. It draws the points at the first call in a step,
+// points returns the query of the current step. It draws the points at the first call in a step,
 // which may come after the release if the batch is empty.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {

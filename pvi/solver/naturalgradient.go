@@ -90,8 +90,8 @@ const (
 	shortest = 0x1p-60
 )
 
-// shorten writes to dst a factor on the line from the present factor to s.target. It halves the
-// step until three conditions hold: the new q is near the present q; better returns true for the
+// shorten writes to dst a factor on the line from the current factor to s.target. It halves the
+// step until three conditions hold: the new q is near the current q; better returns true for the
 // new q; and q is still proper if all clients change their factors as this client does. The last
 // condition also keeps q proper when clients change their factors differently, because proper
 // precisions are a convex set.

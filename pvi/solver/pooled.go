@@ -103,7 +103,7 @@ type fit struct {
 	next     []float64
 	stop     func() bool
 	expected *Expected
-	best     float64 // free energy of the present q
+	best     float64 // free energy of the current q
 	highest  float64 // largest free energy so far
 	earlier  anderson
 
@@ -113,7 +113,7 @@ type fit struct {
 	stalled       int     // number of steps since the smallest change so far
 }
 
-// begin starts the steps at the present q.
+// begin starts the steps at the current q.
 func (f *fit) begin() (err error) {
 	if f.expected, f.best, err = f.at(f.natural, f.prior, 1); err != nil {
 		return err

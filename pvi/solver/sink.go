@@ -4,7 +4,7 @@ import "fedpvi/dpmech"
 
 // A Sink passes the gradients of records from the engine to the mechanism's accumulator.
 type Sink struct {
-	Sum   *dpmech.Accumulator // sum of the present batch
+	Sum   *dpmech.Accumulator // sum of the current batch
 	dense []float64           // scratch space, all zeros between records
 }
 

@@ -163,8 +163,8 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays is a solver that returns the client's present tied factor. It computes the factor from
-// the cavity, by λ_m = w(λ − λ_prior) and cavity = λ − λ_m.
+// stays is a solver that returns the client's current tied factor. It computes the factor from the
+// cavity, by λ_m = w(λ − λ_prior) and cavity = λ − λ_m.
 type stays struct {
 	weight float64
 	prior  []float64

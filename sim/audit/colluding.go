@@ -11,7 +11,8 @@ import (
 
 // A colluding is a test case of a study that aggregates securely. The observer has the coordinator
 // and as many clients as the study tolerates: the last one of three. It sees the sum that is
-// opened, and subtracts the vector of its client. The claim is what a ledger charges for that.
+// opened, and subtracts the vector of its client. The claim is the charge of a ledger for this
+// observer.
 //
 // One plan adds up the answers of many runs side by side, which saves most of the signatures.
 type colluding struct {

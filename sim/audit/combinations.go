@@ -28,9 +28,9 @@ type mode struct {
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	derived   bool   // whether what is sent in the rounds is computed from the mechanism's release, or there is a scale phase
+	derived   bool   // whether a message is computed from the mechanism's release, or the study has a scale phase
 	allocated bool   // whether its sampling has no bound under replace-one
-	keepsRows bool   // whether the state has something for every row, so that it fits one file only
+	keepsRows bool   // whether the state depends on the rows, so that it cannot be used with another file
 }
 
 var outcomeModes = []mode{
@@ -64,8 +64,8 @@ const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardis
 
 var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork}
 
-// notNumbers are spellings of a value that is no number. The studies declare them as missing,
-// because a client refuses a file with any other text in the place of a number.
+// notNumbers are texts that stand for a missing number. The studies declare them as missing. A
+// record with any other text instead of a number is left out.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -118,7 +118,7 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach returns the lines, and of those with the same key only the last one.
+// lastOfEach returns the lines without those whose key occurs again in a later line.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {
@@ -164,8 +164,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file at the corners of the declared domain, and in every spelling of
-// a number that is none.
+// corners returns rows of a file at the corners of the declared domain, and rows with each of
+// notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
 	if c.family == study.Poisson || c.family == study.NegativeBinomial {
@@ -213,7 +213,7 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether clients have factors, so that a study says of which kind they are.
+// hasFactors reports whether clients have factors. A study then states their kind.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }

@@ -73,9 +73,10 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare plays a study with one file of a client. At every plan the client answers with its own
-// file and, from the same state and with the same noise, with a file that has the given rows too. compare returns a
-// description of the first difference between what others may see of the two answers, or "".
+// compare plays a study with one file of a client. At every plan the client answers twice from the
+// same state and with the same noise: with its own file, and with a file that has the given rows
+// too. compare returns a description of the first difference between what others may see of the two
+// answers, or "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -113,11 +114,11 @@ type play struct {
 	// sensitivity returns the largest distance of the numbers of two answers to a round, or 0 if
 	// it is not known because they do not come from one mechanism.
 	sensitivity func(round int) float64
-	once        bool // whether only the first answer is compared, because the state is of one file
+	once        bool // whether only the first answer is compared, because the state depends on the file
 
 	server *session.Server
 	sites  []*session.Site
-	fresh  []*session.Site // sites of the first client that have followed what sites[0] has, until it has answered
+	fresh  []*session.Site // site of the first client with the other file, in the state of sites[0], until its first answer
 	found  string
 }
 

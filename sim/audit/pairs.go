@@ -22,8 +22,8 @@ type Pair struct {
 }
 
 // Pairs returns pairs that differ by records at all corners of the domain. There is a pair for each
-// mode of release, with the likelihood and the other options of which most have not occurred. If all
-// is set, there is a pair for each combination that an audit plays.
+// mode of release. Its likelihood and other options are chosen so that most of them have not
+// occurred before. If all is set, there is a pair for each combination that an audit plays.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -42,7 +42,8 @@ func Pairs(all bool) (pairs []Pair) {
 	return pairs
 }
 
-// newest returns the combination of which most options are not in seen, and adds them.
+// newest returns the combination with the largest number of options that are not in seen, and adds
+// these options to seen.
 func newest(of []combination, seen map[string]bool) (best combination) {
 	most := -1
 	for _, c := range of {

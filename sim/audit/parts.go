@@ -33,7 +33,7 @@ type partsCase struct {
 	adjacency            accountant.Adjacency
 }
 
-// partsCases has a case for each scheme for the parts of records.
+// partsCases has a case for each way to combine the changes of parts.
 var partsCases = []partsCase{
 	{"virtual", "exact", accountant.AddRemove},
 	{"averaged", "exact", accountant.AddRemove},

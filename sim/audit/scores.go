@@ -71,11 +71,11 @@ var scoredCases = []scored{
 // personScores protects a person with several rows. Its noise is that of the first case.
 var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false}
 
-// groupedScores has a model with groups. Its noise and its accounting are the same as in the
-// first case.
+// groupedScores is a case whose model has groups. Its noise and its accounting are the same as in
+// the first case.
 var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false}
 
-// countedScores has counts in the place of a binary outcome.
+// countedScores is a case with counts as outcomes.
 var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true}
 
 func (c scored) name() string {

@@ -226,11 +226,11 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows of the text plan that compare a clip for each row of a person with one for
-// the sum of its rows, under the same ε and for the same C. The clip of each row needs k times the
+// clipRows returns rows of the text plan that compare two clips of the same C under the same ε: one
+// for each row of a person, and one for the sum of its rows. The clip of each row needs k times the
 // noise, where k is the largest number of rows. A person with k rows of length C whose vectors are
-// equal moves a sum by kC, and one whose vectors are orthogonal by √k·C. If the sum is clipped, both
-// move it by C.
+// equal moves a sum by kC, and one whose vectors are orthogonal by √k·C. If the sum is clipped,
+// both move it by C.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -73,7 +73,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	}
 }
 
-// Interrupt ends the present line, so that other output can follow.
+// Interrupt ends the current line, so that other output can follow.
 func (p *Progress) Interrupt() {
 	if p.terminal && !p.quiet && !p.shown.IsZero() {
 		fmt.Fprintln(p.out)

@@ -77,7 +77,7 @@ func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
 	return nil
 }
 
-// columns returns the size of a client's parts of the deals of the present cut, in bytes. In this
+// columns returns the size of a client's parts of the deals of the current cut, in bytes. In this
 // program all clients send deals.
 func (s *script) columns(p *light) int64 {
 	holder := s.federation.Place(p.party.Name)

@@ -1,6 +1,7 @@
 package main
 
-// outcomeFaults are faults that show one record by what a client does, and not by its numbers.
+// outcomeFaults are faults by which one record changes the actions of a client, and not its
+// numbers.
 var outcomeFaults = []fault{
 	{"panic-for-one", "a panic for one value", []edit{{
 		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `

@@ -11,7 +11,7 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// The test checks that every fault can be added to the present code and that one audit finds it.
+// The test checks that every fault can be added to the current code and that one audit finds it.
 // An audit of the unchanged program must find nothing. The command make audit runs twenty audits
 // of each.
 func TestFaultsAreFound(t *testing.T) {
@@ -25,7 +25,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that every fault of the daemons can be added to the present code. The command
+// The test checks that every fault of the daemons can be added to the current code. The command
 // make chaos-plants checks that simulations find these faults.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(daemonFaults)); err != nil {
@@ -33,7 +33,7 @@ func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	}
 }
 
-// The test checks that every fault of secure sums can be added to the present code. The command
+// The test checks that every fault of secure sums can be added to the current code. The command
 // make chaos-plants checks that tests find these faults.
 func TestFaultsOfSumsArePlanted(t *testing.T) {
 	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(faultsOf(sumFaults))); err != nil {

@@ -31,11 +31,11 @@ type Scheme struct {
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	v, over []uint64 // v_j and 1/v_j by place; 1 at the points of the secrets
+	v, over []uint64 // v[j] is v_j and over[j] is 1/v_j for the place j; both are 1 at the points of the secrets
 }
 
-// New returns the scheme for clients of whom fewest can open a sum. It returns an error if the
-// columns of a single client would say something about a vector.
+// New returns the scheme for a number of clients, if any fewest of them can open a sum. It returns
+// an error if one client's columns alone would say something about a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)

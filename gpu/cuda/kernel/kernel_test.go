@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The test checks that the PTX in the repository was compiled from the present sources, by a
+// The test checks that the PTX in the repository was compiled from the current sources, by a
 // hash that it contains. The test needs no compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")

@@ -139,7 +139,8 @@ func TestNameCoversTheWholeFile(t *testing.T) {
 	}
 }
 
-// Files that cannot be read are named for what they are, with a way out.
+// The error for a file that cannot be read names the file and the problem, and the way to convert
+// it if there is one.
 func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},

@@ -48,7 +48,7 @@ type parquetReader struct {
 	names   []string
 	columns []*column
 	groups  []parquet.RowGroup // groups of rows that were not begun
-	left    int64              // rows of the present group that were not read
+	left    int64              // rows of the current group that were not read
 	read    int64              // rows that were read
 	all     int64
 	cells   []table.Cell
@@ -92,7 +92,7 @@ func (p *parquetReader) Next() ([]table.Cell, error) {
 	return p.cells, nil
 }
 
-// close closes the columns of the present group of rows.
+// close closes the columns of the current group of rows.
 func (p *parquetReader) close() error {
 	var all error
 	for _, c := range p.columns {
@@ -108,14 +108,14 @@ const batch = 1024
 type column struct {
 	index  int
 	decode func(parquet.Value) table.Cell // decodes a value that is not null
-	pages  parquet.Pages                  // pages of the present group of rows; nil before the first group
-	page   parquet.ValueReader            // values of the present page; nil before the first page
+	pages  parquet.Pages                  // pages of the current group of rows; nil before the first group
+	page   parquet.ValueReader            // values of the current page; nil before the first page
 	values []parquet.Value                // decoded values that were not returned
 	buffer [batch]parquet.Value
 	texts  map[string]string // one copy of each text
 }
 
-// maxTexts is the number of texts of a column of which one copy is kept.
+// maxTexts is the number of different texts of a column that are kept to be shared by its rows.
 const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column) (*column, error) {
