@@ -44,7 +44,8 @@ study to its owner, and takes part if the owner consents. The records stay with 
   coordinator invite NAME        invite one more client, or replace an invitation
   coordinator start              begin without the clients that have not come
   coordinator abort              end a study early
-  coordinator bundle, verify     the signed transcript in a file that anybody can check`
+  coordinator bundle, verify     the signed transcript in a file that anybody can check
+  coordinator report FILE        the result as a page to read, print and send`
 
 type commands struct {
 	State string `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
@@ -59,6 +60,7 @@ type commands struct {
 	Exclude   excludeCommand   `cmd:"" help:"Leave a client out of the rest of a study."`
 	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
 	Bundle    bundleCommand    `cmd:"" help:"Write the transcript and keys of a study to one file."`
+	Report    reportCommand    `cmd:"" help:"Check a bundle, and write a report on its study as one HTML page."`
 	Verify    verifyCommand    `cmd:"" help:"Check a bundle. Needs no network and no keys."`
 
 	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory without changing anything."`

@@ -2,10 +2,15 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
+	"fedpvi/pvi"
+	"fedpvi/pvi/page"
 	"fedpvi/pvi/session"
 )
+
+var errNoPosterior = errors.New("the study in the bundle has no posterior: it is not over, or was aborted")
 
 // Trace verifies a bundle like [Verify], and returns the posterior of the study with its trace. It
 // returns an error if the study has not ended with a posterior.
@@ -16,11 +21,50 @@ func Trace(r io.Reader) (*session.Posterior, *session.Trace, error) {
 		return nil, nil, err
 	}
 	if v.report.Result == nil {
-		return nil, nil, errors.New("the study in the bundle has no posterior: it is not over, or was aborted")
+		return nil, nil, errNoPosterior
 	}
 	p, err := session.Describe(v.document, v.report.Result)
 	if err != nil {
 		return nil, nil, err
 	}
 	return p, p.Trace(v.rounds), nil
+}
+
+// Page verifies a bundle like [Verify], and returns the report on the study for people. It returns
+// an error if the study has not ended with a posterior.
+func Page(r io.Reader) (*page.Report, error) {
+	v := newVerifier(r)
+	if err := v.verify(); err != nil {
+		return nil, err
+	}
+	if v.report.Result == nil {
+		return nil, errNoPosterior
+	}
+	p, err := session.Describe(v.document, v.report.Result)
+	if err != nil {
+		return nil, err
+	}
+	clients := make([]pvi.ClientID, len(v.report.Clients))
+	for i, name := range v.report.Clients {
+		clients[i] = pvi.ClientID(name)
+	}
+	report, err := page.New(v.document, clients, p)
+	if err != nil {
+		return nil, err
+	}
+	report.Checked = v.report.Sentences()
+	return report, nil
+}
+
+// Sentences describes the checks of a bundle in words.
+func (r *Report) Sentences() []string {
+	all := []string{
+		fmt.Sprintf("The signed transcript of %d entries is complete, and chained by hashes. Its coordinator has the fingerprint %v.", r.Entries, r.Coordinator),
+		fmt.Sprintf("All %d plans and the posterior were computed again from the published sums.", r.Questions),
+		fmt.Sprintf("Every client consented, and signed each of its answers (%d in all).", r.Answers),
+	}
+	if r.Signed > 0 {
+		all = append(all, fmt.Sprintf("The releases of %d answers are published with the signatures of their clients, and add up to the sums.", r.Signed))
+	}
+	return all
 }

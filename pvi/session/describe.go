@@ -149,16 +149,20 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if err := table(w, ratios); err != nil {
 		return err
 	}
-	notes := p.Result.Notes
-	if p.doubt != "" {
-		notes = append([]string{p.doubt}, notes...)
-	}
-	for _, note := range notes {
+	for _, note := range p.Notes() {
 		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Notes returns sentences that must be shown with the posterior.
+func (p *Posterior) Notes() []string {
+	if p.doubt == "" {
+		return p.Result.Notes
+	}
+	return append([]string{p.doubt}, p.Result.Notes...)
 }
 
 func (p *Posterior) table(w io.Writer, ratios bool) error {

@@ -115,6 +115,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 		func() error { return f.posterior(r, p.Normals) },
 		func() error { return f.predictions(st, r) },
 		func() error { return f.figures(r, h, p) },
+		func() error { return f.write("report.html", func(w io.Writer) error { return writePage(w, p, r) }) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -91,6 +91,7 @@ var floors = [][]string{
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/session"},
+	{"pvi/page"},
 	{"internal/private", "crypto/internal/wire", "crypto/secret"},
 	{"crypto/keyfile"},
 	{"crypto/identity", "crypto/seal"},

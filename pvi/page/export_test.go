@@ -1,0 +1,4 @@
+package page
+
+// PictureOf is pictureOf, for tests.
+var PictureOf = pictureOf

@@ -1,0 +1,211 @@
+// Package page writes the result of a study as one HTML page, to read, print and send. The page
+// loads nothing from elsewhere and has no script.
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+// A Report is the content of a page.
+type Report struct {
+	Protocol *pvi.Protocol
+	Costs    []method.Cost // cost of all releases for every observer and adjacency, that of the target first; nil without privacy
+
+	// Effects has the posterior of each parameter, or Estimates the point estimates of a study
+	// without intervals.
+	Effects   []Effect
+	Estimates []fit.Estimate
+	Prior     []fit.AgainstPrior // comparison with the prior; may be nil
+	Notes     []string           // notes of the result
+
+	Simulated bool     // whether the clients were simulated
+	Clients   []string // names of the clients that took part, or of none if they were simulated
+	Checked   []string // sentences about the verification of the result
+	Program   string   // name and version of the program
+	Date      string   // day on which the page was written; empty for a page without a date
+}
+
+// An Effect is the posterior of a parameter.
+type Effect struct {
+	Name      string
+	Natural   fit.Natural // in natural units
+	Low, High float64     // 95 % interval on the model's scale
+	Log       bool        // whether the parameter is positive, such as an sd
+}
+
+//go:embed page.html
+var source string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": words.Number,
+	"exp":    math.Exp,
+	"shift":  shift,
+}).Parse(source))
+
+// Write writes the page.
+func Write(w io.Writer, r *Report) error {
+	return page.Execute(w, &view{Report: r, Explained: words.NewExplained(r.Protocol)})
+}
+
+// shift returns the distance of another posterior's mean from that of a, in sds of a. It returns a
+// dash if there is no such posterior.
+func shift(a fit.AgainstPrior, other *fit.Moment) string {
+	if other == nil {
+		return "–"
+	}
+	return words.Number(a.Shift(other))
+}
+
+// view has the report and the texts that follow from it.
+type view struct {
+	*Report
+	Explained *words.Explained
+}
+
+func (v *view) Study() *study.Study { return v.Protocol.Study() }
+
+// Ratios reports whether some effect is the logarithm of a ratio.
+func (v *view) Ratios() bool {
+	for _, e := range v.Effects {
+		if e.Natural.Ratio != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Headline returns the privacy of the study in one sentence or two.
+func (v *view) Headline() string {
+	if v.Costs == nil {
+		return "None. Every client sent its factor without noise. Such a study is for research on records that may be read."
+	}
+	return words.Headline(v.Costs)
+}
+
+// Conditions returns the conditions under which the costs hold.
+func (v *view) Conditions() string { return words.Conditions(v.Protocol) }
+
+// Participants describes the clients in one sentence.
+func (v *view) Participants() string {
+	n := len(v.Protocol.Roster())
+	switch {
+	case v.Simulated:
+		return fmt.Sprintf("%s, simulated in one process.", words.Plural(n, "client"))
+	case len(v.Clients) == 0:
+		return fmt.Sprintf("%s.", words.Plural(n, "client"))
+	}
+	return fmt.Sprintf("%s: %s.", words.Plural(len(v.Clients), "client"), strings.Join(v.Clients, ", "))
+}
+
+// Methods returns a text about the methods that a paper can quote.
+func (v *view) Methods() string {
+	st := v.Study()
+	text := fmt.Sprintf("We estimated one Bayesian posterior from the records of %s without pooling them, by partitioned variational inference [1], with the program %s. The model was: %s.",
+		words.Plural(len(v.Protocol.Roster()), "data holder"), v.Program, strings.TrimSuffix(v.Explained.Model, "."))
+	if st.Inference.Solver == study.Scoring {
+		text += " Each data holder released sums of clipped scores and information matrices at published points; the posterior was inferred from these noisy sums, so that its intervals contain the noise and the effect of clipping."
+	}
+	if v.Costs != nil {
+		of := method.Strongest(v.Costs)
+		text += fmt.Sprintf(" All releases together satisfy (ε = %s, δ = %g) differential privacy [2] under %s for %s, against %s. The noise is discrete Gaussian [3], and its cost was computed as an upper bound on the composition of all releases.",
+			words.Number(of.Epsilon), of.Delta, of.Adjacency, st.Privacy.Protects(), of.View.Who)
+	}
+	return text
+}
+
+// References lists the works that Methods quotes.
+func (v *view) References() []string {
+	all := []string{"Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."}
+	if v.Costs != nil {
+		all = append(all,
+			"Dwork C, McSherry F, Nissim K, Smith A. Calibrating noise to sensitivity in private data analysis. Theory of Cryptography, 2006.",
+			"Canonne CL, Kamath G, Steinke T. The discrete Gaussian for differential privacy. Advances in Neural Information Processing Systems, 2020.")
+	}
+	return all
+}
+
+// Numbers of the picture of effects, in its own units.
+const (
+	pictureWidth = 720
+	nameWidth    = 220
+	rowHeight    = 22
+	axisHeight   = 40
+)
+
+// A Bar is the interval of an effect in the picture.
+type Bar struct {
+	Name                string
+	Y, Left, Right, Mid float64
+	Zero                bool // whether the interval contains 0
+}
+
+// A Picture is the picture of all effects, with their intervals on one axis.
+type Picture struct {
+	Width, Height, Names float64
+	Bars                 []Bar
+	Zero                 float64 // place of 0
+	Bottom               float64 // place of the axis
+	Ticks                []Tick
+}
+
+// A Tick is a number of the axis.
+type Tick struct {
+	X    float64
+	Text string
+}
+
+// mostBars is the largest number of effects in the picture.
+const mostBars = 60
+
+// Picture returns the picture of the report's effects.
+func (v *view) Picture() *Picture { return pictureOf(v.Effects) }
+
+// pictureOf returns the picture of the effects on the model's scale, in which effects of different
+// columns can be compared. It leaves out the intercept and positive parameters, and returns nil if
+// nothing is left.
+func pictureOf(effects []Effect) *Picture {
+	low, high := 0., 0.
+	var shown []Effect
+	for _, e := range effects {
+		if e.Log || len(shown) == mostBars || math.IsInf(e.Low, 0) || math.IsInf(e.High, 0) || e.Name == "intercept" {
+			continue
+		}
+		shown = append(shown, e)
+		low, high = min(low, e.Low), max(high, e.High)
+	}
+	if len(shown) == 0 || !(low < high) {
+		return nil
+	}
+	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
+	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}
+	for i, e := range shown {
+		p.Bars = append(p.Bars, Bar{e.Name, float64(i*rowHeight + rowHeight/2), at(e.Low), at(e.High), at((e.Low + e.High) / 2), e.Low <= 0 && 0 <= e.High})
+	}
+	step := tickStep(high - low)
+	for k := math.Ceil(low / step); k*step <= high; k++ {
+		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k * step)})
+	}
+	return p
+}
+
+// tickStep returns a distance of 1, 2 or 5 times a power of ten of which a width has 4 to 10.
+func tickStep(width float64) float64 {
+	ten := math.Pow(10, math.Floor(math.Log10(width)))
+	for _, of := range []float64{.1, .2, .5, 1} {
+		if width/(of*ten) <= 10 {
+			return of * ten
+		}
+	}
+	return ten
+}

@@ -1,0 +1,149 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/page"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+)
+
+const source = `
+study = { version = 2, name = "page", title = "A <script>alert(1)</script> & more" }
+model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "g"] }
+privacy = { %s }
+federation = { nominal_records = 100 }
+[[column]]
+name = "x"
+type = "numeric"
+unit = "<b>kg</b>"
+bounds = [0, 100]
+[[column]]
+name = "g"
+type = "categorical"
+levels = ["a", "<img src=x onerror=alert(1)>"]
+[[column]]
+name = "y"
+type = "categorical"
+levels = ["no", "yes"]
+`
+
+func write(t *testing.T, privacy string, change func(*page.Report)) (text string, root *html.Node) {
+	t.Helper()
+	st, err := study.Parse("page.toml", fmt.Appendf(nil, source, privacy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &session.Posterior{Result: &session.Result{Notes: []string{"A note <i>in</i> words."}}}
+	for i, name := range []string{"intercept", "x", "g[<img src=x onerror=alert(1)>]"} {
+		p.Marginals = append(p.Marginals, session.Marginal{
+			Name: name, Natural: fit.Natural{Mean: .5, SD: .25, Low: 0, High: 1, Unit: "log odds per <b>kg</b>", Ratio: "odds ratio"},
+			Interval: session.Interval{Mean: .5, SD: 1, Lower: -1 + float64(i), Upper: 2},
+		})
+	}
+	r, err := page.New(st, []pvi.ClientID{"north", "south", "<west>"}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Program, r.Date, r.Checked = "fedpvi test", "1 May 2026", []string{"All is valid."}
+	if change != nil {
+		change(r)
+	}
+	var b bytes.Buffer
+	if err := page.Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	root, err = html.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), root
+}
+
+// walk calls f for every element of a page.
+func walk(n *html.Node, f func(*html.Node)) {
+	if n.Type == html.ElementNode {
+		f(n)
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		walk(c, f)
+	}
+}
+
+// The page shows texts of the study as texts. It has no script, loads nothing and links to nothing.
+func TestPageIsSelfContained(t *testing.T) {
+	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, nil)
+	count := map[string]int{}
+	walk(root, func(n *html.Node) {
+		count[n.Data]++
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "src", a.Key == "href", strings.HasPrefix(a.Key, "on"), strings.Contains(a.Val, "url("):
+				t.Errorf("element %s has the attribute %s", n.Data, a.Key)
+			}
+		}
+	})
+	for _, element := range []string{"script", "link", "img", "iframe", "i", "b", "object"} {
+		if count[element] > 0 {
+			t.Errorf("%d elements %s", count[element], element)
+		}
+	}
+	if strings.Contains(text, "@import") || count["circle"] != 2 || count["table"] < 3 || count["main"] != 1 {
+		t.Errorf("elements: %v", count)
+	}
+	for _, want := range []string{"&lt;script&gt;alert(1)", "north, south, &lt;west&gt;", "ε = 1 at δ = 1e-05 under add-remove", "A note &lt;i&gt;in", "1 May 2026", "All is valid.", "1.649 (1 to 2.718)", "[3]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "is a simulation") {
+		t.Error("the page says that the study was simulated")
+	}
+}
+
+// A page without privacy, without intervals or of a simulation says so.
+func TestPageSaysWhatIsMissing(t *testing.T) {
+	text, root := write(t, `unit = "none"`, func(r *page.Report) {
+		r.Effects, r.Estimates, r.Simulated = nil, []fit.Estimate{{Name: "x", Natural: 2.5, Unit: "log odds"}}, true
+	})
+	for _, want := range []string{"None. Every client sent its factor without noise.", "point estimates alone", "This is a simulation", "2.5"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	walk(root, func(n *html.Node) {
+		if n.Data == "svg" {
+			t.Error("the page has a picture of intervals that there are not")
+		}
+	})
+}
+
+// The picture has 0 on its axis. The middle of every bar lies between its ends, which lie in the
+// picture.
+func TestPicture(t *testing.T) {
+	for _, effects := range [][]page.Effect{
+		{{Name: "a", Low: 1, High: 2}, {Name: "b", Low: -3, High: -1}},
+		{{Name: "a", Low: 1e-9, High: 2e-9}},
+		{{Name: "a", Low: -4e12, High: 1e12}},
+	} {
+		p := page.PictureOf(effects)
+		if len(p.Bars) != len(effects) || len(p.Ticks) < 3 || len(p.Ticks) > 12 {
+			t.Errorf("%v: %d bars and %d ticks", effects, len(p.Bars), len(p.Ticks))
+		}
+		for i, b := range p.Bars {
+			if !(0 < b.Left && b.Left < b.Mid && b.Mid < b.Right && b.Right < p.Width) || b.Zero != (b.Left <= p.Zero && p.Zero <= b.Right) {
+				t.Errorf("%v: %+v with 0 at %g", effects[i], b, p.Zero)
+			}
+		}
+	}
+	if page.PictureOf([]page.Effect{{Name: "sd", Log: true, Low: 1, High: 2}, {Name: "intercept", Low: 1, High: 2}}) != nil {
+		t.Error("there is a picture of nothing")
+	}
+}

@@ -1,0 +1,31 @@
+package page
+
+import (
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+)
+
+// New returns the report on the result of a study that the given clients took part in.
+func New(st *study.Study, clients []pvi.ClientID, p *session.Posterior) (*Report, error) {
+	protocol, err := session.Public(st, clients)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := session.Costs(st, clients)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Protocol: protocol, Costs: costs, Estimates: p.Estimates, Prior: p.Prior, Notes: p.Notes()}
+	for _, id := range clients {
+		r.Clients = append(r.Clients, string(id))
+	}
+	for _, m := range p.Marginals {
+		of := m.Interval
+		if m.NoiseAware != nil {
+			of = *m.NoiseAware
+		}
+		r.Effects = append(r.Effects, Effect{Name: m.Name, Natural: m.Natural, Low: of.Lower, High: of.Upper, Log: m.Log})
+	}
+	return r, nil
+}
