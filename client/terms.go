@@ -32,7 +32,7 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: compare the fingerprint over another channel with the one that its people give you, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
 	case len(clients) < p.MinParticipants:
 		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy requires at least %d (participants.minimum)", len(clients), p.MinParticipants)}
-	case p.RefusePrograms && st.Model.Program != nil:
+	case p.RefusePrograms && st.Model.Program != nil && st.Model.Formula == nil:
 		return t, d, &Refusal{fmt.Sprintf("the model of the study is a program, and the policy refuses programs (programs = \"refuse\" in %s)", PolicyFile)}
 	}
 	name, d, err := p.dataset(dataset)

@@ -31,13 +31,17 @@ func (m *Model) compile() (*model.Model, error) {
 	for name, c := range p.Constants {
 		data.Constants[name] = program.Constant{Dims: c.Dims, Values: c.Values}
 	}
+	key := "model.program"
+	if m.Study.Model.Formula != nil {
+		key = "the program of model.formula"
+	}
 	compiled, err := program.Compile(p.Tree, data)
 	if err != nil {
-		return nil, fmt.Errorf("study %s, model.program:\n%w", m.Study.Name, err)
+		return nil, fmt.Errorf("study %s, %s:\n%w", m.Study.Name, key, err)
 	}
 	m.notes = compiled.Notes
 	if err := runs(compiled.Model); err != nil {
-		return nil, fmt.Errorf("study %s, model.program: the engine cannot run the program: %w", m.Study.Name, err)
+		return nil, fmt.Errorf("study %s, %s: the engine cannot run the program: %w", m.Study.Name, key, err)
 	}
 	return compiled.Model, nil
 }

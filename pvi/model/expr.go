@@ -92,6 +92,8 @@ func (b *Builder) scalar(i int) bool {
 		return len(n.Values) == 1
 	case n.Op == ir.Param:
 		return b.program.Parameters[n.Ref].Size() == 1
+	case n.Op == ir.Stack:
+		return len(n.Args) == 1
 	case n.Op.Elementwise():
 		return !slices.ContainsFunc(n.Args, func(a int) bool { return !b.scalar(a) })
 	default:

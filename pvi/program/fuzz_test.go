@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/internal/testing/memory"
+	"fedpvi/pvi/formula"
 	"fedpvi/pvi/program"
 	"fedpvi/pvi/program/syntax"
 )
@@ -43,6 +44,36 @@ func FuzzCompile(f *testing.F) {
 		}
 		if found != nil {
 			_ = found.Error()
+		}
+	})
+}
+
+// Every formula becomes a program that compiles, or is refused with a message. Neither the
+// translation nor the compiler panics.
+func FuzzFormula(f *testing.F) {
+	columns := formulas(f)["gaussian"].Columns
+	for _, r := range formulas(f) {
+		f.Add(r.Formula, r.Family)
+	}
+	f.Add("score ~ (age + bmi + dose + years)^8", "gaussian")
+	f.Add("score ~ practice*grade*region*smoking", "student(identity)")
+	f.Fuzz(func(t *testing.T, text, family string) {
+		if len(text) > 1024 || len(family) > 256 {
+			return
+		}
+		w, err := formula.Write(formula.Request{Formula: text, Family: family, Columns: columns})
+		var found *syntax.Errors
+		var ofFamily *formula.FamilyError
+		switch {
+		case errors.As(err, &found):
+			_ = found.Error()
+		case err != nil && !errors.As(err, &ofFamily):
+			t.Fatalf("no message: %v", err)
+		case err == nil:
+			_, err = compileFormula(w, columns)
+			if err != nil && !errors.As(err, &found) {
+				t.Fatalf("no message: %v", err)
+			}
 		}
 	})
 }

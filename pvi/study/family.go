@@ -15,7 +15,12 @@ const (
 
 // readModel reads the table [model] into s. It reports whether a private release must find the
 // scale of the columns.
-func readModel(s *Study, t *document.Table) (private bool) {
+func readModel(s *Study, root *document.Table) (private bool) {
+	t := root.Table("model")
+	if t.Has("formula") {
+		readFormula(s, t, root.Table("prior"))
+		return false
+	}
 	if t.Has("program") {
 		readProgram(s, t)
 		return false

@@ -10,6 +10,7 @@ import (
 type Model struct {
 	Family   Family
 	Program  *Program // model in the Stan language; nil unless the family is ByProgram
+	Formula  *Formula // formula from which the program was made; nil if there is none
 	Outcome  string   // name of the outcome's column; empty for a mixture
 	Positive *Event   // condition under which a binary outcome is 1; nil for other outcomes
 	Terms    []Term   // terms in the order of the document, the intercept first

@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// ByProgram is the family of a model that the study gives as a program in the Stan language.
+// ByProgram is the family of a model that the study gives as a program in the Stan language, or as
+// a formula, which is translated to such a program.
 const ByProgram Family = "program"
 
 // A Program is a model in the Stan language.
@@ -72,12 +73,7 @@ func readProgram(s *Study, t *document.Table) {
 	} {
 		refuse(t, key, "has no meaning beside program, which is the whole model")
 	}
-	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
-		t.Errorf("standardise", `a program reads values in their own units: write standardise = "none", or leave it out`)
-	}
-	if s.Version == 1 {
-		t.Errorf("program", "belongs to version 2 of the study language: write study.version = 2")
-	}
+	refuseOfPrograms(s, t, "program")
 	p.Records = textOr(t, "records", p.Records)
 	data, complete := t.Table("data"), t.Table("complete")
 	for _, name := range complete.Keys() {
@@ -99,6 +95,16 @@ func readProgram(s *Study, t *document.Table) {
 		s.readStatistic(name, data)
 	}
 	s.findIntegers()
+}
+
+// refuseOfPrograms refuses what neither a program nor a formula can have.
+func refuseOfPrograms(s *Study, t *document.Table, key string) {
+	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
+		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
+	}
+	if s.Version == 1 {
+		t.Errorf(key, "belongs to version 2 of the study language: write study.version = 2")
+	}
 }
 
 // parseProgram returns the tree of the program, or nil if it cannot be read.

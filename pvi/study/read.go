@@ -25,7 +25,7 @@ func read(s *Study, root *document.Table) {
 	table := root.Table("table")
 	readTable(s, table)
 	readColumns(s, root)
-	private := readModel(s, root.Table("model"))
+	private := readModel(s, root)
 	privacy := root.Table("privacy")
 	readPrivacyUnit(s, privacy)
 	readPerson(s, table, privacy)
@@ -40,6 +40,9 @@ func read(s *Study, root *document.Table) {
 	checkPerson(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
+	if s.Model.Formula != nil {
+		return
+	}
 	if s.Model.Family == ByProgram {
 		refuse(root, "prior", "has no meaning beside model.program: priors are in the program, or in model.complete")
 		return

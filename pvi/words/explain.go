@@ -27,6 +27,9 @@ type Explained struct {
 	Program    string               `json:"program"`                // SHA-256 of the record program
 	Text       string               `json:"program_text,omitempty"` // program in the Stan language
 	Notes      string               `json:"program_notes,omitempty"`
+	Formula    string               `json:"formula,omitempty"` // formula from which the program was made
+	Family     string               `json:"family,omitempty"`
+	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the formula, by parameters of the program
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
@@ -42,6 +45,13 @@ type ExplainedParameter struct {
 	Name  string `json:"name"`
 	Prior string `json:"prior"`
 	About string `json:"about"`
+}
+
+// An ExplainedPrior is the prior of a parameter of a formula, and where it comes from.
+type ExplainedPrior struct {
+	Parameter string `json:"parameter"`
+	Prior     string `json:"prior"`
+	From      string `json:"from"`
 }
 
 // An ExplainedColumn describes a column that the model reads.
@@ -62,6 +72,12 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
 	if p := st.Model.Program; p != nil {
 		e.Text, e.Notes = p.Tree.Text, m.Notes()
+	}
+	if f := st.Model.Formula; f != nil {
+		e.Formula, e.Family = f.Text, f.Family
+		for _, p := range f.Priors {
+			e.Priors = append(e.Priors, ExplainedPrior{p.Parameter, p.Density, p.From})
+		}
 	}
 	for _, q := range m.Parameters.All() {
 		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), aboutInWords(q)})
@@ -124,12 +140,16 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 }
 
 // ProgramText returns the text of the program that the study gives, with the notes of the
-// compiler, or "" if it gives none.
+// compiler, or "" if it gives none. A formula comes before its program, with its priors and where
+// they come from.
 func (e *Explained) ProgramText() string {
 	if e.Text == "" {
 		return ""
 	}
 	var b strings.Builder
+	if e.Formula != "" {
+		e.writeFormula(&b)
+	}
 	b.WriteString("\nThe program, in the Stan language\n\n")
 	for line := range strings.Lines(strings.TrimRight(e.Text, "\n") + "\n") {
 		b.WriteString("  " + strings.Map(visible, line))
@@ -138,6 +158,21 @@ func (e *Explained) ProgramText() string {
 		fmt.Fprintf(&b, "\n%s\n", e.Notes)
 	}
 	return b.String()
+}
+
+// writeFormula writes the formula and its priors.
+func (e *Explained) writeFormula(b *strings.Builder) {
+	shown := strings.Join(strings.Fields(strings.Map(visible, e.Formula)), " ")
+	fmt.Fprintf(b, "\nThe formula\n\n  %s\n  family = %s\n\nIts priors, and where they come from. None comes from records.\n\n", shown, strings.Map(visible, e.Family))
+	rows := [][]string{{"parameter", "prior", "from"}}
+	for i, p := range e.Priors {
+		if i == mostExplained {
+			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Priors)-i), "", "--json lists all"})
+			break
+		}
+		rows = append(rows, []string{p.Parameter, p.Prior, p.From})
+	}
+	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
 }
 
 // visible replaces a character that a terminal would not show as it is. Carriage returns are left

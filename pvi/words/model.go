@@ -23,6 +23,9 @@ func Model(m *fit.Model) string {
 	case study.Mixture:
 		return fmt.Sprintf("mixture of %d normal clusters of %s, %s", st.Model.Components, strings.Join(st.Model.Variables, ", "), Plural(m.Dim(), "parameter"))
 	case study.ByProgram:
+		if f := st.Model.Formula; f != nil {
+			return fmt.Sprintf("formula of the family %s with %s", strings.Map(visible, f.Family), Plural(m.Dim(), "parameter"))
+		}
 		return fmt.Sprintf("program of %s with %s", Plural(1+strings.Count(strings.TrimSpace(st.Model.Program.Tree.Text), "\n"), "line"), Plural(m.Dim(), "parameter"))
 	case study.NeuralNetwork:
 		return fmt.Sprintf("neural network of %s with %s, %s", outcome, Plural(st.Model.Hidden, "hidden unit"), Plural(m.Dim(), "parameter"))

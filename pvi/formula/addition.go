@@ -1,0 +1,262 @@
+package formula
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/program/syntax"
+)
+
+// Additions are what a formula says of an outcome on its left side, beside its column.
+type additions struct {
+	weight    string // factor of the record's log density; "" for 1
+	censored  string // 0, or 1, −1 or 2 for an outcome above, below or between bounds
+	low, high float64
+	upper     string  // upper end of an outcome that lies in an interval
+	truncated string  // truncation of the density, as T[0, ]
+	positive  bool    // whether a count is known not to be 0
+	rate      []*node // offsets for the exposure
+	rateText  string  // exposure of the record
+}
+
+// term returns the statement that adds a log density with the record's weight.
+func (a *additions) term(log string) string {
+	if a.weight == "" {
+		return "target += " + log + ";"
+	}
+	return "target += " + a.weight + " * (" + log + ");"
+}
+
+// unknownAdditions says why additions of brms are not supported.
+var unknownAdditions = map[string]string{
+	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
+	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
+	"vreal": "vreal() is not supported.", "vint": "vint() is not supported.",
+}
+
+func (w *writer) additions(all []*node, at syntax.Span) additions {
+	var a additions
+	if slices.Contains(w.family.further, "sigma") {
+		w.noise = "sigma"
+	}
+	seen := map[string]bool{}
+	for _, n := range all {
+		if n.kind != isCall {
+			fail("E602", n.at, "an addition to the outcome is trials(n), weights(w), cens(c), trunc(lb, ub), rate(e) or se(s).")
+		}
+		if seen[n.text] {
+			fail("E602", n.at, "%s() is written twice.", n.text)
+		}
+		seen[n.text] = true
+		w.addition(&a, n)
+	}
+	if w.family.trials && w.trials == "" {
+		fail("E602", at, "the family %s needs the number of trials: hits | trials(n) ~ …", w.family.name)
+	}
+	if a.truncated != "" && (a.weight != "" || a.censored != "") {
+		fail("E603", at, "trunc() beside weights() or cens() is not supported.")
+	}
+	return a
+}
+
+func (w *writer) addition(a *additions, n *node) {
+	switch n.text {
+	case "trials":
+		w.addTrials(n)
+	case "weights":
+		e := w.numberOf(n)
+		if low, _ := w.ends(e); low < 0 {
+			fail("E604", n.at, "a weight is at least 0, and this one can be %s.", short(low, 6))
+		}
+		a.weight = e.enclosed()
+	case "rate":
+		w.addRate(a, n)
+	case "cens":
+		w.addCensoring(a, n)
+	case "trunc":
+		w.addTruncation(a, n)
+	case "se":
+		e := w.numberOf(n)
+		if low, _ := w.ends(e); !(low > 0) {
+			fail("E604", n.at, "a standard error is above 0, and this one can be %s. Raise the lower bound of the column.", short(low, 6))
+		}
+		if w.family.name != "gaussian" && w.family.name != "student" {
+			fail("E603", n.at, "se() is for the families gaussian and student.")
+		}
+		w.noise = e.enclosed()
+	default:
+		if why := unknownAdditions[n.text]; why != "" {
+			fail("E603", n.at, "%s", why)
+		}
+		fail("E602", n.at, "%s() is no addition: trials(n), weights(w), cens(c), trunc(lb, ub), rate(e) and se(s) are.", n.text)
+	}
+}
+
+func (w *writer) numberOf(n *node) expression {
+	e := w.expression(w.only(n))
+	w.finite(e, n.at)
+	return e
+}
+
+// ends returns the smallest and the largest value of an expression over the bounds of its columns. One
+// of indicators lies in 0..1.
+func (w *writer) ends(e expression) (low, high float64) {
+	if e.levels {
+		return 0, 1
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	row := make([]float64, len(w.columns))
+	columns := slices.Compact(slices.Sorted(slices.Values(e.columns)))
+	for corner := range 1 << min(len(columns), 8) {
+		for k, i := range columns {
+			row[i] = w.columns[i].Low
+			if k < 8 && corner>>k&1 == 1 {
+				row[i] = w.columns[i].High
+			}
+		}
+		x := e.value(row)
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high
+}
+
+func (w *writer) addTrials(n *node) {
+	if !w.family.trials {
+		fail("E602", n.at, "trials() is for the families binomial, beta_binomial and zero_inflated_binomial.")
+	}
+	arg := w.only(n)
+	switch {
+	case arg.kind == isNumber && arg.value == math.Trunc(arg.value) && arg.value >= 1:
+		w.trials = arg.text
+	case arg.kind == isName:
+		i := w.column(arg)
+		if c := &w.columns[i]; !c.Whole || c.Low < 0 || len(c.Levels) > 0 {
+			fail("E604", arg.at, "the number of trials is a numeric column with whole bounds from 0 on.")
+		}
+		w.trials = w.count(i) + "[n]"
+	default:
+		fail("E602", arg.at, "the number of trials is a column or a whole number.")
+	}
+}
+
+func (w *writer) addRate(a *additions, n *node) {
+	if w.family.name != "poisson" && w.family.name != "negbinomial" {
+		fail("E603", n.at, "rate() is for the families poisson and negbinomial. With a log link, write offset(log(e)).")
+	}
+	e := w.numberOf(n)
+	if low, _ := w.ends(e); !(low > 0) {
+		fail("E604", n.at, "an exposure is above 0, and this one can be %s. Raise the lower bound of the column.", short(low, 6))
+	}
+	a.rateText = e.enclosed()
+	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
+}
+
+// censoring has the codes of the ways in which an outcome is censored.
+var censoring = []struct {
+	level string
+	code  string
+}{{"right", ""}, {"left", "-"}, {"interval", "2 * "}}
+
+func (w *writer) addCensoring(a *additions, n *node) {
+	if !w.family.cens {
+		fail("E603", n.at, "the family %s has no distribution function here: cens() is for gaussian, lognormal, weibull, exponential and piecewise_exponential.", w.family.name)
+	}
+	if len(n.args) < 1 || len(n.args) > 2 || len(n.named) > 0 {
+		fail("E602", n.at, "cens() has the column that says whether the outcome is censored and, for intervals, the column of their upper ends.")
+	}
+	e := w.codes(n.args[0])
+	a.low, a.high = w.ends(e)
+	if w.isLevels(n.args[0]) {
+		a.low, a.high = 0, 1
+		for _, l := range w.columns[w.column(n.args[0])].Levels {
+			switch l {
+			case "left":
+				a.low = -1
+			case "interval":
+				a.high = 2
+			}
+		}
+	}
+	if a.low < -1 || a.high > 2 {
+		fail("E604", n.args[0].at, "the codes of censoring are 0 for none, 1 for right, -1 for left and 2 for interval, and this one lies in %s..%s.", short(a.low, 6), short(a.high, 6))
+	}
+	a.censored = w.local("censored", e.text)
+	switch {
+	case w.family.name == "piecewise_exponential" && (a.low < 0 || a.high > 1):
+		fail("E603", n.at, "the family piecewise_exponential has censoring on the right alone: 0 for none and 1 for right.")
+	case a.high > 1 && len(n.args) < 2:
+		fail("E602", n.at, "an outcome that lies in an interval needs the column of its upper end: cens(c, upper).")
+	case a.high > 1:
+		a.upper = w.numberOf(&node{kind: isCall, text: "cens", args: n.args[1:], at: n.args[1].at}).text
+	}
+}
+
+// isLevels reports whether a node names a column with levels.
+func (w *writer) isLevels(n *node) bool {
+	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
+}
+
+// codes returns the code of censoring of a record.
+func (w *writer) codes(n *node) expression {
+	if !w.isLevels(n) {
+		return w.expression(n)
+	}
+	i := w.column(n)
+	e := expression{value: zero, levels: true}
+	known := []string{"none"}
+	for _, c := range censoring {
+		known = append(known, c.level)
+		k := slices.Index(w.columns[i].Levels, c.level)
+		switch is := ""; {
+		case k < 0:
+		default:
+			is = w.indicator(i, k)
+			if e.text == "" {
+				e.text = c.code + is
+			} else {
+				e.text += map[string]string{"-": " - ", "2 * ": " + 2 * "}[c.code] + is
+			}
+		}
+	}
+	for _, l := range w.columns[i].Levels {
+		if !slices.Contains(known, l) {
+			fail("E604", n.at, "the levels of a column of censoring are %s. Of %s, write the one at which the outcome is censored: cens(%s == %q).", strings.Join(known, ", "), w.columns[i].Name, w.columns[i].Name, w.columns[i].Levels[0])
+		}
+	}
+	return e
+}
+
+func (w *writer) addTruncation(a *additions, n *node) {
+	bounds := map[string]*node{}
+	for k, arg := range n.args {
+		if k > 1 {
+			fail("E602", arg.at, "trunc() has a lower and an upper bound: trunc(lb = 0, ub = 10).")
+		}
+		bounds[[]string{"lb", "ub"}[k]] = arg
+	}
+	for key, arg := range n.named {
+		if key != "lb" && key != "ub" {
+			fail("E602", arg.at, "trunc() has a lower and an upper bound: trunc(lb = 0, ub = 10).")
+		}
+		bounds[key] = arg
+	}
+	if lb := bounds["lb"]; (w.family.name == "poisson" || w.family.name == "negbinomial") && lb != nil && bounds["ub"] == nil && lb.kind == isNumber && lb.value == 1 {
+		a.positive = true
+		return
+	}
+	if !w.family.cens || w.family.name == "piecewise_exponential" {
+		fail("E603", n.at, "trunc() is for gaussian, lognormal, weibull and exponential and, as trunc(lb = 1), for poisson and negbinomial.")
+	}
+	texts := map[string]string{}
+	for key, arg := range bounds {
+		e := w.expression(arg)
+		w.finite(e, arg.at)
+		texts[key] = e.text
+	}
+	if len(texts) == 0 {
+		fail("E602", n.at, "trunc() has a lower or an upper bound: trunc(lb = 0, ub = 10).")
+	}
+	a.truncated = fmt.Sprintf(" T[%s, %s]", texts["lb"], texts["ub"])
+}

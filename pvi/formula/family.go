@@ -1,0 +1,372 @@
+package formula
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// outcome is the kind of values that a family describes.
+type outcome byte
+
+const (
+	anyReal    outcome = iota
+	positive           // numbers above 0
+	nonneg             // numbers from 0 on
+	inUnit             // numbers strictly between 0 and 1
+	unitOrZero         // 0, and numbers between 0 and 1
+	binary
+	counts
+	classes // levels in no order
+	grades  // levels in their order
+)
+
+// A family is a distribution of the outcome. Its location is the linear predictor mu through a
+// link.
+type family struct {
+	name    string
+	links   []string // the default first
+	outcome outcome
+	further []string // further parameters, by name
+	trials  bool     // whether the outcome is a number of successes in trials
+	cens    bool     // whether outcomes may be censored or truncated
+	// density returns the density of the outcome y, given the text of further parameters.
+	density func(w *writer, y, link string) density
+}
+
+// A density is that of an outcome: a density of the language with arguments or, if name is empty, an
+// expression of its log.
+type density struct {
+	name, args string
+	log        string
+}
+
+// lpdf returns the log density as an expression.
+func (d density) lpdf(y string) string {
+	if d.name == "" {
+		return d.log
+	}
+	suffix := "_lpdf"
+	if slices.Contains([]string{"bernoulli_logit", "poisson_log", "neg_binomial_2_log", "binomial_logit", "beta_binomial", "categorical_logit", "ordered_logistic", "ordered_probit"}, d.name) {
+		suffix = "_lpmf"
+	}
+	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
+}
+
+// fixed returns a density whose arguments do not depend on the link.
+func fixed(name, args string) func(w *writer, y, link string) density {
+	return func(*writer, string, string) density { return density{name: name, args: args} }
+}
+
+// poissonTail is the log probability that a Poisson count is not 0, and negativeTail that for a
+// negative binomial one.
+const (
+	noCount      = "-exp(mu)"
+	noneOf       = "-shape * log1p_exp(mu - log(shape))"
+	poissonTail  = "log1m_exp(" + noCount + ")"
+	negativeTail = "log1m_exp(" + noneOf + ")"
+)
+
+// inflated returns a density in which the outcome is 0 with the probability zi, and else has another
+// density, of which none is the log probability of 0.
+func inflated(none, log string) func(w *writer, y, link string) density {
+	return func(_ *writer, y, _ string) density {
+		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
+	}
+}
+
+// hurdle returns a density in which the outcome is 0 with the probability hu, and else has the
+// given density of numbers above 0.
+func hurdle(log string) func(w *writer, y, link string) density {
+	return func(w *writer, y, _ string) density {
+		above := y
+		if strings.Contains(log, "lpdf") {
+			above = w.local("above", fmt.Sprintf("%s > 0 ? %s : 1.0", y, y)) // the density at 0 is not finite
+		}
+		return density{log: fmt.Sprintf("%s == 0 ? log(hu) : log1m(hu) + %s", y, fmt.Sprintf(log, above))}
+	}
+}
+
+func enclosed(text string) string { return "(" + text + ")" }
+
+var families = []family{
+	{name: "gaussian", links: []string{"identity"}, further: []string{"sigma"}, cens: true, density: func(w *writer, _, _ string) density {
+		return density{name: "normal", args: "mu, " + w.noise}
+	}},
+	{name: "student", links: []string{"identity"}, further: []string{"sigma", "nu"}, density: func(w *writer, _, _ string) density {
+		return density{name: "student_t", args: "nu, mu, " + w.noise}
+	}},
+	{name: "lognormal", links: []string{"identity"}, outcome: positive, further: []string{"sigma"}, cens: true, density: fixed("lognormal", "mu, sigma")},
+	{name: "bernoulli", links: []string{"logit", "probit", "cloglog"}, outcome: binary, density: func(_ *writer, y, link string) density {
+		switch link {
+		case "probit":
+			return density{log: fmt.Sprintf("std_normal_lcdf((2 * %s - 1) * mu)", y)}
+		case "cloglog":
+			return density{log: fmt.Sprintf("%s == 1 ? log1m_exp(-exp(mu)) : -exp(mu)", y)}
+		}
+		return density{name: "bernoulli_logit", args: "mu"}
+	}},
+	{name: "binomial", links: []string{"logit", "probit"}, outcome: counts, trials: true, density: func(w *writer, y, link string) density {
+		if link == "probit" {
+			return density{log: fmt.Sprintf("lchoose(%s, %s) + %s * std_normal_lcdf(mu) + (%s - %s) * std_normal_lcdf(-mu)", w.trials, y, y, w.trials, y)}
+		}
+		return density{name: "binomial_logit", args: w.trials + ", mu"}
+	}},
+	{name: "beta_binomial", links: []string{"logit"}, outcome: counts, trials: true, further: []string{"phi"}, density: func(w *writer, _, _ string) density {
+		return density{name: "beta_binomial", args: w.trials + ", phi * inv_logit(mu), phi * inv_logit(-mu)"}
+	}},
+	{name: "poisson", links: []string{"log"}, outcome: counts, density: fixed("poisson_log", "mu")},
+	{name: "negbinomial", links: []string{"log"}, outcome: counts, further: []string{"shape"}, density: fixed("neg_binomial_2_log", "mu, shape")},
+	{name: "categorical", links: []string{"logit"}, outcome: classes},
+	{name: "cumulative", links: []string{"logit", "probit"}, outcome: grades, density: func(_ *writer, _, link string) density {
+		return density{name: map[string]string{"logit": "ordered_logistic", "probit": "ordered_probit"}[link], args: "mu, Intercept"}
+	}},
+	{name: "Gamma", links: []string{"log"}, outcome: positive, further: []string{"shape"}, density: fixed("gamma", "shape, shape * exp(-mu)")},
+	{name: "weibull", links: []string{"log"}, outcome: positive, further: []string{"shape"}, cens: true, density: fixed("weibull", "shape, exp(mu - lgamma(1 + 1 / shape))")},
+	{name: "exponential", links: []string{"log"}, outcome: positive, cens: true, density: fixed("exponential", "exp(-mu)")},
+	{name: "piecewise_exponential", links: []string{"log"}, outcome: positive, cens: true},
+	{name: "Beta", links: []string{"logit"}, outcome: inUnit, further: []string{"phi"}, density: fixed("beta", "phi * inv_logit(mu), phi * inv_logit(-mu)")},
+	{name: "zero_inflated_poisson", links: []string{"log"}, outcome: counts, further: []string{"zi"}, density: inflated(noCount, "poisson_log_lpmf(%s | mu)")},
+	{name: "zero_inflated_negbinomial", links: []string{"log"}, outcome: counts, further: []string{"shape", "zi"}, density: inflated(noneOf, "neg_binomial_2_log_lpmf(%s | mu, shape)")},
+	{name: "zero_inflated_binomial", links: []string{"logit"}, outcome: counts, trials: true, further: []string{"zi"}, density: func(w *writer, y, link string) density {
+		return inflated(w.trials+" * log_inv_logit(-mu)", "binomial_logit_lpmf(%s | "+w.trials+", mu)")(w, y, link)
+	}},
+	{name: "zero_inflated_beta", links: []string{"logit"}, outcome: unitOrZero, further: []string{"phi", "zi"}, density: func(w *writer, y, link string) density {
+		d := hurdle("beta_lpdf(%s | phi * inv_logit(mu), phi * inv_logit(-mu))")(w, y, link)
+		w.relocal("above", fmt.Sprintf("%s > 0 ? %s : 0.5", y, y))
+		return density{log: strings.ReplaceAll(strings.ReplaceAll(d.log, "log(hu)", "log(zi)"), "log1m(hu)", "log1m(zi)")}
+	}},
+	{name: "hurdle_poisson", links: []string{"log"}, outcome: counts, further: []string{"hu"}, density: hurdle("poisson_log_lpmf(%s | mu) - " + poissonTail)},
+	{name: "hurdle_negbinomial", links: []string{"log"}, outcome: counts, further: []string{"shape", "hu"}, density: hurdle("neg_binomial_2_log_lpmf(%s | mu, shape) - " + negativeTail)},
+	{name: "hurdle_gamma", links: []string{"log"}, outcome: nonneg, further: []string{"shape", "hu"}, density: hurdle("gamma_lpdf(%s | shape, shape * exp(-mu))")},
+	{name: "hurdle_lognormal", links: []string{"identity"}, outcome: nonneg, further: []string{"sigma", "hu"}, density: hurdle("lognormal_lpdf(%s | mu, sigma)")},
+}
+
+// Families returns the names of the families in order of use.
+func Families() []string {
+	var all []string
+	for _, f := range families {
+		all = append(all, f.name)
+	}
+	return all
+}
+
+// A chosen is a family with a link and, for a piecewise exponential one, the times at which the hazard may
+// change.
+type chosen struct {
+	*family
+	link string
+	cuts []float64
+}
+
+// says returns the family with its link, or with its cuts.
+func (c *chosen) says() string {
+	inside := c.link
+	for k := range c.cuts {
+		if inside += ", "; k == 0 {
+			inside = ""
+		}
+		inside += short(c.cuts[k], 10)
+	}
+	return c.name + "(" + inside + ")"
+}
+
+// A FamilyError is an error about the family that a study names.
+type FamilyError struct{ text string }
+
+func (e *FamilyError) Error() string { return e.text }
+
+func refuseFamily(format string, args ...any) {
+	panic(&FamilyError{fmt.Sprintf(format, args...)})
+}
+
+// familyOf reads a family, such as "bernoulli(probit)".
+func familyOf(source string) chosen {
+	called, rest, brackets := strings.Cut(strings.TrimSpace(source), "(")
+	called = strings.TrimSpace(called)
+	i := slices.IndexFunc(families, func(f family) bool { return strings.EqualFold(f.name, called) })
+	switch {
+	case slices.Contains([]string{"cox", "coxph"}, strings.ToLower(called)):
+		refuseFamily(`the partial likelihood of Cox's model compares each record with all records that are still at risk, so it is no sum over records. The model with a constant hazard between public times is one, and has the same coefficients: family = "piecewise_exponential(30, 90, 365)"`)
+	case i < 0:
+		refuseFamily("%q is no family: the families are %s", source, strings.Join(Families(), ", "))
+	}
+	c := chosen{family: &families[i], link: families[i].links[0]}
+	inside, ended := strings.CutSuffix(strings.TrimSpace(rest), ")")
+	switch {
+	case brackets && !ended:
+		refuseFamily("%q has no closing bracket", source)
+	case c.name == "piecewise_exponential":
+		c.cuts = cutsOf(inside)
+	case brackets:
+		link := inside
+		if key, value, named := strings.Cut(inside, "="); named && strings.TrimSpace(key) == "link" {
+			link = value
+		}
+		c.link = strings.Trim(strings.TrimSpace(link), `"'`)
+		if !slices.Contains(c.links, c.link) {
+			refuseFamily("%q is no link of %s: write %s", c.link, c.name, orList(c.links))
+		}
+	}
+	return c
+}
+
+func orList(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+const mostCuts = 50
+
+func cutsOf(inside string) []float64 {
+	var cuts []float64
+	for _, field := range strings.Split(inside, ",") {
+		var x float64
+		if n, err := fmt.Sscanf(strings.TrimSpace(field)+";", "%g;", &x); n != 1 || err != nil || !(x > 0) || math.IsInf(x, 0) || len(cuts) > 0 && x <= cuts[len(cuts)-1] || len(cuts) == mostCuts {
+			refuseFamily(`write the public times at which the hazard may change, in increasing order: family = "piecewise_exponential(30, 90, 365)"`)
+		}
+		cuts = append(cuts, x)
+	}
+	return cuts
+}
+
+// check refuses an outcome that the family cannot have.
+func (w *writer) check(n *node, i int) {
+	c, f := &w.columns[i], w.family
+	levels := len(c.Levels) > 0
+	wrong := func(format string, args ...any) {
+		fail("E604", n.at, "%s of the family %s %s", c.Name, f.name, fmt.Sprintf(format, args...))
+	}
+	switch f.outcome {
+	case binary:
+		if w.request.Positive == "" && len(c.Levels) != 2 && !(c.Whole && c.Low == 0 && c.High == 1) {
+			wrong(`is 0 or 1, or one of two levels. Write the condition under which it is 1:  positive = ">= 10"`)
+		}
+	case classes, grades:
+		if len(c.Levels) < 2 || f.outcome == grades && len(c.Levels) < 3 {
+			wrong("is a column with levels, at least %d", map[outcome]int{classes: 2, grades: 3}[f.outcome])
+		}
+	case counts:
+		if levels || !c.Whole || c.Low < 0 {
+			wrong("is a count: a numeric column with whole bounds from 0 on, without a transform")
+		}
+	default:
+		if levels {
+			wrong("is a number, and the column has levels")
+		}
+		w.checkRange(c, wrong)
+	}
+	if w.request.Positive != "" && f.outcome != binary {
+		refuseFamily("positive is for the family bernoulli")
+	}
+}
+
+func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
+	low, high := math.Inf(-1), math.Inf(1)
+	switch w.family.outcome {
+	case positive:
+		if !(c.Low > 0) {
+			wrong("is above 0, and the column may have %s: raise the lower bound", short(c.Low, 6))
+		}
+	case nonneg:
+		low = 0
+	case unitOrZero:
+		low = 0
+		fallthrough
+	case inUnit:
+		if w.family.outcome == inUnit && !(c.Low > 0) {
+			wrong("is above 0, and the column may have %s: raise the lower bound, or write zero_inflated_beta", short(c.Low, 6))
+		}
+		if !(c.High < 1) {
+			wrong("is below 1, and the column may have %s: lower the upper bound", short(c.High, 6))
+		}
+	}
+	if c.Low < low || c.High > high {
+		wrong("is at least %s, and the column may have %s", short(low, 6), short(c.Low, 6))
+	}
+}
+
+// A scale has the public centre and spread of a linear predictor, and its unit in words.
+type scale struct {
+	centre, sd float64 // prior of the intercept
+	unit       float64 // spread of the predictor
+	middle     string  // where the prior of the intercept comes from
+	says       string  // what the unit is
+}
+
+// wide says what 2.5 units are.
+func (s *scale) wide() string {
+	if s.unit == 1 {
+		return "2.5 " + strings.TrimPrefix(s.says, "1 ")
+	}
+	return "2.5 times " + s.says
+}
+
+// scale returns the scale of the predictor of the outcome's location.
+func (w *writer) scale(c *Column) scale {
+	logs := func() (middle, half float64) {
+		low, high := max(c.Low, .5), max(c.High, 1)
+		if w.family.outcome == positive {
+			low, high = c.Low, c.High
+		} else if w.family.outcome == nonneg {
+			low = max(c.Low, c.High/1000)
+			high = c.High
+		}
+		middle, half = (math.Log(low)+math.Log(high))/2, (math.Log(high)-math.Log(low))/(2*math.Sqrt(3))
+		if c.Spread > 0 && c.Centre > 0 {
+			middle, half = math.Log(c.Centre), c.Spread/c.Centre
+		}
+		return middle, half
+	}
+	switch name := strings.TrimPrefix(w.family.name, "hurdle_"); {
+	case name == "lognormal":
+		middle, half := logs()
+		return scale{middle, 2.5 * half, half, "middle and 2.5 spreads of log " + c.Name, short(half, 3) + ", the spread of log " + c.Name}
+	case w.family.link == "identity":
+		return scale{
+			c.centre(), 2.5 * c.spread(), c.spread(), "middle and 2.5 spreads of " + c.Name,
+			fmt.Sprintf("%s, the spread of %s (%s)", short(c.spread(), 3), c.Name, c.from()),
+		}
+	case w.family.link == "log":
+		middle, half := logs()
+		return scale{middle, max(2.5, half), 1, "the middle of log " + c.Name + " within its bounds", "1 on the log scale"}
+	}
+	return unitScale(0, w.family.link)
+}
+
+// unitScale returns the scale of a predictor through a link.
+func unitScale(centre float64, link string) scale {
+	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
+}
+
+// A shape is the default of a further parameter.
+type shape struct {
+	lower, upper string // bounds of the parameter
+	link         string // link of a formula for it
+	prior        string
+	centre       float64 // prior mean of the intercept of a formula
+	says         string
+}
+
+// shapeOf returns the default of a further parameter of the family.
+func (w *writer) shapeOf(name string, s scale) shape {
+	switch name {
+	case "sigma":
+		return shape{
+			lower: "0", link: "log", prior: fmt.Sprintf("student_t(3, 0, %s)", short(s.unit, 3)), centre: math.Log(s.unit),
+			says: "half of a Student t with scale " + s.says,
+		}
+	case "nu":
+		return shape{lower: "1", prior: "gamma(2, 0.1)", says: "weakly informative, mean 20"}
+	case "zi", "hu":
+		return shape{lower: "0", upper: "1", link: "logit", prior: "beta(1, 1)", says: "uniform"}
+	case "shape":
+		if w.family.name == "weibull" {
+			return shape{lower: "0", link: "log", prior: "lognormal(0, 1)", says: "median 1, the exponential distribution"}
+		}
+	}
+	return shape{lower: "0", link: "log", prior: "gamma(2, 0.1)", says: "weakly informative, mean 20"}
+}

@@ -1,0 +1,23 @@
+// dose ~ age, family = bernoulli(cloglog)
+data {
+  int<lower=0> N;
+  array[N] int<lower=0, upper=1> dose;
+  vector[N] age;
+}
+parameters {
+  real Intercept;
+  real b_age;
+}
+model {
+  Intercept ~ normal(0, 2.5);
+  b_age ~ normal(0, 0.106);
+  for (n in 1:N) {
+    real mu = Intercept
+      + b_age * (age[n] - 59);
+    target += dose[n] == 1 ? log1m_exp(-exp(mu)) : -exp(mu);
+  }
+}
+// dose is dose >= 10
+// age is age 
+// Intercept ~ normal(0, 2.5): 2.5 on the cloglog scale
+// b_age ~ normal(0, 0.106): 2.5 on the cloglog scale, over 23.7, the spread of age (half the width of the bounds over √3)

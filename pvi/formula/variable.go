@@ -1,0 +1,256 @@
+package formula
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"fedpvi/pvi/program/syntax"
+)
+
+// A variable is a factor of a term: a number of the record, or one of several numbers, such as the
+// indicators of levels.
+type variable struct {
+	source string // text in the formula
+	at     syntax.Span
+	pieces []piece
+	full   []piece // indicators of all levels; nil if the variable is no factor
+	smooth *smooth
+}
+
+// A piece is a number of the record whose coefficient is a parameter.
+type piece struct {
+	name string
+	expression
+	is *levelOf // level whose indicator the piece is; nil for another number
+	// spread, if it is not 0, is the spread of a piece with the centre 0. Otherwise both follow from
+	// made-up records.
+	spread float64
+}
+
+// A levelOf is a level of a column.
+type levelOf struct{ column, level int }
+
+// A smooth is a curve s(x).
+type smooth struct {
+	column int
+	knots  int
+}
+
+// variable returns the index of the variable that a node names.
+func (w *writer) variable(n *node) int {
+	source := strings.Join(strings.Fields(w.source[n.at.From:n.at.To]), "")
+	if i := slices.IndexFunc(w.variables, func(v *variable) bool { return v.source == source }); i >= 0 {
+		return i
+	}
+	v := &variable{source: source, at: n.at}
+	w.describe(v, n)
+	w.variables = append(w.variables, v)
+	return len(w.variables) - 1
+}
+
+func (w *writer) describe(v *variable, n *node) {
+	switch {
+	case n.kind == isText:
+		fail("E600", n.at, "a text is no term. A column with unusual characters is written in backquotes.")
+	case n.kind == isName:
+		i := w.column(n)
+		if c := &w.columns[i]; len(c.Levels) > 0 {
+			w.factor(v, i, c.Levels)
+			return
+		}
+		e := w.columnValue(n)
+		v.pieces = []piece{{name: w.columns[i].Name, expression: e}}
+	case refusedTerms[n.text] != "":
+		fail("E603", n.at, "%s", refusedTerms[n.text])
+	case n.text == "factor":
+		w.asFactor(v, n)
+	case n.text == "poly":
+		w.polynomial(v, n)
+	case n.text == "s":
+		w.smoothOf(v, n)
+	case n.text == "mo":
+		w.monotonic(v, n)
+	default:
+		e := w.function(n)
+		w.finite(e, n.at)
+		v.pieces = []piece{{name: v.source, expression: e}}
+		if n.text == "scale" {
+			v.pieces[0].spread = 1
+		}
+	}
+}
+
+const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
+
+// refusedTerms says why a term of R or of brms is not supported.
+var refusedTerms = map[string]string{
+	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
+	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
+	"mi":   "mi() makes each missing value of a record a parameter. Say in the study what a missing value of the column means: missing = \"drop\" or \"impute\".",
+	"me":   "me() makes the true value of each record a parameter, and is not supported.",
+	"cs":   "cs() can make the probability of a class negative. Write family = \"categorical\" for effects that differ between classes.",
+	"gp":   "gp() is not supported: s(x) is a curve of one column.",
+	"t2":   "t2() is not supported: s(x) is a curve of one column.",
+	"te":   "te() is not supported: s(x) is a curve of one column.",
+	"ti":   "ti() is not supported: s(x) is a curve of one column.",
+	"mm":   "mm() is not supported: a record belongs to one level of a group.",
+	"gr":   "gr() is not supported: write (1 | site), or (x || site) without a correlation.",
+	"ns":   "ns() takes its knots from records: s(x) is a curve on the public bounds of the column.",
+	"bs":   "bs() takes its knots from records: s(x) is a curve on the public bounds of the column.",
+	"nl":   "a formula that is not linear in its parameters is written as a program.",
+	"cut":  "cut() is not supported: declare the classes as levels of a column.",
+	"Surv": "an outcome with censoring is written time | cens(censored).",
+}
+
+// factor gives a variable the indicators of levels. The first level has none among the contrasts.
+func (w *writer) factor(v *variable, column int, levels []string) {
+	for k, level := range levels {
+		is := expression{value: zero, levels: true, single: true}
+		v.full = append(v.full, piece{name: w.columns[column].Name + "_" + level, expression: is, is: &levelOf{column, k}})
+	}
+	v.pieces = v.full[1:]
+}
+
+// mostLevels is the largest number of whole numbers that factor() takes as levels.
+const mostLevels = 64
+
+func (w *writer) asFactor(v *variable, n *node) {
+	arg := w.only(n)
+	if arg.kind != isName {
+		fail("E602", arg.at, "factor() takes the name of a column.")
+	}
+	i := w.column(arg)
+	c := &w.columns[i]
+	switch {
+	case len(c.Levels) > 0:
+		w.factor(v, i, c.Levels)
+		return
+	case !c.Whole || c.High-c.Low >= mostLevels:
+		fail("E602", n.at, "factor(%s) needs whole public bounds at most %d apart, whose numbers are its levels. Declare the column with levels.", c.Name, mostLevels)
+	}
+	for x := c.Low; x <= c.High; x++ {
+		is := expression{text: fmt.Sprintf("(%s[n] == %g)", w.vector(i), x), value: zero, levels: true, single: true}
+		v.full = append(v.full, piece{name: fmt.Sprintf("%s_%g", c.Name, x), expression: is})
+	}
+	v.pieces = v.full[1:]
+}
+
+// legendre has the polynomials of degree 1 to 5 of t, which are orthogonal on (−1, 1). In the text, t is
+// the name of the variable.
+var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
+
+// polynomial gives a variable the orthogonal polynomials of a column. Their spread is 1 if the
+// column is uniform around its public centre.
+func (w *writer) polynomial(v *variable, n *node) {
+	degree := 1
+	switch {
+	case len(n.named) > 0:
+		fail("E603", n.at, "poly() has no further arguments: its polynomials are orthogonal on public bounds. For powers write x + I(x^2).")
+	case len(n.args) == 2 && n.args[1].kind == isNumber && n.args[1].value == math.Trunc(n.args[1].value):
+		degree = int(n.args[1].value)
+	case len(n.args) != 1:
+		fail("E602", n.at, "poly() takes a numeric column and a degree, as in poly(age, 2).")
+	}
+	if degree < 1 || degree > len(legendre) {
+		fail("E602", n.at, "the degree of poly() is 1 to %d.", len(legendre))
+	}
+	arg := n.args[0]
+	if arg.kind != isName {
+		fail("E602", arg.at, "poly() takes the name of a numeric column.")
+	}
+	e := w.columnValue(arg)
+	c := &w.columns[e.columns[0]]
+	t := w.local(c.Name+"_t", "("+minus(e.text, c.centre())+") / "+real(c.spread()*math.Sqrt(3)))
+	for k := range degree {
+		text := fmt.Sprintf("sqrt(%d) * %s", 2*k+3, strings.ReplaceAll(legendre[k], "t", t))
+		v.pieces = append(v.pieces, piece{
+			name: fmt.Sprintf("poly_%s_%d", c.Name, k+1), spread: 1,
+			expression: expression{text: text, columns: e.columns, value: zero, levels: true},
+		})
+	}
+}
+
+const defaultKnots, mostKnots = 10, 60
+
+func (w *writer) smoothOf(v *variable, n *node) {
+	knots := defaultKnots
+	for key, value := range n.named {
+		if key != "k" || value.kind != isNumber || value.value != math.Trunc(value.value) || value.value < 3 || value.value > mostKnots {
+			fail("E603", value.at, "s() takes a numeric column and the size of its basis, as in s(age, k = 10), of 3 to %d. It has no other arguments.", mostKnots)
+		}
+		knots = int(value.value)
+	}
+	if len(n.args) != 1 || n.args[0].kind != isName {
+		fail("E603", n.at, "s() is a curve of one numeric column, as in s(age).")
+	}
+	e := w.columnValue(n.args[0])
+	c := &w.columns[e.columns[0]]
+	v.smooth = &smooth{e.columns[0], knots}
+	v.pieces = []piece{{name: "s_" + c.Name, expression: e}}
+}
+
+func (w *writer) monotonic(v *variable, n *node) {
+	arg := w.only(n)
+	if arg.kind != isName {
+		fail("E602", arg.at, "mo() takes the name of a column with levels.")
+	}
+	i := w.column(arg)
+	c := &w.columns[i]
+	k := len(c.Levels)
+	if k < 3 {
+		fail("E602", n.at, "mo() takes a column with at least three levels, in their order.")
+	}
+	steps, table := w.names.unique("simo_"+c.Name), w.names.unique("mo_"+c.Name)
+	w.parameter(Prior{Parameter: steps, Density: fmt.Sprintf("dirichlet(rep_vector(1, %d))", k-1), From: "each step is equally likely to be the largest"},
+		fmt.Sprintf("simplex[%d]", k-1), "simo")
+	w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %d * append_row(0, cumulative_sum(%s));", k, table, k-1, steps))
+	v.pieces = []piece{{
+		name: "mo_" + c.Name, spread: float64(k - 1),
+		expression: expression{text: fmt.Sprintf("%s[%s[n]]", table, w.level(i)), value: zero, levels: true, single: true},
+	}}
+}
+
+// A namer makes names of a program from names of columns and levels.
+type namer struct{ used map[string]bool }
+
+// reserved lists the words that a program cannot use as names.
+var reserved = strings.Fields(`for in while repeat until if then else true false target int real vector row_vector matrix array simplex
+	ordered positive_ordered unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix complex tuple data parameters model
+	transformed generated quantities functions return break continue print reject profile void
+	auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline long mutable
+	namespace new operator private protected public register short signed sizeof static struct switch template this throw try
+	typedef typename union unsigned using var virtual volatile N n j T`)
+
+func newNamer() *namer {
+	m := &namer{map[string]bool{}}
+	for _, word := range reserved {
+		m.used[word] = true
+	}
+	return m
+}
+
+// unique returns a name that is like a text and not yet used.
+func (m *namer) unique(like string) string {
+	var b strings.Builder
+	for _, r := range like {
+		switch {
+		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	stem := strings.Trim(b.String(), "_")
+	if stem == "" || unicode.IsDigit(rune(stem[0])) {
+		stem = "x" + stem
+	}
+	out := stem
+	for k := 2; m.used[out]; k++ {
+		out = fmt.Sprintf("%s_%d", stem, k)
+	}
+	m.used[out] = true
+	return out
+}

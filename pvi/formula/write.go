@@ -1,0 +1,466 @@
+package formula
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/program/syntax"
+)
+
+// A Request is a model as the study gives it.
+type Request struct {
+	Formula  string
+	Family   string            // such as "poisson" or "bernoulli(probit)"
+	Positive string            // condition under which a binary outcome is 1; "" for 1 or the second level
+	Priors   map[string]string // priors in place of defaults, by parameter or class of parameters
+	Columns  []Column
+}
+
+// A Written is a model as a program.
+type Written struct {
+	Text      string // program in the Stan language, whose records are counted by N
+	Variables []Variable
+	Priors    []Prior
+}
+
+// A Variable is a variable of the program's data block.
+type Variable struct {
+	Name   string
+	Column string
+	Is     string // condition on the column under which the variable is 1 and otherwise 0; "" for the value
+	Whole  bool   // whether the program declares it int
+}
+
+// A Prior is the prior of a parameter of the program.
+type Prior struct {
+	Parameter string
+	Density   string // such as "normal(0, 2.5)"
+	From      string // where it comes from
+}
+
+// A PriorError is an error about a prior that the study gives.
+type PriorError struct{ Key, Text string }
+
+func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
+
+// Write returns a formula as a program. Its error is of type [*syntax.Errors] for the formula,
+// [*FamilyError] or [*PriorError]. Write never panics.
+func Write(r Request) (out *Written, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case mistake:
+			err = &syntax.Errors{Text: r.Formula, Messages: []syntax.Message{p.Message}}
+		case *FamilyError:
+			err = p
+		case *PriorError:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	w := &writer{
+		request: r, source: r.Formula, columns: r.Columns, family: familyOf(r.Family), names: newNamer(), used: map[string]bool{},
+		vectors: map[int]string{}, levels: map[int]string{}, indicators: map[[2]int]string{},
+	}
+	w.names.used["mu"] = true
+	sides := parse(r.Formula)
+	w.model(sides)
+	w.checkPriors()
+	return &Written{w.program(), w.data, w.priors}, nil
+}
+
+// A writer collects the parts of a program.
+type writer struct {
+	request Request
+	source  string
+	columns []Column
+	family  chosen
+	names   *namer
+
+	variables  []*variable
+	data       []Variable
+	declared   []string // declarations of the data block
+	vectors    map[int]string
+	levels     map[int]string
+	indicators map[[2]int]string
+
+	parameters  []string // declarations
+	priors      []Prior
+	used        map[string]bool // keys of the study's priors that were used
+	known       []string        // names and classes of parameters
+	transformed []string
+
+	locals     [][2]string // names and values of numbers of the record
+	predictors []string
+	density    []string // statements that add the log density of a record
+
+	trials string // number of trials of the record
+	noise  string // sd of the outcome around mu
+}
+
+// column returns the index of the column that a node names.
+func (w *writer) column(n *node) int {
+	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
+	switch {
+	case i >= 0:
+		return i
+	case n.text == ".":
+		fail("E603", n.at, "write the columns out: a study says what it reads of a record.")
+	}
+	var all []string
+	for _, c := range w.columns[:min(len(w.columns), 20)] {
+		all = append(all, c.Name)
+	}
+	fail("E601", n.at, "%s is no column of the study. Its columns are %s.", n.text, strings.Join(all, ", "))
+	return 0
+}
+
+func (w *writer) declare(i int, is, declaration, name string) string {
+	w.data = append(w.data, Variable{name, w.columns[i].Name, is, strings.HasPrefix(declaration, "array")})
+	w.declared = append(w.declared, fmt.Sprintf(declaration, name))
+	return name
+}
+
+// vector returns the variable with the values of a numeric column.
+func (w *writer) vector(i int) string {
+	if w.vectors[i] == "" {
+		w.vectors[i] = w.declare(i, "", "vector[N] %s;", w.names.unique(w.columns[i].Name))
+	}
+	return w.vectors[i]
+}
+
+// level returns the variable with the number of the level of a column.
+func (w *writer) level(i int) string {
+	if w.levels[i] == "" {
+		w.levels[i] = w.declare(i, "", fmt.Sprintf("array[N] int<lower=1, upper=%d> %%s;", len(w.columns[i].Levels)), w.names.unique(w.columns[i].Name))
+	}
+	return w.levels[i]
+}
+
+// count returns the variable with the whole values of a column.
+func (w *writer) count(i int) string {
+	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
+}
+
+// indicator returns the number of the record that is 1 for a level of a column and otherwise 0.
+func (w *writer) indicator(i, level int) string {
+	key := [2]int{i, level}
+	if w.indicators[key] == "" {
+		l := w.columns[i].Levels[level]
+		w.indicators[key] = w.declare(i, l, "vector[N] %s;", w.names.unique(w.columns[i].Name+"_"+l)) + "[n]"
+	}
+	return w.indicators[key]
+}
+
+// local returns the name of a number of the record that is computed before the predictors.
+func (w *writer) local(like, value string) string {
+	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
+		return w.locals[i][0]
+	}
+	name := w.names.unique(like)
+	w.locals = append(w.locals, [2]string{name, value})
+	return name
+}
+
+// relocal changes the value of a number of the record.
+func (w *writer) relocal(name, value string) {
+	for i := range w.locals {
+		if w.locals[i][0] == name {
+			w.locals[i][1] = value
+		}
+	}
+}
+
+// parameter declares a parameter. The study can give its prior by its name, or by one of its classes.
+func (w *writer) parameter(p Prior, typ string, class string) {
+	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
+	for _, key := range []string{p.Parameter, class} {
+		if !slices.Contains(w.known, key) {
+			w.known = append(w.known, key)
+		}
+	}
+	for _, key := range []string{class, p.Parameter} {
+		if text, ok := w.request.Priors[key]; ok {
+			w.used[key] = true
+			p.Density, p.From = priorText(key, text), "prior."+key+" of the study"
+		}
+	}
+	w.priors = append(w.priors, p)
+}
+
+// priorText returns the text of a prior that the study gives.
+func priorText(key, text string) string {
+	call, err := syntax.ParseCall(text)
+	if err == nil {
+		for _, a := range call.Args {
+			if a.Kind == syntax.Unary {
+				a = a.Args[0]
+			}
+			if a.Kind != syntax.Number {
+				err = fmt.Errorf("%q", text)
+			}
+		}
+	}
+	if err != nil {
+		panic(&PriorError{key, fmt.Sprintf("= %q is no density with numbers, such as \"normal(0, 1)\"", text)})
+	}
+	if call.Text == "lkj" {
+		return strings.Replace(text, "lkj", "lkj_corr_cholesky", 1)
+	}
+	return text
+}
+
+func (w *writer) checkPriors() {
+	for key := range w.request.Priors {
+		if !w.used[key] {
+			panic(&PriorError{key, "is the prior of no parameter: the parameters and their classes are " + strings.Join(w.known, ", ")})
+		}
+	}
+}
+
+// model translates all formulas.
+func (w *writer) model(sides []side) {
+	left := sides[0].left
+	outcome, adds := left, []*node(nil)
+	if left.kind == isOperator && left.text == "|" {
+		outcome, adds = left.args[0], summands(left.args[1])
+	}
+	i := w.outcomeColumn(outcome)
+	c := &w.columns[i]
+	w.check(outcome, i)
+	y := w.outcomeVariable(i)
+	a := w.additions(adds, left.at)
+	s := w.scale(c)
+	right := w.sumOf(sides[0].right)
+	right.offsets = append(right.offsets, a.rate...)
+	switch w.family.name {
+	case "categorical":
+		w.categorical(y, i, right, s, sides)
+	case "piecewise_exponential":
+		w.further(sides, s)
+		w.piecewise(y, right, s, a)
+	default:
+		w.cutPoints(i)
+		w.predict("mu", "", right, s, w.family.outcome == grades)
+		w.further(sides, s)
+		d := w.family.density(w, y, w.family.link)
+		if a.rateText != "" {
+			d.args = strings.Replace(d.args, ", shape", ", shape * "+a.rateText, 1)
+		}
+		w.likelihood(y, d, a)
+	}
+}
+
+func summands(n *node) []*node {
+	if n.kind == isOperator && n.text == "+" && len(n.args) == 2 {
+		return append(summands(n.args[0]), summands(n.args[1])...)
+	}
+	return []*node{n}
+}
+
+func (w *writer) outcomeColumn(n *node) int {
+	switch {
+	case n.kind == isName:
+		return w.column(n)
+	case n.kind == isCall && (n.text == "cbind" || n.text == "mvbind"):
+		fail("E603", n.at, "a study has one outcome. Successes out of trials are written hits | trials(n).")
+	case n.kind == isCall && n.text == "Surv":
+		fail("E603", n.at, "%s", refusedTerms["Surv"])
+	case n.kind == isCall && n.text == "log":
+		fail("E602", n.at, "the outcome is a column. Write transform = \"log\" in its column, or family = \"lognormal\".")
+	}
+	fail("E602", n.at, "the outcome is a column, with additions such as hits | trials(n).")
+	return 0
+}
+
+// outcomeVariable declares the outcome and returns the text of its value for a record.
+func (w *writer) outcomeVariable(i int) string {
+	c := &w.columns[i]
+	switch w.family.outcome {
+	case binary:
+		is := w.request.Positive
+		if is == "" && len(c.Levels) == 2 {
+			is = c.Levels[1]
+		}
+		return w.declare(i, is, "array[N] int<lower=0, upper=1> %s;", w.names.unique(c.Name)) + "[n]"
+	case classes, grades:
+		return w.level(i) + "[n]"
+	case counts:
+		return w.count(i) + "[n]"
+	}
+	return w.vector(i) + "[n]"
+}
+
+// cutPoints declares the cut points between ordered classes.
+func (w *writer) cutPoints(i int) {
+	if w.family.outcome == grades {
+		w.names.used["Intercept"] = true
+		w.parameter(Prior{"Intercept", "normal(0, 3)", "default of ordered cut points"}, fmt.Sprintf("ordered[%d]", len(w.columns[i].Levels)-1), "Intercept")
+	}
+}
+
+// categorical writes a predictor for each class but the first.
+func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
+	for _, of := range sides[1:] {
+		fail("E602", of.left.at, "the family categorical has no further parameters.")
+	}
+	args := []string{"0"}
+	for _, level := range w.columns[i].Levels[1:] {
+		mu := w.names.unique("mu_" + level)
+		w.predict(mu, strings.TrimPrefix(mu, "mu_")+"_", right, s, false)
+		args = append(args, mu)
+	}
+	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
+}
+
+// piecewise writes the density of a time with a hazard that is constant between cuts.
+func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
+	cuts := w.family.cuts
+	k := len(cuts) + 1
+	hazard := w.names.unique("log_hazard")
+	w.parameter(Prior{hazard, fmt.Sprintf("normal(%s, %s)", rounded(-s.centre, s.sd), short(s.sd, 3)), "minus " + s.middle},
+		fmt.Sprintf("vector[%d]", k), "log_hazard")
+	w.predict("mu", "", right, s, true)
+	log, cumulative := w.names.unique("log_h"), w.names.unique("H")
+	w.locals = append(w.locals, [2]string{log, "0"}, [2]string{cumulative, "0"})
+	for j := range k {
+		low, inside, overlap := "0", fmt.Sprintf("%s > %s", y, bound(cuts, j-1)), fmt.Sprintf("fmin(%s, %s)", y, bound(cuts, j))
+		if j > 0 {
+			low = bound(cuts, j-1)
+		}
+		switch {
+		case j == 0 && k == 1:
+			inside, overlap = "1", y
+		case j == 0:
+			inside = fmt.Sprintf("%s <= %s", y, bound(cuts, 0))
+		case j == k-1:
+			overlap = y
+		default:
+			inside += fmt.Sprintf(" && %s <= %s", y, bound(cuts, j))
+		}
+		if j > 0 {
+			overlap = fmt.Sprintf("fmax(%s - %s, 0)", overlap, low)
+		}
+		w.density = append(w.density,
+			fmt.Sprintf("%s += (%s) * %s[%d];", log, inside, hazard, j+1),
+			fmt.Sprintf("%s += %s * exp(%s[%d]);", cumulative, overlap, hazard, j+1))
+	}
+	event := fmt.Sprintf("%s + mu", log)
+	if a.censored != "" {
+		event = fmt.Sprintf("(1 - %s) * (%s)", a.censored, event)
+	}
+	w.density = append(w.density, a.term(fmt.Sprintf("%s - exp(mu) * %s", event, cumulative)))
+}
+
+func bound(cuts []float64, j int) string {
+	if j < 0 || j >= len(cuts) {
+		return "0"
+	}
+	return short(cuts[j], 10)
+}
+
+// further declares the further parameters of the family, or writes their formulas.
+func (w *writer) further(sides []side, s scale) {
+	formulas := map[string]side{}
+	for _, of := range sides[1:] {
+		if of.left.kind != isName || !slices.Contains(w.family.further, of.left.text) {
+			fail("E602", of.left.at, "the family %s has no parameter of this name%s", w.family.name, having(w.family.further))
+		}
+		formulas[of.left.text] = of
+	}
+	for _, name := range w.family.further {
+		if name == "sigma" && w.noise != "" && w.noise != "sigma" {
+			continue
+		}
+		of, modelled := formulas[name]
+		d := w.shapeOf(name, s)
+		if !modelled {
+			bounds := "<lower=" + d.lower
+			if d.upper != "" {
+				bounds += ", upper=" + d.upper
+			}
+			w.names.used[name] = true
+			w.parameter(Prior{name, d.prior, d.says}, "real"+bounds+">", name)
+			continue
+		}
+		if d.link == "" {
+			fail("E603", of.left.at, "%s has no formula.", name)
+		}
+		eta := w.names.unique(name + "_eta")
+		w.predict(eta, name+"_", w.sumOf(of.right), unitScale(d.centre, d.link), false)
+		inverse := map[string]string{"log": "exp", "logit": "inv_logit"}[d.link]
+		w.names.used[name] = true
+		w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s(%s);", name, inverse, eta))
+	}
+}
+
+func having(names []string) string {
+	if len(names) == 0 {
+		return "."
+	}
+	return ". It has " + strings.Join(names, ", ") + "."
+}
+
+// likelihood writes the statements that add the log density of a record.
+func (w *writer) likelihood(y string, d density, a additions) {
+	if a.positive {
+		d = density{log: d.lpdf(y) + " - " + map[string]string{"poisson": poissonTail, "negbinomial": negativeTail}[w.family.name]}
+	}
+	plain := a.term(d.lpdf(y))
+	if a.weight == "" && d.name != "" {
+		plain = fmt.Sprintf("%s ~ %s(%s)%s;", y, d.name, d.args, a.truncated)
+	}
+	if a.censored == "" {
+		w.density = []string{plain}
+		return
+	}
+	below, above := fmt.Sprintf("%s_lcdf(%s | %s)", d.name, y, d.args), fmt.Sprintf("%s_lccdf(%s | %s)", d.name, y, d.args)
+	otherwise := ""
+	branch := func(code, log string) {
+		w.density = append(w.density, fmt.Sprintf("%sif (%s == %s)", otherwise, a.censored, code), "  "+a.term(log))
+		otherwise = "else "
+	}
+	branch("1", above)
+	if a.low < 0 {
+		branch("-1", below)
+	}
+	if a.high > 1 {
+		branch("2", fmt.Sprintf("log_diff_exp(%s_lcdf(%s | %s), %s)", d.name, a.upper, d.args, below))
+	}
+	w.density = append(w.density, "else", "  "+plain)
+}
+
+// program returns the text of the program.
+func (w *writer) program() string {
+	var b strings.Builder
+	block := func(name string, lines ...string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString(name + " {\n")
+		for _, line := range lines {
+			b.WriteString("  " + line + "\n")
+		}
+		b.WriteString("}\n")
+	}
+	source := strings.Join(strings.Fields(w.source), " ")
+	fmt.Fprintf(&b, "// %s, family = %s\n", source, w.family.says())
+	block("data", append([]string{"int<lower=0> N;"}, w.declared...)...)
+	block("parameters", w.parameters...)
+	block("transformed parameters", w.transformed...)
+	var lines []string
+	for _, p := range w.priors {
+		lines = append(lines, fmt.Sprintf("%s ~ %s;", p.Parameter, p.Density))
+	}
+	lines = append(lines, "for (n in 1:N) {")
+	for _, l := range w.locals {
+		lines = append(lines, fmt.Sprintf("  real %s = %s;", l[0], l[1]))
+	}
+	for _, one := range slices.Concat(w.predictors, w.density) {
+		lines = append(lines, "  "+strings.ReplaceAll(one, "\n", "\n      "))
+	}
+	block("model", append(lines, "}")...)
+	return b.String()
+}

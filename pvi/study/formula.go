@@ -1,0 +1,103 @@
+package study
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/internal/document"
+	"fedpvi/pvi/formula"
+	"fedpvi/pvi/program/syntax"
+)
+
+// A Formula is a model that the study gives as a regression formula. The program of the model has
+// the same meaning.
+type Formula struct {
+	Text   string // formula of the study
+	Family string // family with its link, as written in the study
+	Priors []formula.Prior
+}
+
+// readFormula reads a model that is given as a formula, and translates it to a program.
+func readFormula(s *Study, t, prior *document.Table) {
+	s.Model.Family = ByProgram
+	p := &Program{Tree: &syntax.Program{}, Records: "N"}
+	f := &Formula{}
+	s.Model.Program, s.Model.Formula = p, f
+	for _, key := range []string{
+		"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns",
+		"cluster_sd", "program", "records", "data", "complete",
+	} {
+		refuse(t, key, "has no meaning beside formula, which is the whole model")
+	}
+	refuseOfPrograms(s, t, "formula")
+	t.Require("family", `write the distribution of the outcome, such as family = "gaussian", "bernoulli", "poisson" or "bernoulli(probit)"`)
+	f.Text, _ = t.String("formula")
+	f.Family, _ = t.String("family")
+	request := formula.Request{Formula: f.Text, Family: f.Family, Priors: map[string]string{}}
+	request.Positive, _ = t.String("positive")
+	for _, key := range prior.Keys() {
+		request.Priors[key], _ = prior.String(key)
+	}
+	for i := range s.Columns {
+		request.Columns = append(request.Columns, columnOfFormula(&s.Columns[i]))
+	}
+	if !t.Has("family") || f.Text == "" {
+		return
+	}
+	written, err := formula.Write(request)
+	if err != nil {
+		reportFormula(err, t, prior)
+		return
+	}
+	f.Priors = written.Priors
+	tree, err := syntax.Parse(written.Text)
+	if err != nil {
+		t.Errorf("formula", "its program cannot be read, which is a mistake of this build: %v", err)
+		return
+	}
+	p.Tree = tree
+	for _, v := range written.Variables {
+		s.addVariable(v, t)
+	}
+	s.findIntegers()
+}
+
+// columnOfFormula returns a column as a formula reads it.
+func columnOfFormula(c *Column) formula.Column {
+	if c.Type != Numeric {
+		return formula.Column{Name: c.Name, Levels: c.Levels}
+	}
+	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)
+	return formula.Column{
+		Name: c.Name, Low: low, High: high, Centre: c.Centre, Spread: c.Spread,
+		Whole: c.Transform == "" && low == math.Trunc(low) && high == math.Trunc(high),
+	}
+}
+
+// reportFormula reports the error at the key that it is about.
+func reportFormula(err error, t, prior *document.Table) {
+	var family *formula.FamilyError
+	var of *formula.PriorError
+	switch {
+	case errors.As(err, &family):
+		t.Errorf("family", "%v", err)
+	case errors.As(err, &of):
+		prior.Errorf(of.Key, "%s", of.Text)
+	default:
+		t.Errorf("formula", "the formula cannot be used.\n%v", err)
+	}
+}
+
+// addVariable adds a variable of the data block of a formula's program.
+func (s *Study) addVariable(v formula.Variable, t *document.Table) {
+	part := ProgramPart{Column: s.ColumnIndex(v.Column)}
+	if v.Is != "" {
+		event, problem := parseEvent(v.Is, &s.Columns[part.Column])
+		if problem != "" {
+			t.Errorf("positive", "%s", problem)
+			return
+		}
+		part.Is = event
+	}
+	s.Model.Program.Variables = append(s.Model.Program.Variables, ProgramVariable{Name: v.Name, Whole: v.Whole, Parts: []ProgramPart{part}})
+}

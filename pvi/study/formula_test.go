@@ -1,0 +1,97 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+const formulaStudy = `[study]
+version = 2
+name = "wards"
+[[column]]
+name = "age"
+type = "numeric"
+bounds = [20, 90]
+[[column]]
+name = "dose"
+type = "numeric"
+bounds = [1, 100]
+transform = "log"
+[[column]]
+name = "falls"
+type = "numeric"
+bounds = [0, 9]
+[[column]]
+name = "ward"
+type = "categorical"
+levels = ["a", "b", "c"]
+[model]
+formula = "falls ~ age + dose + ward"
+family = "poisson"
+[prior]
+b = "normal(0, 1)"
+[inference]
+rounds = 5
+intervals = "none"
+[privacy]
+unit = "record"
+epsilon = 1.0
+delta = 1e-5
+clip = 2.0
+`
+
+// The numbers that the program of a formula reads of a record are those of its columns, after their
+// transform, and indicators of levels.
+func TestNumbersOfAFormula(t *testing.T) {
+	st, err := study.Parse("study.toml", []byte(formulaStudy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := st.Model.Program
+	want := map[string]float64{"falls": 4, "age": 54, "dose": 0, "ward_b": 0, "ward_c": 1}
+	if len(p.Variables) != len(want) {
+		t.Errorf("%d variables, not %d", len(p.Variables), len(want))
+	}
+	for _, v := range p.Variables {
+		if got := st.Number(v.Parts[0], []float64{54, 1, 4, 2}); got != want[v.Name] {
+			t.Errorf("%s is %g, not %g", v.Name, got, want[v.Name])
+		}
+		if v.Whole != (v.Name == "falls") {
+			t.Errorf("%s: whole is %v", v.Name, v.Whole)
+		}
+	}
+	if !st.Counts(2) || st.Counts(0) {
+		t.Error("other columns than the count have whole numbers")
+	}
+	if f := st.Model.Formula; f == nil || f.Priors[1].Density != "normal(0, 1)" || f.Priors[1].From != "prior.b of the study" {
+		t.Errorf("the formula is %+v", f)
+	}
+}
+
+// Keys that mean nothing beside a formula, and formulas that cannot be used, are refused with a remedy.
+func TestKeysOfFormulas(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"age + dose", "age + height", "1:15: E601 height is no column"},
+		{`"poisson"`, `"cox"`, "no sum over records"},
+		{`family = "poisson"`, "", "family: is missing"},
+		{`"poisson"`, `"bernoulli"` + "\npositive = \">= 20\"", "positive: \">= 20\" is the same for every value"},
+		{`"poisson"`, `"poisson"` + "\nterms = [\"age\"]", "beside formula"},
+		{`"poisson"`, `"poisson"` + "\nprogram = \"wards.stan\"", "beside formula"},
+		{`"poisson"`, `"poisson"` + "\nstandardise = \"bounds\"", "their own units"},
+		{"b = ", "b_height = ", "prior.b_height: is the prior of no parameter"},
+		{`"normal(0, 1)"`, "3.0", "prior.b"},
+		{`"normal(0, 1)"`, `"normal(0, tau)"`, "is no density with numbers"},
+		{"version = 2", "version = 1", "version 2"},
+		{"clip = 2.0", "", "clip: is missing"},
+	} {
+		if !strings.Contains(formulaStudy, c.old) {
+			t.Fatal(c.old)
+		}
+		_, err := study.Parse("study.toml", []byte(strings.Replace(formulaStudy, c.old, c.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, not %q", c.new, err, c.want)
+		}
+	}
+}
