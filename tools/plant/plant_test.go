@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,15 @@ func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 func TestFaultsOfSumsArePlanted(t *testing.T) {
 	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(faultsOf(sumFaults))); err != nil {
 		t.Error(err)
+	}
+}
+
+// The test checks that foundIn names faults.
+func TestFoundFaultsExist(t *testing.T) {
+	for name := range foundIn {
+		if !slices.ContainsFunc(faults, func(f fault) bool { return f.name == name }) {
+			t.Errorf("no fault has the name %q", name)
+		}
 	}
 }
 
