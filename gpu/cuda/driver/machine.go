@@ -96,7 +96,7 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // this is the default stream, for whose work copies wait
+	queue := Stream{d: m.d} // this is the default stream, and copies wait for its work
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 

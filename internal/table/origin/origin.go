@@ -108,8 +108,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return err
 }
 
-// decompress returns a reader of the text of a file, whose first bytes are start. It returns an
-// error for formats that cannot be read, with a way out.
+// decompress returns a reader of the text of a file, whose first bytes are start. For a format that
+// cannot be read it returns an error that says how to convert the file.
 func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	for _, other := range []struct{ magic, is, do string }{
 		{"PK\x03\x04", "an Excel workbook or another ZIP archive", "save the sheet as CSV, or unpack the archive"},

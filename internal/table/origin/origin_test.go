@@ -171,7 +171,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// Lists and times are refused where a study wants them.
+// A column that the study wants is refused if it has lists or times.
 func TestColumnsWithoutNumbers(t *testing.T) {
 	for _, column := range []string{"visits", "seen"} {
 		err := origin.Source{From: filepath.Join("testdata", "patients.parquet")}.Read(t.Context(), format, []string{column}, io.Discard, func(table.Reader) error { return nil })
@@ -181,7 +181,7 @@ func TestColumnsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// A done context ends the reading of files.
+// Reading a file ends with an error once its context is done.
 func TestReadingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

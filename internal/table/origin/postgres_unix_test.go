@@ -90,8 +90,9 @@ func server(t *testing.T) string {
 	return port
 }
 
-// A query has the rows of the CSV file that was copied into the database. Its name depends on its
-// values alone, and no error contains a value or the password.
+// The test copies a CSV file into a database and compares the rows of a query with those of the
+// file. The name of the source depends on its values alone, and no error contains a value or the
+// password.
 func TestDatabase(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the server is started as on Debian")

@@ -119,7 +119,7 @@ func (s *scene) roles() []role {
 	full := map[string]codes.Code{
 		hello: codes.OK, join: codes.OK, renew: codes.OK, standing: codes.OK, approve: codes.OK,
 		follow: codes.OK, submit: codes.OK, health: codes.OK,
-		// These two are for studies with secure aggregation.
+		// Only studies with secure aggregation have these two methods.
 		pieces: codes.FailedPrecondition, confirm: codes.FailedPrecondition,
 	}
 	return []role{

@@ -167,7 +167,7 @@ func alike(a, b []int64) bool {
 func (m *model) took(l *life, from *process, item transport.Item) {
 	h, err := signed.Claims(item.Envelope)
 	if err == nil && h.Domain == signed.Share {
-		return // an opening contains the shares themselves, and nothing refers to the envelope of a share
+		return // an opening contains the shares themselves, so the envelopes of shares are not needed
 	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
