@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/audit"
 	"fedpvi/transport"
 )
 
@@ -30,7 +32,7 @@ func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission tr
 		return admission, refuse(transport.Denied, "an invitation is for clients")
 	}
 	err = s.call(ctx, func(b *batch) error {
-		certificate, err := b.join(r, entry)
+		certificate, err := b.join(ctx, r, entry)
 		if err != nil {
 			return err
 		}
@@ -46,7 +48,7 @@ func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission tr
 	return admission, nil
 }
 
-func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate []byte, err error) {
+func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.Entry) (certificate []byte, err error) {
 	s, st := b.study, b.state
 	tickets, ticket, err := invitation.Redeem(st.tickets, s.hash, r.Token, entry.Key, b.now)
 	if err != nil || ticket.Name != entry.Name {
@@ -85,7 +87,10 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 		}
 		return kept.Put(store.Certificate, string(entry.Name), certificate)
 	})
-	b.then(func() { s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short()) })
+	b.then(func() {
+		s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short())
+		s.auditMember(ctx, audit.Join, entry.Name, slog.String("fingerprint", entry.Key.Fingerprint().String()))
+	})
 	return certificate, nil
 }
 
@@ -178,13 +183,13 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 	defer func() { err = s.count("approve", err) }()
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		if why, err := transcript.VerifyLeave(envelope, c.entry.Key, s.hash); err == nil {
-			return b.leave(peer.Name, c, envelope, why)
+			return b.leave(ctx, peer.Name, c, envelope, why)
 		}
-		return b.approve(peer.Name, c, envelope)
+		return b.approve(ctx, peer.Name, c, envelope)
 	})
 }
 
-func (b *batch) approve(name identity.Name, c *client, envelope []byte) error {
+func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, s.hub.Fingerprint())
 	switch {
@@ -207,12 +212,15 @@ func (b *batch) approve(name identity.Name, c *client, envelope []byte) error {
 		}
 		return kept.Put(store.Last, string(name), envelope)
 	})
-	b.then(func() { s.log.Info("a client consented", "client", name) })
+	b.then(func() {
+		s.log.Info("a client consented", "client", name)
+		s.auditMember(ctx, audit.Consent, name)
+	})
 	return nil
 }
 
 // leave records that a client has left. If too few clients remain, it aborts the study.
-func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string) error {
+func (b *batch) leave(ctx context.Context, name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil
 	}
@@ -220,6 +228,9 @@ func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string
 	b.state.gone++
 	b.state.since = b.now
 	b.write(func(kept store.Study) error { return kept.Put(store.Leave, string(name), envelope) })
-	b.then(func() { b.study.log.Warn("a client left", "client", name, "reason", why) })
+	b.then(func() {
+		b.study.log.Warn("a client left", "client", name, "reason", why)
+		b.study.auditMember(ctx, audit.Leave, name, slog.String("reason", why))
+	})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/audit"
 )
 
 // Options configure a [Hub]. The zero value is ready for use.
@@ -15,6 +16,8 @@ type Options struct {
 	Log *slog.Logger
 	// Events counts events. By default they are not counted.
 	Events Events
+	// Audit is the audit log. A nil log discards all lines.
+	Audit *audit.Log
 	// Trace, unless nil, is called when the hub begins to decrypt an answer ("open") or to write
 	// to the store ("transaction"). The returned function is called at the end, with "ok" or
 	// "failed".

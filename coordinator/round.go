@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/audit"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 )
@@ -92,6 +94,7 @@ func (b *batch) begin() error {
 	b.then(func() {
 		s.events.Began()
 		s.log.Info("the study has begun", "clients", len(names))
+		s.audit(audit.Study, slog.LevelInfo, slog.String("state", "began"), slog.Any("clients", names))
 	})
 	return nil
 }
@@ -324,6 +327,7 @@ func (b *batch) end() error {
 	b.then(func() {
 		s.events.Ended()
 		s.log.Info("the study is over", "answers", len(receipts))
+		s.audit(audit.Study, slog.LevelInfo, slog.String("state", "ended"))
 	})
 	return nil
 }
@@ -367,6 +371,7 @@ func (b *batch) abort(by identity.Name, why string) error {
 	b.then(func() {
 		s.events.Aborted()
 		s.log.Warn("the study was aborted", "by", by, "reason", why)
+		s.audit(audit.Study, slog.LevelWarn, slog.String("state", "aborted"), slog.String("by", string(by)), slog.String("reason", why))
 	})
 	return nil
 }

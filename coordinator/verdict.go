@@ -19,6 +19,7 @@ func (s *Study) logRound(ask uint64, r session.Round) {
 		s.log.Warn("verdict: the posterior did not move, and the round was paid for", "ask", ask, "verdict", string(r.Verdict), "accepted_without", r.Blocking())
 	}
 	s.events.Verdict(string(r.Verdict))
+	s.auditVerdict(ask, r.Verdict)
 	for _, i := range r.Influences {
 		s.events.Influence(string(i.Client), i.Norm)
 		if i.Norm > strange || i.Blocks {

@@ -71,6 +71,7 @@ func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, er
 	if refusal := s.permit(who, study, info); refusal != nil {
 		err := refusal.status()
 		s.observer.Called(knownMethod(info.FullMethodName), outcome(err))
+		s.audit(ctx, who.peer, knownMethod(info.FullMethodName), outcome(err))
 		return ctx, err
 	}
 	return s.newCall(ctx, who, study, info.FullMethodName), nil
@@ -151,6 +152,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	return func(outcome string) {
 		traced(outcome)
 		s.observer.Called(c.method, outcome)
+		s.audit(c.ctx, c.peer, c.method, outcome)
 	}
 }
 

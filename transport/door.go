@@ -12,8 +12,10 @@ import (
 // a connection before the server reads from it. A stranger is a peer that has not yet
 // authenticated itself.
 type door struct {
-	limits   Limits
-	observer Observer
+	limits    Limits
+	balancers []netip.Prefix
+	observer  Observer
+	auditor   Auditor
 
 	mu        sync.Mutex
 	open      map[*guarded]struct{}
@@ -21,9 +23,9 @@ type door struct {
 	parties   map[channel.Party][]*guarded
 }
 
-func newDoor(limits Limits, observer Observer) *door {
+func newDoor(c ServerConfig) *door {
 	return &door{
-		limits: limits, observer: observer,
+		limits: c.Limits, balancers: c.Balancers, observer: c.Observer, auditor: c.Auditor,
 		open: map[*guarded]struct{}{}, strangers: map[string]int{}, parties: map[channel.Party][]*guarded{},
 	}
 }
@@ -32,24 +34,30 @@ func newDoor(limits Limits, observer Observer) *door {
 // it.
 type guarded struct {
 	counted
-	door  *door
-	host  string
-	party channel.Party // authenticated party at the other end; zero for a stranger
-	once  sync.Once
+	door     *door
+	balanced bool          // whether the connection comes from a load balancer
+	host     string        // address under which a stranger is counted; empty before the header of a load balancer
+	party    channel.Party // authenticated party at the other end; zero for a stranger
+	once     sync.Once
 }
 
 // enter counts a new connection. It returns false if the server or the host of c already has too
 // many connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
-	host := hostOf(c.RemoteAddr())
+	host, balanced := hostOf(c.RemoteAddr()), d.behind(c.RemoteAddr())
+	if balanced {
+		host = ""
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.open) >= d.limits.Connections || d.strangers[host] >= d.limits.Strangers {
+	if len(d.open) >= d.limits.Connections || !balanced && d.strangers[host] >= d.limits.Strangers {
 		return nil, false
 	}
-	g := &guarded{counted: counted{c, d.observer}, door: d, host: host}
+	g := &guarded{counted: counted{c, d.observer}, door: d, balanced: balanced, host: host}
 	d.open[g] = struct{}{}
-	d.strangers[host]++
+	if !balanced {
+		d.strangers[host]++
+	}
 	d.observer.Connected(+1)
 	return g, true
 }
@@ -99,8 +107,11 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget subtracts one from the number of strangers at a network address.
+// forget subtracts one from the number of strangers at a network address, unless it is empty.
 func (d *door) forget(host string) {
+	if host == "" {
+		return
+	}
 	if d.strangers[host]--; d.strangers[host] == 0 {
 		delete(d.strangers, host)
 	}
@@ -153,6 +164,7 @@ func (l guardedListener) Accept() (net.Conn, error) {
 		if g, ok := l.door.enter(c); ok {
 			return g, nil
 		}
+		l.door.auditor.Handshake(c.RemoteAddr(), "", channel.Party{}, errCrowded)
 		c.Close()
 	}
 }

@@ -136,7 +136,7 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 //abuse:case A12 bounded in all
 func TestTotalConnectionsAreLimited(t *testing.T) {
 	o := newCounter()
-	d := newDoor(Limits{Connections: 2}.withDefaults(), o)
+	d := newDoor(ServerConfig{Limits: Limits{Connections: 2}.withDefaults(), Observer: o})
 	var all []*guarded
 	for range 3 {
 		c, other := net.Pipe()

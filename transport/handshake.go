@@ -38,14 +38,17 @@ var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 type serverSide struct{ server *Server }
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := tls.Server(raw, s.server.tls)
-	if err := c.Handshake(); err != nil {
+	unwrapped, err := s.server.door.unwrap(raw)
+	if err != nil {
+		s.server.auditor.Handshake(raw.RemoteAddr(), "", channel.Party{}, err)
 		raw.Close()
 		return nil, nil, err
 	}
-	who, err := s.recognise(raw, c.ConnectionState())
+	c := tls.Server(unwrapped, s.server.tls)
+	who, err := s.handshake(raw, c)
+	s.server.auditor.Handshake(c.RemoteAddr(), who.study, who.peer, err)
 	if err != nil {
-		c.Close()
+		raw.Close()
 		return nil, nil, err
 	}
 	if who.peer == (channel.Party{}) {
@@ -54,7 +57,12 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
-func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, error) {
+// handshake performs a TLS handshake over a connection that the door has admitted.
+func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
+	if err := c.Handshake(); err != nil {
+		return caller{}, err
+	}
+	state := c.ConnectionState()
 	if state.NegotiatedProtocol != "h2" {
 		return caller{}, errProtocol
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,6 +27,12 @@ type ServerConfig struct {
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
+	// Auditor receives connections and refused calls. By default they are not reported.
+	Auditor Auditor
+	// Balancers are the networks of load balancers. A connection from one of them must begin with
+	// a header of the PROXY protocol, version 1 or 2, and counts as a connection from the address
+	// in it. No other connection may begin with such a header.
+	Balancers []netip.Prefix
 	// Trace, if set, is called when a call of a method begins. The function that it returns is
 	// called when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are
 	// not traced, because they wait for new entries.
@@ -64,6 +71,7 @@ type Server struct {
 	timing   timing
 	log      *slog.Logger
 	observer Observer
+	auditor  Auditor
 	trace    func(method string) (end func(outcome string))
 	door     *door
 	tls      *tls.Config
@@ -81,7 +89,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{timing: t, log: c.Log, observer: c.Observer, trace: c.Trace, versions: ours, studies: map[string]*served{}}
+	s := &Server{timing: t, log: c.Log, observer: c.Observer, auditor: c.Auditor, trace: c.Trace, versions: ours, studies: map[string]*served{}}
 	if s.trace == nil {
 		s.trace = func(string) func(string) { return func(string) {} }
 	}
@@ -91,15 +99,18 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if s.observer == nil {
 		s.observer = blind{}
 	}
-	limits := c.Limits.withDefaults()
-	s.door = newDoor(limits, s.observer)
+	if s.auditor == nil {
+		s.auditor = unaudited{}
+	}
+	c.Limits, c.Observer, c.Auditor = c.Limits.withDefaults(), s.observer, s.auditor
+	s.door = newDoor(c)
 	s.tls = channel.Serve(func(name string) *tls.Config {
 		if study := s.find(name); study != nil {
 			return study.TLS
 		}
 		return nil
 	})
-	s.grpc = grpc.NewServer(s.options(limits)...)
+	s.grpc = grpc.NewServer(s.options(c.Limits)...)
 	wirepb.RegisterStudyServer(s.grpc, service{server: s})
 	healthpb.RegisterHealthServer(s.grpc, healthOfStudies{})
 	return s, nil

@@ -9,6 +9,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/audit"
 )
 
 // api returns an API for the state directory. It connects to the coordinator that runs on this
@@ -21,11 +22,24 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	if !errors.Is(err, admin.ErrNoServer) {
 		return nil, nil, err
 	}
-	hub, err := coordinator.Open(e.state, coordinator.Options{})
+	destinations, others, err := e.auditSinks()
 	if err != nil {
 		return nil, nil, err
 	}
-	return admin.Local{Hub: hub}, hub.Close, nil
+	log, err := audit.Open(destinations, audit.Options{Program: "fedpvi-coordinator", Others: others, Wrote: func(err error) {
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "coordinator: a line of the audit log is lost: %v\n", err)
+		}
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, err := coordinator.Open(e.state, coordinator.Options{Audit: log})
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	done = func() error { return errors.Join(hub.Close(), log.Close()) }
+	return admin.Audited{API: admin.Local{Hub: hub}, Log: log}, done, nil
 }
 
 // founded returns an error if the state directory has no study, or if this user may not read it.

@@ -48,7 +48,8 @@ study to its owner, and takes part if the owner consents. The records stay with 
   coordinator report FILE        the result as a page to read, print and send`
 
 type commands struct {
-	State string `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
+	State string   `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
+	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records who connects, joins, is refused or gives orders, and verdicts. Default: none." env:"FEDPVI_COORDINATOR_AUDIT" sep:"none" placeholder:"WHERE"`
 
 	Init      initCommand      `cmd:"" help:"Add a study, and make an invitation for each client."`
 	Invite    inviteCommand    `cmd:"" help:"Invite one more client, or replace an invitation."`
@@ -83,7 +84,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var c commands
 	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
-		if err := command.Run(&environment{ctx, c.State, c.chosen()}); err != nil {
+		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}
 		return exitOK
@@ -94,7 +95,8 @@ func run(args []string) int {
 type environment struct {
 	ctx    context.Context
 	state  string
-	chosen string // state directory that the command line or the environment names; empty if neither does
+	chosen string   // state directory that the command line or the environment names; empty if neither does
+	audit  []string // destinations of the audit log
 }
 
 // chosen returns the state directory. It returns "" if this is the default directory, or the

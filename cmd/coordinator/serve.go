@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -16,6 +17,7 @@ type serveCommand struct {
 	Listen        string        `help:"Address to listen at for clients, host:port. Default: the port that invitations name, on all addresses of this machine." placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Address that serves metrics (/metrics) and health (/healthz), host:port. Default: none." placeholder:"HOST:PORT"`
 	Traces        string        `help:"Address of a collector for OpenTelemetry traces, OTLP over HTTP. Traces contain the times of answers. Default: none." placeholder:"URL"`
+	ProxyFrom     []string      `help:"Addresses or networks of load balancers that begin each connection with a header of the PROXY protocol, version 1 or 2, as in 192.0.2.8 or 10.0.0.0/24. Connections from there without a header are refused, and so are headers from elsewhere. Default: none." placeholder:"NETWORK,..."`
 	Gossip        string        `help:"IP address and port of this machine for gossip with clients, UDP and TCP. Default: no gossip." placeholder:"IP:PORT"`
 	RoundDeadline time.Duration `help:"How long a round waits for clients that have not answered." default:"10m" placeholder:"TIME"`
 	UntilDone     bool          `help:"Stop when every study is over."`
@@ -31,6 +33,8 @@ func (serveCommand) Help() string {
   coordinator serve --round-deadline 1h --until-done
   coordinator serve --traces http://127.0.0.1:4318
   coordinator serve --gossip 192.0.2.7:7946
+  coordinator serve --proxy-from 192.0.2.8
+  coordinator serve --audit /var/log/fedpvi/audit.log --audit syslog:///dev/log
 
 The log goes to standard error. The coordinator may be stopped and started again at any time:
 the same round continues.
@@ -44,14 +48,39 @@ func (c *serveCommand) Validate() error {
 	if c.RoundDeadline < time.Second {
 		return fmt.Errorf("--round-deadline %v: give at least a second", c.RoundDeadline)
 	}
-	return nil
+	_, err := c.balancers()
+	return err
+}
+
+// balancers returns the networks of --proxy-from.
+func (c *serveCommand) balancers() (all []netip.Prefix, err error) {
+	for _, text := range c.ProxyFrom {
+		p, err := netip.ParsePrefix(text)
+		if a, e := netip.ParseAddr(text); e == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--proxy-from %s: give the address or the network of a load balancer, as in 192.0.2.8 or 10.0.0.0/24", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 func (c *serveCommand) Run(e *environment) error {
 	if err := e.founded(); err != nil {
 		return err
 	}
+	balancers, err := c.balancers()
+	if err != nil {
+		return err
+	}
+	destinations, sinks, err := e.auditSinks()
+	if err != nil {
+		return err
+	}
 	config := daemon.Config{
+		Audit: destinations, AuditTo: sinks, Balancers: balancers,
 		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
 	}
@@ -63,7 +92,7 @@ func (c *serveCommand) Run(e *environment) error {
 		defer stop()
 		config.Traces = traces
 	}
-	err := daemon.Serve(e.ctx, config)
+	err = daemon.Serve(e.ctx, config)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
 		return fmt.Errorf("%w: choose another port with --listen, --metrics or --gossip", err)

@@ -118,8 +118,8 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	}
 }
 
-// The test connects this process to itself. userOf must return the current user.
-func TestUserOf(t *testing.T) {
+// The test connects this process to itself. peerOf must return this process and its user.
+func TestPeerOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)
 	defer l.Close()
@@ -129,8 +129,8 @@ func TestUserOf(t *testing.T) {
 	other, err := l.Accept()
 	check(t, err)
 	defer other.Close()
-	uid, err := userOf(other.(*net.UnixConn))
-	if err != nil || uid != os.Getuid() {
-		t.Errorf("%d, %v", uid, err)
+	g, err := peerOf(other.(*net.UnixConn))
+	if err != nil || g.uid != os.Getuid() || g.pid != os.Getpid() {
+		t.Errorf("%+v, %v", g, err)
 	}
 }

@@ -73,7 +73,7 @@ func NewServer(api API) *http.Server {
 			fail(w, err)
 		}
 	})
-	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
 // started is a writer that records whether a reply has begun, because an error can then no

@@ -65,11 +65,25 @@ func (g guarded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if uid, err := userOf(c.(*net.UnixConn)); err == nil && (uid == os.Getuid() || uid == 0) {
-			return c, nil
+		if g, err := peerOf(c.(*net.UnixConn)); err == nil && (g.uid == os.Getuid() || g.uid == 0) {
+			return given{c, g}, nil
 		}
 		c.Close()
 	}
+}
+
+// given is a connection with the process at its other end.
+type given struct {
+	net.Conn
+	giver giver
+}
+
+// withGiver adds the process at the other end of a connection to the contexts of its orders.
+func withGiver(ctx context.Context, c net.Conn) context.Context {
+	if g, ok := c.(given); ok {
+		ctx = context.WithValue(ctx, giverKey{}, g.giver)
+	}
+	return ctx
 }
 
 // dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if

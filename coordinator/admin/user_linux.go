@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userOf returns the user ID of the process at the other end of the connection.
-func userOf(c *net.UnixConn) (uid int, err error) {
+// peerOf returns the process at the other end of the connection.
+func peerOf(c *net.UnixConn) (giver, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, err
+		return giver{}, err
 	}
 	var cred *unix.Ucred
 	var failed error
@@ -18,10 +18,10 @@ func userOf(c *net.UnixConn) (uid int, err error) {
 		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err != nil {
-		return 0, err
+		return giver{}, err
 	}
 	if failed != nil {
-		return 0, failed
+		return giver{}, failed
 	}
-	return int(cred.Uid), nil
+	return giver{int(cred.Uid), int(cred.Pid)}, nil
 }

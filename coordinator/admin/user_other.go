@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// userOf returns the ID of the current user. On this system the file modes of the socket and of
-// its directory already exclude all other users.
-func userOf(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }
+// peerOf returns the current user, and no process. On this system the file modes of the socket and
+// of its directory already exclude all other users.
+func peerOf(*net.UnixConn) (giver, error) { return giver{uid: os.Getuid()}, nil }

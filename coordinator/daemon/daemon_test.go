@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -98,18 +99,23 @@ func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
 
 func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerProvider) *running {
 	t.Helper()
-	r := &running{dir: dir, log: &log{}}
+	return startWith(t, Config{Dir: dir, RoundDeadline: time.Minute, UntilDone: untilDone, Traces: traces})
+}
+
+// startWith starts a daemon with the given configuration. It listens on free ports.
+func startWith(t *testing.T, c Config) *running {
+	t.Helper()
+	r := &running{dir: c.Dir, log: &log{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, Config{
-			Dir: dir, Listen: "127.0.0.1:0", Metrics: "127.0.0.1:0", RoundDeadline: time.Minute, UntilDone: untilDone,
-			Traces: traces, Log: slog.New(slog.NewTextHandler(r.log, nil)),
-			Ready: func(clients, metrics net.Addr) {
-				r.clients, r.metrics = clients.String(), metrics.String()
-				close(ready)
-			},
-		})
+		c.Listen, c.Metrics, c.RoundDeadline = "127.0.0.1:0", "127.0.0.1:0", max(c.RoundDeadline, time.Second)
+		c.Log = slog.New(slog.NewTextHandler(r.log, nil))
+		c.Ready = func(clients, metrics net.Addr) {
+			r.clients, r.metrics = clients.String(), metrics.String()
+			close(ready)
+		}
+		ended <- Serve(ctx, c)
 	}()
 	select {
 	case <-ready:
@@ -144,6 +150,26 @@ func (r *running) get(t *testing.T, path string) string {
 // which the client can redeem it.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
+	i, invited := r.found(t)
+	c, err := transport.Dial(t.Context(), transport.Config{
+		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
+	})
+	check(t, err)
+	return c, invited
+}
+
+// tlsOfGuest adds a study, and returns the TLS configuration of its guests.
+func (r *running) tlsOfGuest(t *testing.T) *tls.Config {
+	t.Helper()
+	i, _ := r.found(t)
+	c := channel.Join(i.Study, i.Pin, time.Now)
+	c.NextProtos = []string{"h2"}
+	return c
+}
+
+// found adds a study with one client, and returns the client's invitation and its text.
+func (r *running) found(t *testing.T) (i invitation.Invitation, text string) {
+	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
 	check(t, err)
 	founded, err := orders.Found(t.Context(), admin.Founding{
@@ -151,13 +177,9 @@ func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 		Clients: []identity.Name{"secretive-clinic"}, Valid: time.Hour,
 	})
 	check(t, err)
-	i, err := invitation.Parse(founded.Invited[0].Text)
+	i, err = invitation.Parse(founded.Invited[0].Text)
 	check(t, err)
-	c, err = transport.Dial(t.Context(), transport.Config{
-		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
-	})
-	check(t, err)
-	return c, founded.Invited[0].Text
+	return i, founded.Invited[0].Text
 }
 
 // The test adds a study to a running daemon and checks that a client can join at once. It also

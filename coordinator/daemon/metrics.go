@@ -30,6 +30,7 @@ type metrics struct {
 	stored  *prometheus.CounterVec
 	batch   prometheus.Histogram
 	waiting *prometheus.GaugeVec
+	audited *prometheus.CounterVec
 
 	calls       *prometheus.CounterVec
 	moved       *prometheus.CounterVec
@@ -74,14 +75,15 @@ func newMetrics() *metrics {
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study is waiting for.",
 		}, []string{"study"}),
-		calls: counters("calls_total", "Calls by clients.", "method", "outcome"),
-		moved: counters("bytes_total", "Bytes received and sent over connections.", "direction"),
+		audited: counters("audit_lines_total", "Lines of the audit log, by result.", "result"),
+		calls:   counters("calls_total", "Calls by clients.", "method", "outcome"),
+		moved:   counters("bytes_total", "Bytes received and sent over connections.", "direction"),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "fedpvi", Name: "connections", Help: "Open connections from clients.",
 		}),
 	}
 	m.registry.MustRegister(
-		m.studies, m.rounds, m.closed, m.verdict, m.norms, m.answers, m.refused, m.stored, m.batch, m.waiting,
+		m.studies, m.rounds, m.closed, m.verdict, m.norms, m.answers, m.refused, m.stored, m.batch, m.waiting, m.audited,
 		m.calls, m.moved, m.connections,
 		collectors.NewGoCollector(inUse), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -116,6 +118,15 @@ func (m *metrics) Stored(batch int, ok bool) {
 	}
 	m.stored.WithLabelValues(result).Inc()
 	m.batch.Observe(float64(batch))
+}
+
+// Audited counts a line of the audit log, which was written or lost.
+func (m *metrics) Audited(written bool) {
+	result := "ok"
+	if !written {
+		result = "lost"
+	}
+	m.audited.WithLabelValues(result).Inc()
 }
 
 func (m *metrics) Moved(received, sent int) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/audit"
 	"fedpvi/transport"
 )
 
@@ -33,6 +35,12 @@ type Config struct {
 	UntilDone     bool // whether to stop when every study is over and its clients have received the end
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
+	// Audit are the destinations of the audit log, as in audit.Open, and AuditTo further sinks.
+	Audit   []string
+	AuditTo []audit.Sink
+	// Balancers are the networks of load balancers that begin connections with a header of the
+	// PROXY protocol.
+	Balancers []netip.Prefix
 	// Ready, unless nil, is called as soon as clients can connect. Its arguments are the
 	// addresses for clients and for metrics.
 	Ready func(clients, metrics net.Addr)
@@ -48,6 +56,7 @@ const farewell = 10 * time.Second
 type server struct {
 	config  Config
 	metrics *metrics
+	audit   *audit.Log
 	hub     *coordinator.Hub
 	clients *transport.Server
 	orders  *http.Server
@@ -70,15 +79,21 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if _, err := admin.Dial(ctx, c.Dir); err == nil {
 		return fmt.Errorf("%s: %w", c.Dir, store.ErrHeld)
 	}
+	if s.audit, err = s.openAudit(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.audit.Close()) }()
 	traced := traceTo(c.Traces)
 	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{
-		Log: c.Log, Events: s.metrics, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
+		Log: c.Log, Events: s.metrics, Audit: s.audit, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.hub.Close()) }()
-	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics, Trace: traced})
+	s.clients, err = transport.NewServer(transport.ServerConfig{
+		RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics, Auditor: auditor{s}, Balancers: c.Balancers, Trace: traced,
+	})
 	if err != nil {
 		return err
 	}
@@ -103,7 +118,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if e := notify("STOPPING=1"); e != nil {
 		c.Log.Warn("cannot notify the service manager", "error", e)
 	}
-	return errors.Join(err, s.stop())
+	err = errors.Join(err, s.stop())
+	s.audit.Write(audit.Stop, slog.LevelInfo)
+	return err
 }
 
 const (
@@ -144,7 +161,7 @@ func (s *server) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.orders = admin.NewServer(admin.Local{Hub: s.hub})
+	s.orders = admin.NewServer(admin.Audited{API: admin.Local{Hub: s.hub}, Log: s.audit})
 	s.serve("orders", func() error { return s.orders.Serve(orders) })
 	var monitored net.Addr
 	if s.config.Metrics != "" {
@@ -171,6 +188,7 @@ func (s *server) listen(ctx context.Context) error {
 	}
 	s.serve("clients", func() error { return s.clients.Serve(l) })
 	s.config.Log.Info("serving", "address", l.Addr().String(), "studies", len(s.hub.Studies()), "coordinator", s.hub.Fingerprint().Short())
+	s.auditConfiguration(l.Addr())
 	if s.config.Ready != nil {
 		s.config.Ready(l.Addr(), monitored)
 	}

@@ -1,0 +1,134 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"fedpvi/coordinator"
+	"fedpvi/crypto/identity"
+	"fedpvi/internal/audit"
+	"fedpvi/pvi/session"
+)
+
+// An Audited carries out orders with another API. It first writes each order to the audit log, with
+// the user who gave it. If the order fails, it writes that as well. It does not write requests for
+// the status, which change and reveal nothing.
+type Audited struct {
+	API
+	Log *audit.Log
+}
+
+var _ API = Audited{}
+
+// begin writes an order to the log. The returned function writes the error of the order, if any,
+// and returns it.
+func (a Audited) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
+	all := append(giverOf(ctx).attrs(), slog.String("order", order))
+	for _, attr := range attrs {
+		if attr.Value.String() != "" {
+			all = append(all, attr)
+		}
+	}
+	a.Log.Write(audit.Order, slog.LevelInfo, all...)
+	return func(err error) error {
+		if err != nil {
+			a.Log.Write(audit.OrderFailed, slog.LevelWarn, append(all, slog.String("error", err.Error()))...)
+		}
+		return err
+	}
+}
+
+func names(all []identity.Name) slog.Attr {
+	texts := make([]string, len(all))
+	for i, name := range all {
+		texts[i] = string(name)
+	}
+	return slog.String("clients", strings.Join(texts, ","))
+}
+
+// Found implements [API].
+func (a Audited) Found(ctx context.Context, f Founding) (*Founded, error) {
+	end := a.begin(ctx, "init", slog.String("file", f.File), names(f.Clients), slog.String("addresses", strings.Join(f.Addresses, ",")))
+	founded, err := a.API.Found(ctx, f)
+	if err == nil {
+		a.Log.Write(audit.Study, slog.LevelInfo, slog.String("study", founded.Study), slog.String("digest", founded.Digest), slog.String("state", "added"))
+	}
+	return founded, end(err)
+}
+
+// Invite implements [API].
+func (a Audited) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error) {
+	end := a.begin(ctx, "invite", slog.String("study", i.Study), names(i.Clients))
+	invited, err := a.API.Invite(ctx, i)
+	return invited, end(err)
+}
+
+// Begin implements [API].
+func (a Audited) Begin(ctx context.Context, study string) error {
+	end := a.begin(ctx, "start", slog.String("study", study))
+	return end(a.API.Begin(ctx, study))
+}
+
+// Exclude implements [API].
+func (a Audited) Exclude(ctx context.Context, study string, client identity.Name, reason string) error {
+	end := a.begin(ctx, "exclude", slog.String("study", study), slog.String("client", string(client)), slog.String("reason", reason))
+	return end(a.API.Exclude(ctx, study, client, reason))
+}
+
+// Abort implements [API].
+func (a Audited) Abort(ctx context.Context, study, reason string) error {
+	end := a.begin(ctx, "abort", slog.String("study", study), slog.String("reason", reason))
+	return end(a.API.Abort(ctx, study, reason))
+}
+
+// Posterior implements [API].
+func (a Audited) Posterior(ctx context.Context, study string) (*session.Posterior, error) {
+	end := a.begin(ctx, "posterior", slog.String("study", study))
+	p, err := a.API.Posterior(ctx, study)
+	return p, end(err)
+}
+
+// Bundle implements [API].
+func (a Audited) Bundle(ctx context.Context, study string, w io.Writer) error {
+	end := a.begin(ctx, "bundle", slog.String("study", study))
+	return end(a.API.Bundle(ctx, study, w))
+}
+
+// A giver is the process that gave an order.
+type giver struct{ uid, pid int }
+
+type giverKey struct{}
+
+// giverOf returns the process that gave an order. Without a connection in ctx it is this process.
+func giverOf(ctx context.Context) giver {
+	if g, ok := ctx.Value(giverKey{}).(giver); ok {
+		return g
+	}
+	return giver{os.Getuid(), os.Getpid()}
+}
+
+// attrs describes the giver for the audit log: its user, and the user who logged in to the session
+// of the process, if the system's audit (auditd, pam_loginuid) has set it. The two differ after
+// sudo.
+func (g giver) attrs() []slog.Attr {
+	all := []slog.Attr{slog.String("user", userName(g.uid)), slog.Int("uid", g.uid), slog.Int("pid", g.pid)}
+	const unset = 1<<32 - 1
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/loginuid")
+	if uid, e := strconv.ParseUint(string(text), 10, 32); err == nil && e == nil && uid != unset {
+		all = append(all, slog.String("login", userName(int(uid))))
+	}
+	return all
+}
+
+// userName returns the name of a user, or its number if the system does not know the name.
+func userName(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(uid)
+}

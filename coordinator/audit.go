@@ -1,0 +1,36 @@
+package coordinator
+
+import (
+	"context"
+	"log/slog"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/internal/audit"
+	"fedpvi/pvi"
+	"fedpvi/pvi/phase"
+	"fedpvi/transport"
+)
+
+// audit writes a line about the study to the audit log.
+func (s *Study) audit(event string, level slog.Level, attrs ...slog.Attr) {
+	s.hub.options.Audit.Write(event, level, append([]slog.Attr{slog.String("study", s.Name()), slog.String("digest", s.Digest())}, attrs...)...)
+}
+
+// auditMember writes a line about a client that joined, consented or left. The context is that of
+// the client's call.
+func (s *Study) auditMember(ctx context.Context, event string, name identity.Name, attrs ...slog.Attr) {
+	all := []slog.Attr{slog.String("client", string(name))}
+	if a := transport.AddressOf(ctx); a != nil {
+		all = append(all, slog.String("address", a.String()))
+	}
+	s.audit(event, slog.LevelInfo, append(all, attrs...)...)
+}
+
+// auditVerdict writes a line about how a round of the posterior ended.
+func (s *Study) auditVerdict(ask uint64, verdict phase.Verdict) {
+	level := slog.LevelInfo
+	if verdict != pvi.Accepted {
+		level = slog.LevelWarn
+	}
+	s.audit(audit.Verdict, level, slog.Uint64("plan", ask), slog.String("verdict", string(verdict)))
+}

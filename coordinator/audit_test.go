@@ -1,0 +1,76 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"fedpvi/internal/audit"
+)
+
+// A sink keeps the lines of an audit log.
+type sink struct {
+	mu  sync.Mutex
+	all []audit.Line
+}
+
+func (s *sink) Write(l audit.Line) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, l)
+	return nil
+}
+
+func (*sink) Close() error { return nil }
+
+// events returns the events that were written, each with the values of the given attributes.
+func (s *sink) events(attributes ...string) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.all {
+		text := l.Event
+		for _, a := range l.Attrs {
+			if slices.Contains(attributes, a.Key) {
+				text += " " + a.Value.String()
+			}
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// The test plays a study of two clients and checks that its audit log has who joined and consented,
+// the verdict of every round, and how the study began and ended, once each and in this order. No
+// other line and no other attribute may be in it, so that nothing in it depends on records.
+//
+//abuse:case A17 the audit log of a study has its parties and verdicts alone
+func TestAuditLogOfAStudy(t *testing.T) {
+	s := &sink{}
+	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{s}})
+	check(t, err)
+	h := newHouse(t, Options{Audit: log})
+	h.found(planeText(clientPrivacy, "rounds = 3", ""))
+	parties := h.invite("north", "south")
+	admit(t, parties...)
+	play(t, parties...)
+	want := []string{"join north", "consent north", "join south", "consent south", "study began"}
+	for plan := range 3 {
+		want = append(want, fmt.Sprint("verdict ", plan+1, " accepted"))
+	}
+	want = append(want, "study ended")
+	got := s.events("client", "state", "plan", "verdict")
+	slices.Sort(want[:4])
+	slices.Sort(got[:min(4, len(got))])
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has %q, want %q", got, want)
+	}
+	permitted := []string{"study", "digest", "client", "fingerprint", "state", "clients", "plan", "verdict"}
+	for _, l := range s.all {
+		for _, a := range l.Attrs {
+			if !slices.Contains(permitted, a.Key) {
+				t.Errorf("%s has %v", l.Event, a)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fedpvi/coordinator/admin"
+	"fedpvi/internal/audit"
+	"fedpvi/transport"
+)
+
+// A sink keeps the lines of an audit log as text.
+type sink struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *sink) Write(l audit.Line) error {
+	text := l.Event
+	for _, a := range l.Attrs {
+		text += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, text)
+	return nil
+}
+
+func (*sink) Close() error { return nil }
+
+// has reports whether a line has the event and all of the parts.
+func (s *sink) has(event string, parts ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.all, func(line string) bool {
+		return strings.HasPrefix(line, event+" ") && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
+	})
+}
+
+// The test runs a daemon with an audit log, adds a study, lets a guest try to join with a wrong
+// token, and aborts the study. The log must have the configuration, each order with its user, the
+// handshake with its address, the refusal, and the end. No token may be in it.
+func TestAuditLogOfADaemon(t *testing.T) {
+	s := &sink{}
+	r := startWith(t, Config{Dir: filepath.Join(t.TempDir(), "state"), AuditTo: []audit.Sink{s}})
+	guest, invited := r.guest(t)
+	if _, err := guest.Join(t.Context(), transport.JoinRequest{Token: []byte("t"), Entry: []byte("e"), Request: []byte("r")}); err == nil {
+		t.Error("a guest joined with nothing")
+	}
+	check(t, guest.Close())
+	orders, err := admin.Dial(t.Context(), r.dir)
+	check(t, err)
+	check(t, orders.Abort(t.Context(), "", "a drill"))
+	if err := orders.Abort(t.Context(), "", "again"); err == nil {
+		t.Error("a study was aborted twice")
+	}
+	check(t, r.stop())
+	own := fmt.Sprintf("uid=%d pid=%d", os.Getuid(), os.Getpid())
+	for _, want := range [][]string{
+		{audit.Configuration, "listen=" + r.clients, "metrics=127.0.0.1:0", "version=", "coordinator="},
+		{audit.Order, own, "order=init", "clients=secretive-clinic"},
+		{audit.Study, "study=plane", "state=added"},
+		{audit.Handshake, "address=127.0.0.1:", "peer=guest", "study=plane", "outcome=ok"},
+		{audit.Denial, "address=127.0.0.1:", "peer=guest", "method=Join", "reason=malformed"},
+		{audit.Order, own, "order=abort", "reason=a drill"},
+		{audit.Study, "state=aborted", "by=coordinator"},
+		{audit.OrderFailed, own, "order=abort", "reason=again", "error=study plane is over already"},
+	} {
+		if !s.has(want[0], want[1:]...) {
+			t.Errorf("no line has %v", want)
+		}
+	}
+	if text := strings.Join(s.all, "\n"); strings.Contains(text, invited) || s.all[len(s.all)-1] != audit.Stop {
+		t.Errorf("the log is\n%s", text)
+	}
+}
+
+// The test connects to a daemon behind a load balancer, with both versions of the PROXY protocol,
+// without a header, and with a header from an address that is no load balancer.
+func TestAddressBehindALoadBalancer(t *testing.T) {
+	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + "\xc0\x00\x02\x07" + "\x7f\x00\x00\x01" + "\x10\x00" + "\x1d\x13" // 192.0.2.7:4096
+	for name, c := range map[string]struct {
+		from, header, address string
+		ok                    bool
+	}{
+		"version 1":   {"127.0.0.0/8", "PROXY TCP4 192.0.2.8 127.0.0.1 4097 7443\r\n", "192.0.2.8:4097", true},
+		"version 2":   {"127.0.0.0/8", v2, "192.0.2.7:4096", true},
+		"no header":   {"127.0.0.0/8", "", "127.0.0.1:", false},
+		"an impostor": {"10.0.0.0/8", "PROXY TCP4 192.0.2.8 127.0.0.1 4097 7443\r\n", "127.0.0.1:", false},
+	} {
+		s := &sink{}
+		r := startWith(t, Config{
+			Dir: filepath.Join(t.TempDir(), "state"), AuditTo: []audit.Sink{s}, RoundDeadline: 2 * time.Second,
+			Balancers: []netip.Prefix{netip.MustParsePrefix(c.from)},
+		})
+		config := r.tlsOfGuest(t)
+		raw, err := net.Dial("tcp", r.clients)
+		check(t, err)
+		_, err = raw.Write([]byte(c.header))
+		check(t, err)
+		err = tls.Client(raw, config).HandshakeContext(t.Context())
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		raw.Close()
+		check(t, r.stop())
+		if ok := s.has(audit.Handshake, "address="+c.address, "outcome=ok"); ok != c.ok || !s.has(audit.Handshake, "address="+c.address) {
+			t.Errorf("%s: %q", name, s.all)
+		}
+	}
+}

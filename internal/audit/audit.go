@@ -1,0 +1,212 @@
+// Package audit writes an audit log: who connected, joined, was refused or gave an order, how
+// rounds ended, and with which configuration a program ran. It goes to files as JSON lines, to
+// syslog (RFC 5424), or to another [Sink]. No line depends on records.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Names of the events in an audit log.
+const (
+	Configuration = "configuration" // a program started, with its configuration
+	Stop          = "stop"          // a program stopped
+	Handshake     = "handshake"     // a connection, with its address and how the TLS handshake ended
+	Denial        = "denial"        // a call was refused because of its caller or its form
+	Join          = "join"          // a client redeemed an invitation
+	Consent       = "consent"       // a client consented to the study
+	Leave         = "leave"         // a client left the study
+	Order         = "order"         // a user of this machine gave an order
+	OrderFailed   = "order-failed"  // the order was refused, or failed
+	Study         = "study"         // a study began, ended, or was aborted
+	Verdict       = "verdict"       // how a round ended
+	Omitted       = "omitted"       // how many lines of an event were left out in a minute
+)
+
+// A Line is one line of an audit log.
+type Line struct {
+	Time  time.Time
+	Event string
+	Level slog.Level
+	Attrs []slog.Attr
+}
+
+// A Sink is a destination of an audit log. Its methods may be called concurrently.
+type Sink interface {
+	// Write writes a line. It must not wait for another machine.
+	Write(l Line) error
+	// Close writes the lines that wait, for a few seconds at most.
+	Close() error
+}
+
+// Options configure [Open].
+type Options struct {
+	Program string // name of the program, for syslog
+	// Wrote, unless nil, is called for each line and sink with the error of the write, or nil. It
+	// may be called concurrently.
+	Wrote func(error)
+	// Others are further sinks.
+	Others []Sink
+}
+
+// A Log is an audit log. A nil Log discards all lines. The methods may be called concurrently.
+type Log struct {
+	sinks   []Sink
+	wrote   func(error)
+	limiter limiter
+}
+
+// Open opens an audit log with the given destinations. A destination is the path of a file, or the
+// address of a syslog: syslog:///dev/log for a socket of this machine, syslog+udp://host:514 or
+// syslog+tcp://host:514 for another machine.
+func Open(destinations []string, o Options) (*Log, error) {
+	l := &Log{wrote: o.Wrote, sinks: o.Others}
+	if l.wrote == nil {
+		l.wrote = func(error) {}
+	}
+	l.limiter.report = l.omitted
+	for _, d := range destinations {
+		s, err := open(d, o.Program, l.wrote)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("audit log %s: %w", d, err), l.Close())
+		}
+		l.sinks = append(l.sinks, s)
+	}
+	return l, nil
+}
+
+func open(destination, program string, wrote func(error)) (Sink, error) {
+	u, err := url.Parse(destination)
+	if err != nil || u.Scheme == "" {
+		return openFile(destination)
+	}
+	switch {
+	case u.Scheme == "syslog" && u.Host == "" && u.Path != "":
+		return openSyslog("unixgram", u.Path, program, wrote), nil
+	case u.Scheme == "syslog+udp" && u.Port() != "" && u.Path == "":
+		return openSyslog("udp", u.Host, program, wrote), nil
+	case u.Scheme == "syslog+tcp" && u.Port() != "" && u.Path == "":
+		return openSyslog("tcp", u.Host, program, wrote), nil
+	}
+	return nil, errors.New("give the path of a file, syslog:///dev/log, syslog+udp://host:514, or syslog+tcp://host:514")
+}
+
+// Write writes a line.
+func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
+	if l == nil {
+		return
+	}
+	line := Line{time.Now(), event, level, attrs}
+	for _, s := range l.sinks {
+		l.wrote(s.Write(line))
+	}
+}
+
+// Limited writes a line about another machine, unless there are too many: after a number of lines
+// of an event about one host in a minute, and after a larger number about all hosts, it counts the
+// others. At the end of the minute a line with the event Omitted has their number.
+func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
+	if l != nil && l.limiter.admit(host, event) {
+		l.Write(event, level, attrs...)
+	}
+}
+
+func (l *Log) omitted(event string, n int) {
+	l.Write(Omitted, slog.LevelWarn, slog.String("of", event), slog.Int("lines", n))
+}
+
+// Close reports the lines that were left out, and closes all sinks.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.limiter.end()
+	var err error
+	for _, s := range l.sinks {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+// JSON returns the line as a JSON object without a line break. It begins with the time in UTC and
+// the event.
+func (l Line) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	h := slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.MessageKey {
+			a.Key = "event"
+		}
+		return a
+	}})
+	r := slog.NewRecord(l.Time.UTC(), l.Level, l.Event, 0)
+	r.AddAttrs(l.Attrs...)
+	err := h.Handle(context.Background(), r)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// window is the time over which a limiter counts lines.
+const window = time.Minute
+
+const (
+	maxPerHost = 20  // lines of one event about one host in a window
+	maxLines   = 300 // lines of one event about all hosts in a window
+)
+
+// A limiter counts lines in windows that begin with the first line.
+type limiter struct {
+	report func(event string, omitted int)
+
+	mu     sync.Mutex
+	events map[string]*counts // nil between windows
+	timer  *time.Timer
+}
+
+// counts are the numbers of lines of one event in a window.
+type counts struct {
+	written, omitted int
+	hosts            map[string]int
+}
+
+func (l *limiter) admit(host, event string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.events == nil {
+		l.events = map[string]*counts{}
+		l.timer = time.AfterFunc(window, l.end)
+	}
+	c := l.events[event]
+	if c == nil {
+		c = &counts{hosts: map[string]int{}}
+		l.events[event] = c
+	}
+	if c.written >= maxLines || c.hosts[host] >= maxPerHost {
+		c.omitted++
+		return false
+	}
+	c.written++
+	c.hosts[host]++
+	return true
+}
+
+// end ends the window and reports the lines that were left out in it.
+func (l *limiter) end() {
+	l.mu.Lock()
+	events := l.events
+	l.events = nil
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.mu.Unlock()
+	for event, c := range events {
+		if c.omitted > 0 {
+			l.report(event, c.omitted)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	queued   = 1024            // lines that may wait for a syslog
+	patience = 5 * time.Second // time for one connection, one write, and the lines that wait at the end
+	between  = time.Second     // time between two attempts to reach a syslog over TCP
+	facility = 10              // security and authorisation messages, private (RFC 5424, table 1)
+)
+
+var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log is lost")
+
+// A syslog is a sink that sends lines to a syslog in the form of RFC 5424. The message is the JSON
+// object of the line. A goroutine sends the lines, so that a syslog that hangs stops nothing else.
+type syslog struct {
+	network, address string
+	host, program    string
+	wrote            func(error)
+	lines            chan Line
+	ending           chan struct{} // closed when the sink is closed
+	ended            chan struct{} // closed when the goroutine has returned
+	conn             net.Conn      // nil without a connection
+}
+
+func openSyslog(network, address, program string, wrote func(error)) *syslog {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "-"
+	}
+	s := &syslog{
+		network: network, address: address, host: host, program: program, wrote: wrote,
+		lines: make(chan Line, queued), ending: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// Write implements [Sink]. It returns an error if too many lines wait.
+func (s *syslog) Write(l Line) error {
+	select {
+	case s.lines <- l:
+		return nil
+	default:
+		return errQueue
+	}
+}
+
+// Close implements [Sink].
+func (s *syslog) Close() error {
+	close(s.ending)
+	<-s.ended
+	return nil
+}
+
+// run sends lines until the sink is closed, and then the lines that wait.
+func (s *syslog) run() {
+	defer close(s.ended)
+	defer func() {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+	}()
+	for {
+		select {
+		case l := <-s.lines:
+			s.send(l)
+		case <-s.ending:
+			for until := time.Now().Add(patience); time.Now().Before(until); {
+				select {
+				case l := <-s.lines:
+					s.send(l)
+				default:
+					return
+				}
+			}
+			return
+		}
+	}
+}
+
+// send sends a line, over a new connection if the first attempt fails. Over TCP it tries until the
+// sink is closed.
+func (s *syslog) send(l Line) {
+	text, err := s.format(l)
+	for attempt := 0; err == nil; attempt++ {
+		failed := s.write(text)
+		if failed == nil {
+			return
+		}
+		if attempt > 0 && !s.mayWait() {
+			err = failed
+		}
+	}
+	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
+}
+
+// mayWait waits before another attempt over TCP. It returns false over other networks, which do not
+// tell when the syslog is back, and when the sink is being closed.
+func (s *syslog) mayWait() bool {
+	if s.network != "tcp" {
+		return false
+	}
+	select {
+	case <-time.After(between):
+		return true
+	case <-s.ending:
+		return false
+	}
+}
+
+func (s *syslog) write(text []byte) (err error) {
+	if s.conn == nil {
+		if s.conn, err = net.DialTimeout(s.network, s.address, patience); err != nil {
+			s.conn = nil
+			return err
+		}
+	}
+	if err = s.conn.SetWriteDeadline(time.Now().Add(patience)); err == nil {
+		_, err = s.conn.Write(text)
+	}
+	if err != nil {
+		s.conn.Close()
+		s.conn = nil
+	}
+	return err
+}
+
+// format returns a line as RFC 5424 has it. Over TCP its length comes first (RFC 6587, section
+// 3.4.1).
+func (s *syslog) format(l Line) ([]byte, error) {
+	object, err := l.JSON()
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Appendf(nil, "<%d>1 %s %s %s %d %s - %s", facility*8+severity(l.Level),
+		l.Time.UTC().Format("2006-01-02T15:04:05.000000Z07:00"), s.host, s.program, os.Getpid(), l.Event, object)
+	if s.network == "tcp" {
+		text = append(fmt.Appendf(nil, "%d ", len(text)), text...)
+	}
+	return text, nil
+}
+
+// severity returns the severity of RFC 5424, table 2.
+func severity(l slog.Level) int {
+	switch {
+	case l >= slog.LevelError:
+		return 3
+	case l >= slog.LevelWarn:
+		return 4
+	}
+	return 6
+}

@@ -1,0 +1,54 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/pires/go-proxyproto"
+)
+
+var errCrowded = errors.New("too many connections from this address, or in all")
+
+// behind reports whether an address belongs to a load balancer.
+func (d *door) behind(a net.Addr) bool {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return false
+	}
+	host := at.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
+}
+
+// unwrap reads the header of the PROXY protocol with which a load balancer begins a connection, and
+// counts the connection under the address in it. It returns the connection after the header, whose
+// remote address is the address in the header. A connection that does not come from a load
+// balancer is returned as it is: its first bytes are TLS. The caller has set a deadline.
+func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
+	g, ok := raw.(*guarded)
+	if !ok || !g.balanced {
+		return raw, nil
+	}
+	c := proxyproto.NewConn(g, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(0))
+	if _, err := c.Read(nil); err != nil {
+		return nil, err
+	}
+	if !d.arrive(g, hostOf(c.RemoteAddr())) {
+		return nil, errCrowded
+	}
+	return c, nil
+}
+
+// arrive counts a connection from a load balancer under the host of its client. It returns false if
+// the host already has too many connections.
+func (d *door) arrive(g *guarded, host string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, here := d.open[g]; !here || d.strangers[host] >= d.limits.Strangers {
+		return false
+	}
+	g.host = host
+	d.strangers[host]++
+	return true
+}
