@@ -20,8 +20,8 @@ import (
 type Client struct {
 	Progress
 	place  int
-	to     []key // keys that this client has drawn for others and for itself, by place − 1
-	from   []key // keys that others have drawn for this client, by place − 1; zero if unknown
+	to     []key // keys that this client has drawn for all clients; the one for place p has index p − 1
+	from   []key // keys that the clients have drawn for this one, in the same order; zero if unknown
 	keyed  bool  // whether Keys was called
 	matrix packed.Matrix
 

@@ -10,8 +10,8 @@ import (
 )
 
 // deal returns the body of a deal: the columns that are sent, and then the tags, in the order of
-// their offsets. It also returns the dealer's own column. keys has the dealer's keys by place − 1.
-// matrix is that of the dealer.
+// their offsets. It also returns the dealer's own column. keys has the dealer's key for place p at
+// index p − 1. matrix is that of the dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -120,8 +120,8 @@ func (u *Unopened) Error() string {
 }
 
 // gather returns the sum of a holder's columns of the deals in a cut. own is its column of its own
-// deal. keys has the keys that the dealers have drawn for the holder, by place − 1. pieces has the
-// parts of the deals for the holder, in the order of the cut, and is overwritten.
+// deal. keys has the key that the dealer at place p has drawn for the holder at index p − 1. pieces
+// has the parts of the deals for the holder, in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {

@@ -33,7 +33,7 @@ type Hash = transcript.Hash
 // order of their names. A Federation does not change.
 type Federation struct {
 	chain   transcript.Chain // for headers and the roster
-	clients []roster.Entry   // by place − 1
+	clients []roster.Entry   // the client at place p has index p − 1
 	scheme  *packed.Scheme
 	length  int // number of elements of a vector
 	words   int // number of words of a column

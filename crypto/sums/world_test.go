@@ -41,7 +41,7 @@ type world struct {
 	hub         *identity.Identity
 	chain       transcript.Chain
 	coordinator *Coordinator
-	clients     []*party     // by place − 1
+	clients     []*party     // the client at place p has index p − 1
 	keys        map[int]item // by place
 	deals       map[int]item // deals for the open plan, by place
 	entries     []item
