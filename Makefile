@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/protogen/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint deadcode fmt bench bench-gpu experiments clean
+.PHONY: test-python build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint deadcode fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -133,6 +133,12 @@ test: ## all tests, what is shared under the race detector, and short fuzzing of
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s PARTS=4 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
+
+# A Python that can make a virtual environment. The package is built as a user would install it.
+test-python: ## the Python package, in a new virtual environment; needs Python and a package index
+	@rm -rf bin/python && python3 -m venv bin/python
+	bin/python/bin/pip install -q "./python[test]"
+	cd python && MPLBACKEND=agg ../bin/python/bin/python -m pytest -q
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
