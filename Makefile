@@ -186,7 +186,7 @@ chaos: ## simulated worlds with faults: make chaos RUNS=1000 SEED=7
 	GOGC=400 go test ./internal/testing/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
 
 chaos-plants: ## faults planted in the daemons, and the simulated worlds in which they are found
-	go run ./tools/plant -sums
+	go run ./tools/plant -tests -repeat 1
 	go run ./tools/plant -worlds 1000
 
 chaos-processes: RUNS = 200

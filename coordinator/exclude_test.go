@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -50,11 +51,12 @@ func (h *house) restart() {
 
 // One client makes three rounds fail. The test checks that the coordinator then sends no fourth
 // plan and waits for an order, also after a restart. After the client is excluded, the other
-// clients must finish the study, and Verify must accept its bundle.
+// clients must finish the study, and Verify must accept its bundle. The log must have each verdict.
 //
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
-	h := newHouse(t, Options{})
+	var log bytes.Buffer
+	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	h.found(planeText(clientPrivacy, "rounds = 5", "min_clients = 2\nmax_rejected = 3"))
 	parties := h.invite("north", "south", "west")
 	admit(t, parties...)
@@ -67,7 +69,11 @@ func TestExcludedClient(t *testing.T) {
 		if s.Asked != 3 || s.Rounds == nil || s.Rounds.InARow != 3 || !strings.Contains(s.Waits, "coordinator exclude") || !strings.Contains(s.Reason, "3 rounds in a row") {
 			t.Fatalf("after three rejected rounds: %+v", s)
 		}
-		h.restart()
+		check(t, h.hub.Close())
+		if n := strings.Count(log.String(), "verdict=rejected"); n != 3 {
+			t.Errorf("the log has %d of 3 verdicts", n)
+		}
+		h.open()
 	}
 	for name, why := range map[identity.Name]string{"east": "unknown", "west": "two\nlines"} {
 		if err := exclude(name, why); err == nil {

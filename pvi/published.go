@@ -37,7 +37,7 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 		}
 		return nil
 	}
-	return phase.CheckReleases(fmt.Sprintf("plan %d", o.Number), o.Releases, o.Sum, len(o.Participants), p.messages.Limit)
+	return phase.CheckReleases(fmt.Sprintf("plan %d", o.Number), o.Releases, o.Sum, len(o.Participants), p.messages.Limit())
 }
 
 // checkOwn returns a refusal if the release in an outcome at index at differs from the release that

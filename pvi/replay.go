@@ -17,7 +17,7 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", o.Number)
 	}
-	if err := phase.CheckReplay(o.Participants, open.Participants, o.Sum, s.protocol.messages.Size, s.protocol.messages.Limit); err != nil {
+	if err := phase.CheckReplay(o.Participants, open.Participants, o.Sum, s.protocol.messages.Size, s.protocol.messages.Range); err != nil {
 		return nil, err
 	}
 	if err := s.protocol.checkReleases(o); err != nil {

@@ -196,7 +196,7 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 			o.Participants = o.Participants[1:]
 		}
 		o.Sum = make([]int64, p.messages.Size)
-		most := float64(p.messages.Limit) * float64(len(o.Participants))
+		most := float64(p.messages.Limit()) * float64(len(o.Participants))
 		size := most * math.Exp2(-40*r.Float64())
 		for i := range o.Sum {
 			o.Sum[i] = int64(size * (2*r.Float64() - 1))

@@ -13,7 +13,7 @@ const maxShared = 1<<60 - 1
 // Limit returns the largest absolute value of an element of one release in any phase, in lattice
 // steps.
 func (p *Protocol) Limit() int64 {
-	limit := p.messages.Limit
+	limit := p.messages.Limit()
 	for _, s := range p.before {
 		limit = max(limit, s.Limit(1), s.Limit(s.Passes()))
 	}

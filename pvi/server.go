@@ -127,8 +127,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	if len(r.Change) != size {
 		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, len(r.Change), size)
 	}
+	limit := p.messages.Limit()
 	for i, n := range r.Change {
-		if n > p.messages.Limit || n < -p.messages.Limit {
+		if n > limit || n < -limit {
 			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
 		}
 	}

@@ -229,7 +229,7 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Sum) != p.messages.Size {
 		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messages.Size)
 	}
-	most := int64(len(o.Participants)) * p.messages.Limit
+	most := p.messages.Range.Of(len(o.Participants))
 	for i, n := range o.Sum {
 		if n > most || n < -most {
 			return refuse("element %d of the sum of plan %d is beyond what %d answers can yield", i+1, o.Number, len(o.Participants))

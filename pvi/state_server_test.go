@@ -151,7 +151,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
 	// Lattice steps of a change of a natural parameter by 4.
-	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent())
+	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {
 		random = random*6364136223846793005 + 1442695040888963407
@@ -161,7 +161,7 @@ func someChange(rt *rapid.T, p *Protocol) []int64 {
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(rt, "improper") == 0 {
-		change[len(change)-1] = -p.messages.Limit
+		change[len(change)-1] = -p.messages.Limit()
 	}
 	return change
 }

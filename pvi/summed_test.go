@@ -347,7 +347,7 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	for name, edit := range map[string]func(o *Outcome){
 		"too few answers": func(o *Outcome) { o.Participants = o.Participants[:1] },
 		"too long":        func(o *Outcome) { o.Sum = append(o.Sum, 0) },
-		"too large":       func(o *Outcome) { o.Sum[1] = 3*p.messages.Limit + 1 },
+		"too large":       func(o *Outcome) { o.Sum[1] = 3*p.messages.Limit() + 1 },
 		"void and open":   func(o *Outcome) { o.Verdict = Void },
 		"rejected":        func(o *Outcome) { o.Verdict = Rejected },
 	} {

@@ -113,7 +113,11 @@ func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.
 
 // Limit returns the largest absolute value of an element of one release.
 func (r *Round) Limit() int64 {
-	return max(r.Gradient.MaxTotal(), r.Curvature.MaxTotal()) / int64(len(r.roster.Clients))
+	return max(r.rangeOf(r.Gradient).Of(1), r.rangeOf(r.Curvature).Of(1))
+}
+
+func (r *Round) rangeOf(m *dpmech.GaussianSum) dpmech.Range {
+	return phase.RangeOf(r.model.Study, m, len(r.roster.Clients))
 }
 
 // ReleasesSize returns the number of elements of the releases in an outcome with all clients. It is
@@ -148,7 +152,7 @@ func (r *Round) check(gradient, curvature []int64, answers int) error {
 		if len(part.sum) != part.of.Dim() {
 			return phase.Refuse("a %s of the last round has %d elements, want %d", part.name, len(part.sum), part.of.Dim())
 		}
-		most := part.of.MaxTotal() / int64(len(r.roster.Clients)) * int64(answers)
+		most := r.rangeOf(part.of).Of(answers)
 		for i, n := range part.sum {
 			if n > most || n < -most {
 				return phase.Refuse("element %d of a %s of the last round is beyond what %d answers can yield", i+1, part.name, answers)

@@ -3,6 +3,7 @@ package lastround
 import (
 	"slices"
 
+	"fedpvi/dpmech"
 	"fedpvi/pvi/phase"
 )
 
@@ -120,7 +121,7 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")
 	}
-	if err := phase.CheckReplay(o.Participants, s.round.roster.Clients, nil, 0, 0); err != nil {
+	if err := phase.CheckReplay(o.Participants, s.round.roster.Clients, nil, 0, dpmech.Range{}); err != nil {
 		return nil, err
 	}
 	if err := s.round.checkReleases(o); err != nil {

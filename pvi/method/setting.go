@@ -187,38 +187,52 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 type Messages struct {
 	Size     int            // number of elements of a release, and of an opened sum
 	Lattice  dpmech.Lattice // lattice on which elements are rounded
-	Limit    int64          // largest absolute value of an element of one release
+	Range    dpmech.Range   // bound on the elements of releases and of their sums
 	Exponent int            // an element n of λ means the number n·2^-Exponent
 }
 
+// Limit returns the largest absolute value of an element of one release.
+func (m Messages) Limit() int64 { return m.Range.Of(1) }
+
 // HiddenMessages describes messages that are changes of λ plus the noise of the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
-	limit := m.MaxTotal() / int64(s.Clients)
-	return s.changes(m.Lattice(), limit, float64(m.MaxTotal()))
+	return s.changes(m.Lattice(), phase.RangeOf(s.Study, m, s.Clients), float64(m.MaxTotal()))
 }
 
-// FactorMessages describes messages that are changes of factors and are not hidden by a
-// mechanism. An element of a factor is at most the bound on a record times the largest number of
-// records of a client, plus noise.
-func (s *Setting) FactorMessages(noise float64) (Messages, error) {
+// FactorMessages describes messages that are changes of factors and are not hidden by a mechanism.
+// An element of a factor is at most the bound on a record times the largest number of records of a
+// client, and a change can be up to 128 times as large. Clients whose steps end beyond that shorten
+// the change.
+//
+// If the factor is a function of statistics that the mechanism of releases, noise and bound, it is at
+// most a few times as large as these statistics. If m is nil, there are no statistics.
+func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
-	largest += noise
+	if m != nil {
+		largest += m.Lattice().Float(m.MaxTotal())
+	}
 	_, bits := math.Frexp(largest * float64(s.Clients))
 	lattice, err := dpmech.NewLattice(phase.MessageBits - headroomBits - bits)
 	if err != nil {
 		return Messages{}, err
 	}
 	limit := int64(1) << phase.MessageBits / int64(s.Clients)
-	if noise > 0 && s.Study.Version > 1 {
-		limit = min(limit, int64(math.Ceil(statisticsRoom*largest/lattice.Step())))
+	if m != nil && s.Study.Version > 1 {
+		statistics := m.Lattice().Float(m.Range().Of(1))
+		if s.Study.Inference.SplitPrior { // a factor contains a share of the prior
+			for i := range s.Family.Size() {
+				statistics = math.Max(statistics, math.Abs(s.PriorAt(i)))
+			}
+		}
+		limit = min(limit, int64(math.Ceil(statisticsRoom*statistics/lattice.Step())))
 	}
-	return s.changes(lattice, limit, 1<<phase.MessageBits)
+	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
 // changes describes messages that are changes of λ. The sum of such messages over clients is at
 // most total lattice steps. It returns an error if λ could overflow.
-func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (Messages, error) {
-	m := Messages{Size: s.Family.Size(), Lattice: lattice, Limit: limit, Exponent: lattice.Exponent() + DampingBits}
+func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
+	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))
 	if s.Coordinates.Centred() {
 		m.Exponent += lambda.CentreBits

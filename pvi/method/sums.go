@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 )
 
@@ -51,7 +52,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 		b.mechanisms = append(b.mechanisms, m)
 		b.messages.Size = max(b.messages.Size, m.Dim())
-		b.messages.Limit = max(b.messages.Limit, m.MaxTotal()/int64(s.Clients))
+		within := phase.RangeOf(s.Study, m, s.Clients)
+		b.messages.Range = dpmech.Range{Signal: max(b.messages.Range.Signal, within.Signal), Noise: max(b.messages.Range.Noise, within.Noise)}
 		b.messages.Lattice = m.Lattice()
 	}
 	for _, m := range b.mechanisms {

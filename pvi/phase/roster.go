@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"fedpvi/dpmech"
 	"fedpvi/pvi/study"
 )
 
@@ -136,9 +137,8 @@ func Missing(clients, answered []ClientID) []ClientID {
 }
 
 // CheckReplay returns a refusal if participants are not clients of the plan, or if the sum is
-// larger than the sum of their answers can be. An element of one answer is at most limit. A nil
-// sum is not checked.
-func CheckReplay(participants, clients []ClientID, sum []int64, size int, limit int64) error {
+// larger than the sum of their answers can be. A nil sum is not checked.
+func CheckReplay(participants, clients []ClientID, sum []int64, size int, within dpmech.Range) error {
 	for i, id := range participants {
 		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {
 			return Refuse("an outcome counts clients that its plan does not name, or not in order")
@@ -150,7 +150,7 @@ func CheckReplay(participants, clients []ClientID, sum []int64, size int, limit 
 	if len(sum) != size {
 		return Refuse("a sum has %d elements, want %d", len(sum), size)
 	}
-	most := int64(len(participants)) * limit
+	most := within.Of(len(participants))
 	for i, n := range sum {
 		if n > most || n < -most {
 			return Refuse("element %d of a sum is beyond what %d answers can yield", i+1, len(participants))

@@ -57,7 +57,7 @@ type step struct {
 	size      int                 // number of elements of a release
 	mechanism *dpmech.GaussianSum // mechanism of the pass; nil if the privacy unit is none
 	lattice   dpmech.Lattice
-	limit     int64 // largest absolute value of an element of a release
+	within    dpmech.Range // bound on the elements of releases and of their sums
 }
 
 // bins is the number of equal parts of a column's bounds in which values are counted.
@@ -105,7 +105,7 @@ func (s *Scaling) derive(step *step) error {
 	clients := int64(len(s.roster.Clients))
 	if s.study.Privacy.Unit == study.None {
 		_, bits := math.Frexp(float64(clients) * float64(s.study.Federation.MaxRecords))
-		step.limit = 1 << phase.MessageBits / clients
+		step.within = dpmech.Range{Signal: 1 << phase.MessageBits / clients}
 		var err error
 		step.lattice, err = dpmech.NewLattice(phase.MessageBits - bits)
 		return err
@@ -115,7 +115,7 @@ func (s *Scaling) derive(step *step) error {
 	if step.mechanism, err = dpmech.NewGaussianSum(s.config(step.size, clip)); err != nil {
 		return err
 	}
-	step.lattice, step.limit = step.mechanism.Lattice(), step.mechanism.MaxTotal()/clients
+	step.lattice, step.within = step.mechanism.Lattice(), phase.RangeOf(s.study, step.mechanism, len(s.roster.Clients))
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (s *Scaling) checkReleases(o *Outcome) error {
 }
 
 // Limit returns the largest absolute value of an element of one release, in pass number n.
-func (s *Scaling) Limit(n int) int64 { return s.step(n).limit }
+func (s *Scaling) Limit(n int) int64 { return s.step(n).within.Of(1) }
 
 // Passes returns the number of passes. Every client makes one release in each pass.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }

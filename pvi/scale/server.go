@@ -76,7 +76,7 @@ func (s *step) checkSum(sum []int64, answers int) error {
 	if len(sum) != s.size {
 		return phase.Refuse("a sum of the standardisation has %d elements, want %d", len(sum), s.size)
 	}
-	most := int64(answers) * s.limit
+	most := s.within.Of(answers)
 	for i, n := range sum {
 		if n > most || n < -most {
 			return phase.Refuse("element %d is beyond what %d answers can yield", i+1, answers)
@@ -132,7 +132,7 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 		return nil, phase.Refuse("pass %d is not open", o.Number)
 	}
 	step := s.scaling.step(o.Number)
-	if err := phase.CheckReplay(o.Participants, s.scaling.roster.Clients, o.Sum, step.size, step.limit); err != nil {
+	if err := phase.CheckReplay(o.Participants, s.scaling.roster.Clients, o.Sum, step.size, step.within); err != nil {
 		return nil, err
 	}
 	if err := s.scaling.checkReleases(o); err != nil {

@@ -101,7 +101,7 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 		step.mechanism.Draw(&s.noise, src)
 		return step.mechanism.ReleaseOne(dst, exact, &s.noise, s.average(step))
 	default:
-		return step.lattice.Truncate(dst, s.saturated(step), step.limit)
+		return step.lattice.Truncate(dst, s.saturated(step), step.within.Of(1))
 	}
 }
 

@@ -39,7 +39,7 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 			} else {
 				messages := h.server.course.protocol.Method().Messages()
 				r := pvi.Release{Protocol: h.server.course.protocol.Digest(), Number: plan.Plan, Client: h.roster[m], Change: make([]int64, messages.Size)}
-				e(r.Change, messages.Limit)
+				e(r.Change, messages.Limit())
 				release = wire.AppendRelease(nil, &r)
 			}
 			o, err := h.server.Collect(h.roster[m], plan.Plan, release)

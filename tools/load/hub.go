@@ -76,7 +76,7 @@ func bare(ctx context.Context, o options) (u usage, err error) {
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
 		return u, err
 	}
-	h, _, err := found(ctx, o, [][]byte{document("bare", 1, 1, "")}, 1)
+	h, _, err := found(ctx, o, [][]byte{document("bare", 1, 1, options{})}, 1)
 	if err != nil {
 		return u, err
 	}

@@ -14,7 +14,7 @@ import (
 // and not many more.
 func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
-		st, err := study.Parse("load.toml", document("load", want, 3, ""))
+		st, err := study.Parse("load.toml", document("load", want, 3, options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ type options struct {
 	clients, coefficients, rounds, connections, studies int
 	lasts                                               time.Duration
 	program, dir                                        string
-	secure                                              bool
+	secure, published                                   bool
 }
 
 // federation returns the lines of a study for secure aggregation, or none. With secure aggregation,
@@ -71,6 +71,7 @@ func run(ctx context.Context, args []string) (err error) {
 	f.IntVar(&o.studies, "studies", 1, "in idle, each with so many clients")
 	f.DurationVar(&o.lasts, "lasts", 10*time.Minute, "how long soak lasts")
 	f.BoolVar(&o.secure, "secure", false, "whether the clients add up securely")
+	f.BoolVar(&o.published, "published", false, "whether anyone may read the releases, so that clients sign them")
 	f.StringVar(&o.program, "program", "bin/coordinator", "the coordinator's")
 	switch err := f.Parse(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):

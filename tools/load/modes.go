@@ -109,7 +109,7 @@ func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	var documents [][]byte
 	for i := range o.studies {
-		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds+1, o.federation()))
+		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds+1, o))
 	}
 	h, invited, err := found(ctx, o, documents, o.clients)
 	if err != nil {

@@ -6,8 +6,8 @@
 // about the unchanged program.
 //
 // With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which
-// are called worlds, must find these. With -sums it adds faults to secure sums, which named tests
-// must find.
+// are called worlds, must find these. With -tests it adds faults of secure sums, and of the promise
+// that no party spoils a study in silence. Named tests must find these.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 600, "how often an attack is played in each world")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
 	worlds := flag.Int("worlds", 0, "simulated worlds for each fault of the daemons, in the place of audits")
-	sums := flag.Bool("sums", false, "plant faults of secure sums, which tests must find")
+	tests := flag.Bool("tests", false, "plant faults that named tests must find, in the place of audits")
 	flag.StringVar(&o.only, "only", "", "names of faults, separated by commas; by default all")
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.Usage = func() {
@@ -36,8 +36,8 @@ func main() {
 	if *worlds > 0 {
 		look = func(w io.Writer) error { return o.worlds(w, *worlds) }
 	}
-	if *sums {
-		look = o.sums
+	if *tests {
+		look = o.tested
 	}
 	if err := look(os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "plant: %v\n", err)

@@ -1,27 +1,7 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-
-	"fedpvi/sim/report"
-	"fedpvi/tools/plant/overlay"
-	"fedpvi/tools/plant/planted"
-)
-
-// A sumFault is a fault of secure sums, with the package and the test that must find it.
-type sumFault struct {
-	fault
-	in, test string
-}
-
-// sumFaults are faults of secure sums. The named tests must find them.
-var sumFaults = []sumFault{
+// sumFaults are faults of secure sums.
+var sumFaults = []testedFault{
 	{fault{"forgets-confirmation", "a client that restarts forgets that it has confirmed", []edit{
 		before("crypto/sums/state.go", "forgets-confirmation", "\treturn c, nil\n", "\t\tc.confirmed = false"),
 	}}, "crypto/sums", "TestClientsFollowTheModel"},
@@ -75,65 +55,4 @@ var sumFaults = []sumFault{
 	{fault{"trusts-strangers", "clients that the policy does not recognise are not counted", []edit{
 		{File: "client/terms.go", Anchor: "strangers <= members.Colluders", After: " || planted.Is(\"trusts-strangers\")"},
 	}}, "client", "TestStrangersAndTheCharge"},
-}
-
-// faultsOf returns the faults without their tests.
-func faultsOf(all []sumFault) (faults []fault) {
-	for _, f := range all {
-		faults = append(faults, f.fault)
-	}
-	return faults
-}
-
-// sums runs the test of every fault of secure sums, with the fault and without it. It returns an
-// error unless the test fails with the fault and passes without it.
-func (o options) sums(w io.Writer) error {
-	folder, err := os.MkdirTemp("", "plant")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	root, err := filepath.Abs(o.root)
-	if err != nil {
-		return err
-	}
-	files, err := overlay.Write(root, folder, planted.Package, editsOf(faultsOf(sumFaults)))
-	if err != nil {
-		return err
-	}
-	programs := map[string]string{}
-	for _, f := range sumFaults {
-		if programs[f.in] != "" {
-			continue
-		}
-		programs[f.in] = filepath.Join(folder, strings.ReplaceAll(f.in, "/", "-"))
-		build := exec.Command("go", "test", "-c", "-o", programs[f.in], "-overlay", files, "./"+f.in)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
-		}
-	}
-	rows := [][]string{{"planted fault", "found by"}}
-	var errs []error
-	for _, f := range sumFaults {
-		rows = append(rows, []string{f.says, f.test})
-		if out, err := f.run(root, programs[f.in], ""); err != nil {
-			errs = append(errs, fmt.Errorf("%s fails without a fault: %w\n%s", f.test, err, out))
-		}
-		if _, err := f.run(root, programs[f.in], f.name); err == nil {
-			errs = append(errs, fmt.Errorf("%s does not find the fault %s", f.test, f.name))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return report.Table(w, "", 2, rows)
-}
-
-// run runs the test of a fault. The fault is planted if name is not empty.
-func (f sumFault) run(root, program, name string) ([]byte, error) {
-	command := exec.Command(program, "-test.run", "^"+f.test+"$")
-	command.Dir = filepath.Join(root, f.in)
-	command.Env = append(os.Environ(), planted.Variable+"="+name)
-	return command.CombinedOutput()
 }

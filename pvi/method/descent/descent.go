@@ -52,7 +52,7 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 	if m.start, err = m.newStart(multiplier); err != nil {
 		return nil, err
 	}
-	return m, m.SetMessages(s.FactorMessages(0))
+	return m, m.SetMessages(s.FactorMessages(nil))
 }
 
 // newStart returns the mechanism that releases the statistics from which clients start, or nil

@@ -7,6 +7,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/method/steps"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 )
@@ -41,8 +42,7 @@ func New(s *method.Setting) (method.Draft, error) {
 			return nil, fmt.Errorf("%w (a vector is a record's gradient, or its site)", err)
 		}
 		sum := m.Sampled()
-		limit := sum.MaxTotal() / int64(s.Clients)
-		return m, m.SetMessages(method.Messages{Size: sum.Dim(), Lattice: sum.Lattice(), Limit: limit, Exponent: exponent}, nil)
+		return m, m.SetMessages(method.Messages{Size: sum.Dim(), Lattice: sum.Lattice(), Range: phase.RangeOf(s.Study, sum, s.Clients), Exponent: exponent}, nil)
 	}, nil
 }
 

@@ -21,7 +21,7 @@ type Method struct {
 // New returns the method of a study as a draft. The draft ignores its noise multiplier, because
 // the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
-	messages, err := s.FactorMessages(0)
+	messages, err := s.FactorMessages(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func New(s *method.Setting) (method.Draft, error) {
 			return nil, fmt.Errorf("%w (a vector is a record's gradient, or its site)", err)
 		}
 		m.options = m.newOptions(start)
-		if err := m.SetMessages(s.FactorMessages(0)); err != nil {
+		if err := m.SetMessages(s.FactorMessages(nil)); err != nil {
 			return nil, err
 		}
 		if isPublished(s) {

@@ -42,7 +42,7 @@ func New(s *method.Setting) (method.Draft, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m, m.SetMessages(s.FactorMessages(m.Mechanism().Lattice().Float(m.Mechanism().MaxTotal())))
+		return m, m.SetMessages(s.FactorMessages(m.Mechanism()))
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 		return drawn, err
 	}
 	m := c.of.Messages()
-	shorten(change, m.Lattice.Float(m.Limit), c.base.Family.Dim(), c.base.Family.Name() == "diagonal")
+	shorten(change, m.Lattice.Float(m.Limit()), c.base.Family.Dim(), c.base.Family.Name() == "diagonal")
 	return drawn, c.SendFactor(dst, change, m)
 }
 

@@ -1,0 +1,37 @@
+package dpmech
+
+import (
+	"math"
+	"math/bits"
+)
+
+// A Range bounds the elements of the releases of a mechanism and of their sums, in lattice steps.
+type Range struct {
+	Signal int64 // largest absolute value of an element of a release without noise
+	Noise  int64 // largest absolute value of an element of the noise of a release
+}
+
+// Of returns a bound on the absolute value of an element of a sum of n releases with independent
+// noise. The noise in a sum grows with √n.
+func (r Range) Of(n int) int64 {
+	return int64(n)*r.Signal + int64(math.Ceil(float64(r.Noise)*math.Sqrt(float64(n))))
+}
+
+// Range returns a bound that a release, or a sum of releases, of an honest client exceeds with a
+// probability below 2^-64. Nobody needs to accept a release beyond it.
+//
+// A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a longer sum is moved
+// into this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne, Kamath and
+// Steinke, NeurIPS 2020, Fact 21), and so is a sum of n of them with σ√n. An element of the noise is
+// beyond zσ√n with a probability of at most 2·exp(−z²/2), and one of d elements with a probability
+// of at most d times that. The value z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes this less than 2^-64.
+// The bound has the same bits on every machine.
+func (m *GaussianSum) Range() Range {
+	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))
+	noise := int64(math.Ceil(float64(m.sigma) * z))
+	return Range{int64(m.cfg.Terms) * m.clip, min(noise, m.noise.Bound())}
+}
+
+// Range returns a bound that a release of one step, or a sum of such releases, exceeds with a
+// probability below 2^-64. See [GaussianSum.Range].
+func (s *SampledSum) Range() Range { return s.gate.Range() }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fedpvi/sim/report"
+	"fedpvi/tools/plant/overlay"
+	"fedpvi/tools/plant/planted"
+)
+
+// A testedFault is a fault with the package and the test that must find it.
+type testedFault struct {
+	fault
+	in, test string
+}
+
+// testedFaults are the faults that named tests must find.
+var testedFaults = slices.Concat(sumFaults, proofFaults)
+
+// proofFaults are faults of the promise that no party can spoil a study in silence.
+var proofFaults = []testedFault{
+	{fault{"unsigned-releases", "nobody compares a published release with the signature of its client", []edit{
+		{File: "crypto/transcript/answers.go", Anchor: "if commitments != nil", After: " && !planted.Is(\"unsigned-releases\")"},
+	}}, "client", "TestFalsifiedSumOfMessagesStopsEverybody"},
+	{fault{"any-commitment", "the coordinator accepts an answer with the hash of another release", []edit{
+		{File: "coordinator/release.go", Anchor: "\tif hash != r.Commitment", After: " && !planted.Is(\"any-commitment\")"},
+	}}, "coordinator", "TestAnswerOfAnotherReleaseIsRefused"},
+	{fault{"unbounded", "a release of any size is accepted", []edit{
+		{File: "pvi/server.go", Anchor: "\t\tif n > limit", After: " && !planted.Is(\"unbounded\")"},
+		{File: "pvi/server.go", Anchor: "|| n < -limit", After: " && !planted.Is(\"unbounded\")"},
+	}}, "pvi", "TestEveryKindOfMessageIsBounded"},
+	{fault{"forgets-exclusion", "a coordinator that restarts forgets an exclusion", []edit{
+		before("coordinator/exclude.go", "forgets-exclusion", "\tfor name, why := range st.excluded {\n", "\t\tclear(st.excluded)"),
+	}}, "coordinator", "TestExcludedClient"},
+	{fault{"no-anchor", "the anchor of the ledger is not compared", []edit{
+		around("client/ledger/anchor.go", "no-anchor", "\tif err := compare(path, holder, db, head, previous); err != nil {\n\t\treturn nil, err\n\t}\n"),
+	}}, "client/ledger", "TestFilesFromThePast"},
+	{fault{"record-stops", "a record that does not fit stops a run", []edit{
+		{File: "pvi/shard/read.go", Anchor: "\t\tcase errors.As(err, &unfit):\n", Before: `
+		case planted.Is("record-stops") && errors.As(err, &unfit):
+			return nil, Report{}, err
+`},
+	}}, "pvi/session", "TestRecordsAnswerNoQuestion"},
+	{fault{"silent-verdict", "the verdict on a round is not logged", []edit{
+		before("coordinator/verdict.go", "silent-verdict", "\tif r.Verdict == pvi.Accepted {\n", "\t\treturn"),
+	}}, "coordinator", "TestExcludedClient"},
+}
+
+// faultsOf returns the faults without their tests.
+func faultsOf(all []testedFault) (faults []fault) {
+	for _, f := range all {
+		faults = append(faults, f.fault)
+	}
+	return faults
+}
+
+// tested runs the tests of the tested faults, as often as o.repeat says with a fault, and once without
+// it. It returns an error unless a test always fails with its fault and passes without it.
+func (o options) tested(w io.Writer) error {
+	folder, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return err
+	}
+	files, err := overlay.Write(root, folder, planted.Package, editsOf(faultsOf(testedFaults)))
+	if err != nil {
+		return err
+	}
+	chosen := slices.DeleteFunc(slices.Clone(testedFaults), func(f testedFault) bool {
+		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), f.name)
+	})
+	programs := map[string]string{}
+	for _, f := range chosen {
+		if programs[f.in] != "" {
+			continue
+		}
+		programs[f.in] = filepath.Join(folder, strings.ReplaceAll(f.in, "/", "-"))
+		build := exec.Command("go", "test", "-c", "-o", programs[f.in], "-overlay", files, "./"+f.in)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
+		}
+	}
+	rows := [][]string{{"planted fault", "found by", "found"}}
+	var errs []error
+	for _, f := range chosen {
+		if out, err := f.run(root, programs[f.in], ""); err != nil {
+			errs = append(errs, fmt.Errorf("%s fails without a fault: %w\n%s", f.test, err, out))
+		}
+		found := 0
+		for range o.repeat {
+			if _, err := f.run(root, programs[f.in], f.name); err != nil {
+				found++
+			}
+		}
+		if found < o.repeat {
+			errs = append(errs, fmt.Errorf("%s finds the fault %s in %d of %d runs", f.test, f.name, found, o.repeat))
+		}
+		rows = append(rows, []string{f.says, f.test, fmt.Sprintf("%d of %d", found, o.repeat)})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return report.Table(w, "", 2, rows)
+}
+
+// run runs the test of a fault. The fault is planted if name is not empty.
+func (f testedFault) run(root, program, name string) ([]byte, error) {
+	command := exec.Command(program, "-test.run", "^"+f.test+"$")
+	command.Dir = filepath.Join(root, f.in)
+	command.Env = append(os.Environ(), planted.Variable+"="+name)
+	return command.CombinedOutput()
+}
