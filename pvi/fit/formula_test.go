@@ -1,0 +1,85 @@
+package fit_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+)
+
+// familiesAsFormulas has a formula for each family of regressions. The order has the index of the
+// coordinate of the family's θ for each of the formula's.
+var familiesAsFormulas = []struct {
+	family, keys     string
+	formula, density string
+	order            []int
+}{
+	{"linear", `outcome = "y"` + "\nnoise_sd = \"learned\"", "y ~ x", "gaussian", []int{0, 1, 2}},
+	{"linear", `outcome = "y"` + "\nnoise_sd = \"learned\"\ngroups = [\"g\"]", "y ~ x + (1 | g)", "gaussian", []int{0, 1, 3, 4, 5, 6, 2}},
+	{"logistic", `outcome = "s"` + "\npositive = \"b\"", "s ~ x", "bernoulli", []int{0, 1}},
+	{"logistic", `outcome = "s"` + "\npositive = \"b\"\ngroups = [\"g\"]", "s ~ x + (1 | g)", "bernoulli", []int{0, 1, 2, 3, 4, 5}},
+	{"logistic", `outcome = "s"` + "\npositive = \"b\"\ngroups = [\"1 + x | g\"]", "s ~ x + (1 + x || g)", "bernoulli", []int{0, 1, 2, 6, 3, 4, 5, 7, 8, 9}},
+	{"probit", `outcome = "s"` + "\npositive = \"b\"", "s ~ x", "bernoulli(probit)", []int{0, 1}},
+	{"poisson", `outcome = "k"`, "k ~ x", "poisson", []int{0, 1}},
+	{"poisson", `outcome = "k"` + "\ngroups = [\"g\"]", "k ~ x + (1 | g)", "poisson", []int{0, 1, 2, 3, 4, 5}},
+	{"negative-binomial", `outcome = "k"`, "k ~ x", "negbinomial", []int{0, 1, 2}},
+	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
+}
+
+// A formula has the log density of the family of the catalogue that means the same, for records and
+// for the prior.
+func TestFormulasOfFamilies(t *testing.T) {
+	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
+	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))
+	for _, f := range familiesAsFormulas {
+		t.Run(f.formula+" "+f.density, func(t *testing.T) {
+			family := parsed(t, programColumns+fmt.Sprintf("[model]\nfamily = %q\nterms = [\"x\"]\nstandardise = \"none\"\n%s\n", f.family, f.keys))
+			own := priors
+			switch {
+			case f.family == "linear":
+				own += "sigma = " + scale + "\n"
+			case f.family == "negative-binomial":
+				own += fmt.Sprintf("shape = %q\n", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(3), math.Log(5)))
+			}
+			if len(f.order) > 4 {
+				own += "sd = " + scale + "\n"
+			}
+			formula := parsed(t, programColumns+fmt.Sprintf("[model]\nformula = %q\nfamily = %q\n%s", f.formula, f.density, own))
+			if family.Dim() != len(f.order) || formula.Dim() != len(f.order) {
+				t.Fatalf("coordinates %v and %v", family.Names(), formula.Names())
+			}
+			alike(t, family, formula, f.order)
+		})
+	}
+}
+
+func alike(t *testing.T, family, formula *fit.Model, order []int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	records := new(shard.Records)
+	const n = 20
+	for range n {
+		records.Append([]float64{6*r.Float64() - 3, float64(r.IntN(2)), float64(r.IntN(3)), 18*r.Float64() - 9, float64(r.IntN(51))})
+	}
+	for range 3 {
+		theta, moved := make([]float64, len(order)), make([]float64, len(order))
+		for i := range theta {
+			theta[i] = r.NormFloat64()
+		}
+		for i, k := range order {
+			moved[i] = theta[k]
+		}
+		want, got := make([]float64, n), make([]float64, n)
+		evaluate(t, family, records, theta, want)
+		evaluate(t, formula, records, moved, got)
+		for i := range want {
+			if !(math.Abs(got[i]-want[i]) <= 1e-12*math.Max(1, math.Abs(want[i]))) {
+				t.Errorf("record %d: %.16g, not %.16g", i, got[i], want[i])
+			}
+		}
+		near(t, "prior", formula.Program().LogPrior(moved, nil), family.Program().LogPrior(theta, nil))
+	}
+}
