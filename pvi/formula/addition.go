@@ -70,7 +70,7 @@ func (w *writer) addition(a *additions, n *node) {
 		if low, _ := w.ends(e); low < 0 {
 			fail("E604", n.at, "a weight is at least 0, and this one can be %s.", short(low, 6))
 		}
-		a.weight = e.enclosed()
+		a.weight = e.factor()
 	case "rate":
 		w.addRate(a, n)
 	case "cens":
@@ -85,7 +85,7 @@ func (w *writer) addition(a *additions, n *node) {
 		if w.family.name != "gaussian" && w.family.name != "student" {
 			fail("E603", n.at, "se() is for the families gaussian and student.")
 		}
-		w.noise = e.enclosed()
+		w.noise = e.factor()
 	default:
 		if why := unknownAdditions[n.text]; why != "" {
 			fail("E603", n.at, "%s", why)
@@ -149,7 +149,7 @@ func (w *writer) addRate(a *additions, n *node) {
 	if low, _ := w.ends(e); !(low > 0) {
 		fail("E604", n.at, "an exposure is above 0, and this one can be %s. Raise the lower bound of the column.", short(low, 6))
 	}
-	a.rateText = e.enclosed()
+	a.rateText = e.factor()
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 

@@ -57,15 +57,18 @@ type expression struct {
 	columns []int
 	value   func(row []float64) float64
 	levels  bool // whether it also depends on levels, so that value has no meaning
-	single  bool // whether the text needs no brackets around it
+	binds   int  // how tightly the outermost operator of the text binds
 }
+
+// atom is how tightly a text binds that never needs brackets.
+const atom = 10
 
 // expression returns the meaning of a node inside I() and other functions of numbers.
 func (w *writer) expression(n *node) expression {
 	switch n.kind {
 	case isNumber:
 		x := n.value
-		return expression{text: n.text, value: func([]float64) float64 { return x }, single: true}
+		return expression{text: n.text, value: func([]float64) float64 { return x }, binds: atom}
 	case isName:
 		return w.columnValue(n)
 	case isCall:
@@ -77,7 +80,7 @@ func (w *writer) expression(n *node) expression {
 				return a
 			}
 			value := a.value
-			a.text, a.value, a.single = "-"+a.enclosed(), func(row []float64) float64 { return -value(row) }, false
+			a.text, a.value, a.binds = "-"+a.above(signBinding), func(row []float64) float64 { return -value(row) }, signBinding
 			return a
 		}
 		return w.arithmetic(n)
@@ -86,12 +89,17 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-func (e expression) enclosed() string {
-	if e.single {
+// above returns the text as an argument of an operator, in brackets unless it binds more tightly
+// than the operator.
+func (e expression) above(binds int) string {
+	if e.binds > binds {
 		return e.text
 	}
 	return "(" + e.text + ")"
 }
+
+// factor returns the text as a factor of a product.
+func (e expression) factor() string { return e.above(binding["*"]) }
 
 func (w *writer) columnValue(n *node) expression {
 	i := w.column(n)
@@ -99,7 +107,7 @@ func (w *writer) columnValue(n *node) expression {
 	if len(c.Levels) > 0 {
 		fail("E602", n.at, "%s has levels and no numbers. An indicator of a level is written I(%s == %q).", c.Name, c.Name, c.Levels[len(c.Levels)-1])
 	}
-	return expression{text: w.vector(i) + "[n]", columns: []int{i}, value: func(row []float64) float64 { return row[i] }, single: true}
+	return expression{text: w.vector(i) + "[n]", columns: []int{i}, value: func(row []float64) float64 { return row[i] }, binds: atom}
 }
 
 func (w *writer) function(n *node) expression {
@@ -107,7 +115,7 @@ func (w *writer) function(n *node) expression {
 	case ok:
 		a := w.expression(w.only(n))
 		value := a.value
-		a.text, a.value, a.single = n.text+"("+a.text+")", func(row []float64) float64 { return f(value(row)) }, true
+		a.text, a.value, a.binds = n.text+"("+a.text+")", func(row []float64) float64 { return f(value(row)) }, atom
 		return a
 	case n.text == "I":
 		return w.expression(w.only(n))
@@ -129,7 +137,7 @@ func (w *writer) scaled(n *node) expression {
 		fail("E605", n.at, "scale(%s) needs a public mean and sd, which are not computed from records. Write centre and spread in the column %s of the study.", c.Name, c.Name)
 	}
 	centre, spread := c.Centre, c.Spread
-	e.text, e.single = "("+minus(e.text, centre)+") / "+real(spread), false
+	e.text, e.binds = "("+minus(e.text, centre)+") / "+real(spread), binding["/"]
 	i := e.columns[0]
 	e.value = func(row []float64) float64 { return (row[i] - centre) / spread }
 	return e
@@ -159,12 +167,16 @@ func (w *writer) arithmetic(n *node) expression {
 		return w.levelIs(n)
 	}
 	a, b := w.expression(n.args[0]), w.expression(n.args[1])
-	right := b.enclosed()
+	binds := binding[n.text]
+	left, right := a.above(binds-1), b.above(binds)
+	if binds == powerBinding || binds == binding["=="] {
+		left = a.above(binds)
+	}
 	if n.text == "/" && n.args[1].kind == isNumber {
 		right = real(n.args[1].value) // the quotient of whole numbers would drop the rest
 	}
 	return expression{
-		text: a.enclosed() + " " + n.text + " " + right, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
+		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
 		value: func(row []float64) float64 { return f(a.value(row), b.value(row)) },
 	}
 }
@@ -185,9 +197,9 @@ func (w *writer) levelIs(n *node) expression {
 	}
 	is := w.indicator(i, k)
 	if n.text == "!=" {
-		return expression{text: "1 - " + is, value: zero, levels: true}
+		return expression{text: "1 - " + is, value: zero, levels: true, binds: binding["-"]}
 	}
-	return expression{text: is, value: zero, levels: true, single: true}
+	return expression{text: is, value: zero, levels: true, binds: atom}
 }
 
 func zero([]float64) float64 { return 0 }
@@ -210,6 +222,10 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
 	}
+	if m, ok := w.averages[e.text]; ok {
+		return m[0], m[1]
+	}
+	defer func() { w.averages[e.text] = [2]float64{mean, sd} }()
 	row, sum, squares := make([]float64, len(w.columns)), 0., 0.
 	for k := range points {
 		for _, i := range e.columns {

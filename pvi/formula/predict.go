@@ -13,7 +13,7 @@ import (
 type design struct {
 	name   string
 	text   string
-	single bool // whether the text needs no brackets around it
+	binds  int // how tightly the outermost operator of the text binds
 	centre float64
 	spread float64
 	says   string // where the spread comes from
@@ -63,7 +63,7 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 			p.text = w.indicator(p.is.column, p.is.level)
 			pieces[k].text = p.text
 		}
-		names, texts = append(names, p.name), append(texts, p.enclosed())
+		names, texts = append(names, p.name), append(texts, p.factor())
 		switch {
 		case p.spread > 0:
 			given *= p.spread
@@ -75,12 +75,13 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 			before, own := numbers.value, p.value
 			numbers.value = func(row []float64) float64 { return before(row) * own(row) }
 			numbers.columns = append(slices.Clone(numbers.columns), p.columns...)
+			numbers.text += " * " + p.text
 			says = append(says, "the spread of "+p.name)
 		}
 	}
 	d.name, d.text = strings.Join(names, "_x_"), strings.Join(texts, " * ")
 	if len(pieces) == 1 {
-		d.text, d.single = pieces[0].text, pieces[0].single
+		d.text, d.binds = pieces[0].text, pieces[0].binds
 	}
 	mixed := slices.ContainsFunc(pieces, func(p piece) bool { return p.levels || p.spread > 0 })
 	if len(numbers.columns) > 0 {
@@ -118,7 +119,7 @@ func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 		w.finite(e, n.at)
 		mean, _ := w.moments(e, n.at)
 		offset += mean
-		lines = append(lines, e.enclosed())
+		lines = append(lines, e.factor())
 	}
 	if s.intercept && !without {
 		name := w.names.unique("Intercept_" + prefix)
@@ -169,8 +170,8 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 	text := d.text
 	if centred && d.centre != 0 {
 		text = "(" + minus(text, d.centre) + ")"
-	} else if !d.single {
-		text = "(" + text + ")"
+	} else {
+		text = expression{text: text, binds: d.binds}.factor()
 	}
 	return name + " * " + text
 }
@@ -246,7 +247,7 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 		w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %s * %s;", levels, r, sds[k], unit))
 		line := fmt.Sprintf("%s[%s]", r, index)
 		if d.text != "" {
-			line += " * " + expression{text: d.text, single: d.single}.enclosed()
+			line += " * " + expression{text: d.text, binds: d.binds}.factor()
 		}
 		lines = append(lines, line)
 	}

@@ -13,8 +13,8 @@ import (
 // These are the limits of a formula.
 const (
 	maxText    = 16 << 10 // length in bytes
-	maxTokens  = 4_096
-	maxNesting = 64
+	maxTokens  = 1_024
+	maxNesting = 24
 	maxTerms   = 1_000
 )
 

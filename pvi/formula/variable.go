@@ -108,7 +108,7 @@ var refusedTerms = map[string]string{
 // factor gives a variable the indicators of levels. The first level has none among the contrasts.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
-		is := expression{value: zero, levels: true, single: true}
+		is := expression{value: zero, levels: true, binds: atom}
 		v.full = append(v.full, piece{name: w.columns[column].Name + "_" + level, expression: is, is: &levelOf{column, k}})
 	}
 	v.pieces = v.full[1:]
@@ -132,7 +132,7 @@ func (w *writer) asFactor(v *variable, n *node) {
 		fail("E602", n.at, "factor(%s) needs whole public bounds at most %d apart, whose numbers are its levels. Declare the column with levels.", c.Name, mostLevels)
 	}
 	for x := c.Low; x <= c.High; x++ {
-		is := expression{text: fmt.Sprintf("(%s[n] == %g)", w.vector(i), x), value: zero, levels: true, single: true}
+		is := expression{text: fmt.Sprintf("(%s[n] == %g)", w.vector(i), x), value: zero, levels: true, binds: atom}
 		v.full = append(v.full, piece{name: fmt.Sprintf("%s_%g", c.Name, x), expression: is})
 	}
 	v.pieces = v.full[1:]
@@ -209,7 +209,7 @@ func (w *writer) monotonic(v *variable, n *node) {
 	w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %d * append_row(0, cumulative_sum(%s));", k, table, k-1, steps))
 	v.pieces = []piece{{
 		name: "mo_" + c.Name, spread: float64(k - 1),
-		expression: expression{text: fmt.Sprintf("%s[%s[n]]", table, w.level(i)), value: zero, levels: true, single: true},
+		expression: expression{text: fmt.Sprintf("%s[%s[n]]", table, w.level(i)), value: zero, levels: true, binds: atom},
 	}}
 }
 

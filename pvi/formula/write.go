@@ -65,10 +65,15 @@ func Write(r Request) (out *Written, err error) {
 		vectors: map[int]string{}, levels: map[int]string{}, indicators: map[[2]int]string{},
 	}
 	w.names.used["mu"] = true
+	w.averages = map[string][2]float64{}
 	sides := parse(r.Formula)
 	w.model(sides)
 	w.checkPriors()
-	return &Written{w.program(), w.data, w.priors}, nil
+	text := w.program()
+	if len(text) > syntax.MaxText {
+		fail("E606", syntax.Span{To: len(r.Formula)}, "its program is longer than %d bytes. Write a column with many levels as a group, (1 | site).", syntax.MaxText)
+	}
+	return &Written{text, w.data, w.priors}, nil
 }
 
 // A writer collects the parts of a program.
@@ -91,6 +96,8 @@ type writer struct {
 	used        map[string]bool // keys of the study's priors that were used
 	known       []string        // names and classes of parameters
 	transformed []string
+
+	averages map[string][2]float64 // means and sds of numbers over made-up records, by their text
 
 	locals     [][2]string // names and values of numbers of the record
 	predictors []string

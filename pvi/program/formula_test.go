@@ -542,3 +542,16 @@ func (f *translated) compare(t *testing.T, density func(record, given) float64, 
 		}
 	}
 }
+
+// Formulas of nearly as many coefficients as a predictor may have compile, and the engine runs them.
+func TestLongFormulas(t *testing.T) {
+	request := formulas(t)["gaussian"]
+	for _, text := range []string{
+		"score ~ practice*grade*status*region",
+		"score ~ (age + bmi + dose + years + time + w + cost)^7",
+		"score ~ s(age, k = 60) + s(bmi, k = 60) + s(dose, k = 60) + (age + bmi + dose | practice:grade:status)",
+	} {
+		request.Formula = text
+		translate(t, text, request)
+	}
+}

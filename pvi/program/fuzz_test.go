@@ -70,6 +70,9 @@ func FuzzFormula(f *testing.F) {
 		case err != nil && !errors.As(err, &ofFamily):
 			t.Fatalf("no message: %v", err)
 		case err == nil:
+			if _, err := syntax.Parse(w.Text); err != nil {
+				t.Fatalf("the program of a formula cannot be read: %v", err)
+			}
 			_, err = compileFormula(w, columns)
 			if err != nil && !errors.As(err, &found) {
 				t.Fatalf("no message: %v", err)

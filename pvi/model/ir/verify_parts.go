@@ -217,8 +217,12 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 		if size > MaxRecordVector && !wide {
 			return fmt.Errorf("%d elements for each record, at most %d are allowed", size, MaxRecordVector)
 		}
+		args := len(n.Args)
+		if n.Op == Stack {
+			args = 1 // each argument is one element of the result
+		}
 		if !wide {
-			u.block += 2 * 8 * Block * size * (1 + len(n.Args))
+			u.block += 2 * 8 * Block * size * (1 + args)
 		}
 	}
 	u.work += size
