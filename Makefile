@@ -145,7 +145,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings|Extremes' ./accountant
 	FEDPVI_LONG=1 go test -timeout 3h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
 	go run ./tools/demonet outcomes all
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage|FitsOfFormulas' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
 	go run ./cmd/sim truth --cells '1-73,records<=20000,coefficients<=30' --replications 4 --out runs/truth-tenth.jsonl

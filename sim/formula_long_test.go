@@ -20,6 +20,10 @@ import (
 // Their posteriors are far from normal at the mode, so they are not compared here.
 var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit", "slopes", "correlated", "curve", "gamma"}
 
+// skewed lists formulas whose posteriors are skewed for the made-up records, so that their means
+// are further from the mode.
+var skewed = []string{"zero-inflated-negbinomial", "truncated"}
+
 // The fit without privacy of every other formula, to made-up records, is close to the normal
 // approximation at the mode.
 func TestFitsOfFormulas(t *testing.T) {
@@ -89,7 +93,11 @@ func TestFitsOfFormulas(t *testing.T) {
 				wider = max(wider, math.Abs(math.Log(sd/sds[i])))
 			}
 			t.Logf("%d coordinates: means at most %.3f sds from the mode, sds by at most a factor of %.3f apart (%s)", len(mean), apart, math.Exp(wider), play.Reference.Method)
-			if !(apart <= .15) || !(wider <= .07) {
+			most := .15
+			if slices.Contains(skewed, c.Name) {
+				most = .4
+			}
+			if !(apart <= most) || !(wider <= .05) {
 				t.Errorf("mean %.4v, mode %.4v ± %.4v", mean, mode, sds)
 			}
 		})
@@ -131,7 +139,7 @@ func madeUp(columns []formula.Column) string {
 	for i, c := range columns {
 		b.WriteString(strings.Repeat(",", min(i, 1)) + c.Name)
 	}
-	for range 300 {
+	for range 1500 {
 		b.WriteByte('\n')
 		none := random.IntN(3) == 0
 		for i, c := range columns {
