@@ -4,12 +4,10 @@ package main
 // numbers.
 var outcomeFaults = []fault{
 	{"panic-for-one", "a panic for one value", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
-	if planted.Is("panic-for-one") {
-		if c.work.record(i); planted.Odd(c.work.margins()) {
-			panic("outside of guard.Run")
-		}
-	}
+		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, i)\n", Before: `
+			if planted.Is("panic-for-one") && planted.Odd(contributor.Margins(i)) {
+				panic("outside of guard.Run")
+			}
 `,
 	}}},
 	{"refusal-for-one", "a refusal for one value", []edit{{
@@ -19,32 +17,22 @@ var outcomeFaults = []fault{
 `,
 	}}},
 	{"log-for-one", "a log line for one value", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
-	if planted.Is("log-for-one") {
-		if c.work.record(i); planted.Odd(c.work.margins()) {
-			planted.Log()
-		}
-	}
+		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tif err := add(vector); err != nil {\n", Before: `
+			if planted.Is("log-for-one") && planted.Odd(contributor.Margins(i)) {
+				planted.Log()
+			}
 `,
 	}}},
 	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{{
 		File: "pvi/method/scores/scores.go", Anchor: "\tvector := make([]float64, n)\n", Before: `
 	if planted.Is("retry-for-one") {
 		for i := range c.records.Len() {
-			if contributor.Odd(i) {
+			if planted.Odd(contributor.Margins(i)) {
 				src.Uint64()
 				break
 			}
 		}
 	}
-`,
-	}, {
-		File: "pvi/scoring/vector.go", Anchor: "func (c *Contributor) write(dst []float64, i int) {\n", Before: `
-func (c *Contributor) Odd(i int) bool {
-	c.work.record(i)
-	return planted.Odd(c.work.margins())
-}
-
 `,
 	}}},
 }

@@ -59,14 +59,14 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"score-lost", "a score that panics takes those of other records with it", []edit{{
-		File: "pvi/scoring/vector.go", Anchor: "\tif guard.Run(func() { c.write(dst, i) }) != nil {\n", Before: `
-	if planted.Is("score-lost") {
-		if c.work.record(i); c.work.margins()[1]-c.work.margins()[1] != 0 {
-			panic("outside of guard.Run")
-		}
-	}
+		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, i)\n", Before: `
+			if planted.Is("score-lost") {
+				if x := contributor.Margins(i)[1]; x-x != 0 {
+					panic("outside of guard.Run")
+				}
+			}
 `,
-	}}},
+	}, margins}},
 	{"group-before", "a record counted in the group of the record before it", []edit{{
 		File: "pvi/scoring/regression.go", Anchor: "\tclear(x[copy(x, row):])\n", After: `
 	if before, _ := s.Groups(max(0, i-1)); planted.Is("group-before") {
@@ -126,4 +126,15 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
+}
+
+// margins adds a method to [scoring.Contributor] that shows a record to the faults.
+var margins = edit{
+	File: "pvi/scoring/vector.go", Anchor: "func (c *Contributor) write(dst []float64, i int) {\n", Before: `
+func (c *Contributor) Margins(i int) []float64 {
+	c.work.record(i)
+	return c.work.margins()
+}
+
+`,
 }
