@@ -12,6 +12,8 @@ import (
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
+
+	sites []site // normal factors of the coordinates of a Joint that are not in u
 }
 
 // wider is the ratio of a region's sds to the sds of the posterior that it covers. If it were 1,
@@ -21,7 +23,7 @@ const wider = 1.5
 // before returns the region of the prior.
 func (p *Prior) before() Region {
 	n := len(p.Effects)
-	r := Region{make([]float64, n), make([][]float64, n)}
+	r := Region{mean: make([]float64, n), root: make([][]float64, n)}
 	for i := range r.root {
 		r.root[i] = make([]float64, n)
 		r.root[i][i] = 1

@@ -1,0 +1,317 @@
+package hierarchy
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A Joint is a prior whose coordinates are of three kinds. The hyperparameters u have any joint
+// density. The singles have densities of their own and are independent of all other coordinates.
+// Given u, all other coordinates are normal. [Joint.Posterior] integrates over u by importance
+// sampling, as [Prior.Posterior] does over spreads. In place of the density of a single it uses
+// the normal factor that expectation propagation finds (Minka, "Expectation Propagation for
+// Approximate Bayesian Inference", 2001).
+type Joint struct {
+	size     int // number of coordinates
+	observed int // number of coordinates on which the likelihood depends, which come first
+	hyper    []int
+	rest     []int // the other coordinates
+	single   []*Single
+	given    func(u []float64) *Normals
+
+	before Region // region of u under the prior, with factors that have the moments of the singles
+	mean   []float64
+	cov    *mat.SymDense
+}
+
+// Normals are the normal coordinates of a [Joint] given u.
+type Normals struct {
+	// Log is the log density of u, up to a constant.
+	Log float64
+	// Mean and Root have an element and a row for each coordinate that is not in u. With standard
+	// normal z the coordinates are Mean + Root·z. The rows of singles are not read.
+	Mean []float64
+	Root *mat.Dense
+}
+
+// NewJoint returns a prior of the given number of coordinates, of which a likelihood depends on the
+// first observed ones. start has a guess of the mean and of the sd of each hyperparameter. singles
+// has an element for each coordinate, which is nil if the coordinate is no single.
+func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
+	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
+	is := make([]bool, size)
+	for _, i := range hyper {
+		is[i] = true
+	}
+	for i := range size {
+		if !is[i] {
+			p.rest, p.single = append(p.rest, i), append(p.single, singles[i])
+		}
+	}
+	r := Region{mean: make([]float64, len(hyper)), root: make([][]float64, len(hyper)), sites: make([]site, len(p.rest))}
+	for k, s := range start {
+		r.mean[k], r.root[k] = s[0], make([]float64, len(hyper))
+		r.root[k][k] = wider * s[1]
+	}
+	for k, s := range p.single {
+		if s != nil {
+			mean, variance := s.moments(site{})
+			r.sites[k] = site{1 / variance, mean / variance}
+		}
+	}
+	p.before = r
+	none := &Likelihood{mat.NewSymDense(observed, nil), make([]float64, observed)}
+	var err error
+	if p.before, err = p.Region(none); err != nil {
+		return nil, err
+	}
+	p.mean, p.cov, err = p.Posterior(none, p.before, p.Points(), 0)
+	return p, err
+}
+
+// Moments returns the mean and the covariance of all coordinates under the prior.
+func (p *Joint) Moments() (mean []float64, cov *mat.SymDense) { return p.mean, p.cov }
+
+// MostHyper is the largest number of hyperparameters of a [Joint].
+const MostHyper = 8
+
+// Points returns the number of points with which [Joint.Region] covers the hyperparameters.
+func (p *Joint) Points() int {
+	return [MostHyper + 1]int{1, 24, 96, 192, 384, 384, 512, 512, 512}[len(p.hyper)]
+}
+
+// Draw returns the first coordinates, on which a likelihood depends, as a function of standard
+// normal numbers, one for each coordinate. The result is a draw of the prior, up to the error of
+// the quasi-random points.
+func (p *Joint) Draw(z []float64) []float64 {
+	points := p.before.points(p.Points(), 0)
+	logs := make([]float64, len(points))
+	for i, point := range points {
+		logs[i] = p.given(point.z).Log - point.log
+	}
+	u, first := probability(z[0]), 0
+	weights := normalised(logs, 1)
+	for first < len(points)-1 && u >= weights[first] {
+		u -= weights[first]
+		first++
+	}
+	given := p.given(points[first].z)
+	theta := make([]float64, p.size)
+	for k, i := range p.hyper {
+		theta[i] = points[first].z[k]
+	}
+	for k, i := range p.rest {
+		if s := p.single[k]; s != nil {
+			theta[i] = s.quantile(probability(z[i]))
+			continue
+		}
+		theta[i] = given.Mean[k]
+		for l, j := range p.rest {
+			theta[i] += given.Root.At(k, l) * z[j]
+		}
+	}
+	return theta[:p.observed]
+}
+
+func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+
+// A normal is the posterior of the coordinates that are not in u, for one u.
+type normal struct {
+	mean     []float64  // posterior mean
+	spread   *mat.Dense // W L⁻ᵀ for the root W of the prior and the root L of A; its outer product is the posterior covariance
+	evidence float64    // log of the density of u and of the likelihood given u, up to a constant
+}
+
+// condition returns the posterior given u. With the prior θ = m + Wz of the coordinates that are
+// not in u, A = I + WᵀKW and b = Wᵀ(h − K(m, u)), it is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
+//
+//	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
+func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {
+	given, n := p.given(u), len(p.rest)
+	centre := make([]float64, p.size)
+	for k, i := range p.hyper {
+		centre[i] = u[k]
+	}
+	root := mat.DenseCopyOf(given.Root)
+	for k, i := range p.rest {
+		centre[i] = given.Mean[k]
+		if p.single[k] != nil {
+			for l := range n {
+				root.Set(k, l, 0)
+			}
+			root.Set(k, k, 1/math.Sqrt(sites[k].precision))
+			centre[i] = sites[k].linear / sites[k].precision
+		}
+	}
+	pull := mat.NewVecDense(p.observed, nil) // h − K·centre
+	pull.MulVec(l.Precision, mat.NewVecDense(p.observed, centre[:p.observed]))
+	evidence := given.Log
+	for i, h := range l.Linear {
+		evidence += centre[i] * (h - pull.AtVec(i)/2)
+		pull.SetVec(i, h-pull.AtVec(i))
+	}
+	w := mat.NewDense(p.observed, max(n, 1), nil) // rows of the root of the observed coordinates
+	for k, i := range p.rest {
+		if i < p.observed {
+			w.SetRow(i, root.RawRowView(k))
+		}
+	}
+	out := &normal{mean: make([]float64, n), spread: mat.NewDense(max(n, 1), max(n, 1), nil)}
+	if n > 0 {
+		var kw, wkw mat.Dense
+		kw.Mul(l.Precision, w)
+		wkw.Mul(w.T(), &kw)
+		a := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := i; j < n; j++ {
+				a.SetSym(i, j, (wkw.At(i, j)+wkw.At(j, i))/2)
+			}
+		}
+		var chol mat.Cholesky
+		if err := factorize(&chol, a); err != nil {
+			return nil, err
+		}
+		var b, move, theta mat.VecDense
+		b.MulVec(w.T(), pull)
+		if err := chol.SolveVecTo(&move, &b); err != nil && infinite(err) {
+			return nil, ErrNotFinite
+		}
+		evidence += (mat.Dot(&b, &move) - chol.LogDet()) / 2
+		theta.MulVec(root, &move)
+		for k, i := range p.rest {
+			out.mean[k] = centre[i] + theta.AtVec(k)
+		}
+		var lower, inverse mat.TriDense
+		chol.LTo(&lower)
+		if err := inverse.InverseTri(&lower); err != nil && infinite(err) {
+			return nil, ErrNotFinite
+		}
+		out.spread.Mul(root, inverse.T())
+	}
+	if math.IsNaN(evidence) || math.IsInf(evidence, 1) {
+		return nil, ErrNotFinite
+	}
+	out.evidence = evidence
+	return out, nil
+}
+
+// variance returns the posterior variance of coordinate k of those that are not in u.
+func (n *normal) variance(k int) float64 { return squares(n.spread.RawRowView(k)) }
+
+// mostPasses is the largest number of passes of expectation propagation over the singles, and
+// passDamping is the share of the way that a factor moves in each.
+const (
+	mostPasses  = 25
+	passDamping = 0.8
+)
+
+// propagate returns the normal factors of the singles for a likelihood, at one u.
+func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
+	sites = append([]site(nil), sites...)
+	for range mostPasses {
+		q, err := p.condition(l, sites, u)
+		if err != nil {
+			return nil, err
+		}
+		var farthest float64
+		for k, s := range p.single {
+			if s == nil {
+				continue
+			}
+			v, was := q.variance(k), sites[k]
+			cavity := site{1/v - was.precision, q.mean[k]/v - was.linear}
+			if !(cavity.precision > 1e-9*was.precision) {
+				cavity = site{}
+			}
+			mean, variance := s.moments(cavity)
+			to := site{max(1/variance-cavity.precision, 1e-6*s.precision), 0}
+			to.linear = mean*(to.precision+cavity.precision) - cavity.linear
+			sites[k] = site{was.precision + passDamping*(to.precision-was.precision), was.linear + passDamping*(to.linear-was.linear)}
+			farthest = max(farthest, math.Abs(mean-q.mean[k])/math.Sqrt(v), math.Abs(variance/v-1))
+		}
+		if farthest < 1e-4 {
+			break
+		}
+	}
+	return sites, nil
+}
+
+// Region returns a region that covers the posterior of u given a likelihood, with the factors of
+// the singles. It approaches the posterior as [Prior.Region] does.
+func (p *Joint) Region(l *Likelihood) (Region, error) {
+	r := p.before
+	var err error
+	if r.sites, err = p.propagate(l, r.sites, r.mean); err != nil || len(p.hyper) == 0 {
+		return r, err
+	}
+	n := p.Points()
+	for range mostTurns {
+		points := r.points(n, 0)
+		logs := make([]float64, n)
+		for i, point := range points {
+			c, err := p.condition(l, r.sites, point.z)
+			if err != nil {
+				return r, err
+			}
+			logs[i] = c.evidence - point.log
+		}
+		beta := power(logs, float64(n)/3)
+		sites := r.sites
+		r = around(points, normalised(logs, beta))
+		if r.sites, err = p.propagate(l, sites, r.mean); err != nil {
+			return r, err
+		}
+		if beta == 1 {
+			break
+		}
+	}
+	return r, nil
+}
+
+// Posterior returns the mean and the covariance of all coordinates given a likelihood. It averages
+// over n quasi-random points of a region, as [Prior.Posterior] does.
+func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64, cov *mat.SymDense, err error) {
+	if len(p.hyper) == 0 {
+		n = 1
+	}
+	points := r.points(n, shift)
+	given, logs := make([]*normal, n), make([]float64, n)
+	for i, point := range points {
+		if given[i], err = p.condition(l, r.sites, point.z); err != nil {
+			return nil, nil, err
+		}
+		logs[i] = given[i].evidence - point.log
+	}
+	mean, cov = make([]float64, p.size), mat.NewSymDense(p.size, nil)
+	weights, means := normalised(logs, 1), make([][]float64, n)
+	for i, w := range weights {
+		means[i] = make([]float64, p.size)
+		for k, j := range p.hyper {
+			means[i][j] = points[i].z[k]
+		}
+		for k, j := range p.rest {
+			means[i][j] = given[i].mean[k]
+		}
+		for j, x := range means[i] {
+			mean[j] += w * x
+		}
+	}
+	for i, w := range weights {
+		if w < leastWeight {
+			continue
+		}
+		var inner mat.SymDense
+		inner.SymOuterK(w, given[i].spread)
+		for k, a := range p.rest {
+			for l, b := range p.rest[:k+1] {
+				cov.SetSym(a, b, cov.At(a, b)+inner.At(k, l))
+			}
+		}
+		for j := range means[i] {
+			means[i][j] -= mean[j]
+		}
+		cov.SymRankOne(cov, w, mat.NewVecDense(p.size, means[i]))
+	}
+	return mean, cov, nil
+}
