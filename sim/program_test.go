@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
 
@@ -18,7 +17,7 @@ func TestProgramOfThreeClients(t *testing.T) {
 		within   float64 // largest distance of a mean in sds of the pooled fit
 	}{
 		"none":   {sim.NonPrivate, .05},
-		"record": {[]string{"privacy.epsilon=500", "inference.rounds=10"}, 2.5},
+		"record": {[]string{"privacy.epsilon=500"}, 2.5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings := append([]string{
@@ -50,19 +49,15 @@ func TestProgramOfThreeClients(t *testing.T) {
 					t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
 				}
 			}
-			if st.Inference.Intervals != study.NoIntervals {
-				t.Error("intervals of a program are reported")
-			}
 		})
 	}
 }
 
-// LoadStudy refuses this study with each of these settings. A program needs version 2, intervals =
-// "none" and, with privacy, a clip. It states its own priors, and the solvers scoring and dp-sep
-// cannot fit it.
-func TestProgramsHaveNoIntervals(t *testing.T) {
+// LoadStudy refuses this study with each of these settings. A program needs version 2, states its own
+// priors, and dp-sep cannot fit it. Steps of gradients need a clip, and have no honest intervals.
+func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
-	for _, setting := range []string{"inference.intervals=", "privacy.clip=", "study.version=1", "prior={sd = 1.0}", `inference.solver="scoring"`, `inference.solver="dp-sep"`} {
+	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {
 		if _, err := sim.LoadStudy(file, []string{setting}); err == nil {
 			t.Errorf("%s is accepted", setting)
 		}

@@ -68,8 +68,9 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// divide returns the columns of a program, given width numbers for each record.
-func (m *Model) divide(x []float64, width int) [][]float64 {
+// Divide returns the columns of a program, as [model.Model.Load] reads them, given width numbers for
+// each record.
+func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0
 	for _, v := range m.Study.Model.Program.Variables {

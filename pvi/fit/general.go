@@ -95,7 +95,7 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	}
 	switch {
 	case m.Study.Model.Program != nil:
-		columns = m.divide(x, s.Dim())
+		columns = m.Divide(x, s.Dim())
 	case m.Study.Model.Kind() == study.NoOutcome:
 		columns = append(columns, x)
 	default:

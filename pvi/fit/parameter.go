@@ -43,6 +43,9 @@ func New(st *study.Study) (*Model, error) {
 			return nil, err
 		}
 		m.takeParameters()
+		if err := m.checkScoring(); err != nil {
+			return nil, err
+		}
 		return m, nil
 	}
 	m.addCoefficients()

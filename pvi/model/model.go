@@ -17,6 +17,9 @@ type Table = tape.Table
 // constrained parameters.
 type Shared = tape.Shared
 
+// Path has the nodes and parameters on which a shared node depends.
+type Path = tape.Path
+
 // Model is a verified record program.
 type Model struct {
 	verified *ir.Verified
@@ -115,6 +118,25 @@ func (m *Model) ConstrainedNames() []string { return m.constrained() }
 // program.
 func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
+}
+
+// Depends reports, for each parameter, whether the log density of a record depends on it.
+func (m *Model) Depends() []bool {
+	p := m.verified.Program()
+	used, on := make([]bool, len(p.Nodes)), make([]bool, len(p.Parameters))
+	used[p.Likelihood] = true
+	for i := p.Likelihood; i >= 0; i-- {
+		if !used[i] {
+			continue
+		}
+		for _, a := range p.Nodes[i].Args {
+			used[a] = true
+		}
+		if p.Nodes[i].Op == ir.Param {
+			on[p.Nodes[i].Ref] = true
+		}
+	}
+	return on
 }
 
 // Shared returns a new evaluator of the prior and of all expressions that do not depend on

@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"fedpvi/gpu"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 )
@@ -64,4 +66,40 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 		panic(y)
 	}
 	return r.Described.Eval(y, eta, g, h)
+}
+
+// ScoresWithout returns the scores of records of a program by an engine that cannot compute the
+// given one. The score of a record whose computation panics is nil.
+func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
+	e := records.at(p.mean).(*programEvaluator)
+	e.engine = omitting{e.engine, row}
+	out := make([][]float64, records.Len())
+	for i := range out {
+		score := make([]float64, p.Dim())
+		e.record(i)
+		if guard.Run(func() { e.score(score) }) == nil {
+			out[i] = score
+		}
+	}
+	return out
+}
+
+// An omitting engine leaves out a row, as one whose computation panics.
+type omitting struct {
+	gpu.Evaluator
+	row int32
+}
+
+func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
+	left := *q
+	left.Batch = nil
+	for _, row := range q.Batch {
+		if row != o.row {
+			left.Batch = append(left.Batch, row)
+		}
+	}
+	if len(left.Batch) == 0 {
+		return nil
+	}
+	return o.Evaluator.Each(&left, sink)
 }

@@ -393,3 +393,14 @@ func (m *margins) sd() float64 {
 	slices.Sort(sds)
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
+
+// evidence returns the number of records whose values in column j would have a mean that is as
+// uncertain as the belief about it.
+func (m *margins) evidence(j int) float64 {
+	if m.columns[j].kind == level {
+		share := m.onGrid(m.share[j], 0)
+		return share * (1 - share) * m.share[j].precision
+	}
+	_, variance := m.numbers[j].expected()
+	return variance * m.mean[j].precision
+}

@@ -19,7 +19,7 @@ type Problem struct {
 	Records float64 // number of records of all clients: first the nominal number, later an estimate from the counts
 	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
 	nominal float64 // nominal number of records of all clients
-	model   model
+	model   likelihood
 	linear  bool // whether the curvature is independent of θ
 	counts  bool // whether the outcomes are counts whose variance the model takes to be their mean
 
@@ -72,7 +72,11 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 		Records: float64(st.Federation.NominalRecords) * float64(clients),
 	}
 	p.nominal = p.Records
-	return p, p.takeRegression(st, m)
+	take := p.takeRegression
+	if st.Model.Program != nil {
+		take = p.takeProgram
+	}
+	return p, take(st, m)
 }
 
 // Dim returns d, the number of coordinates of θ on which records depend. The spreads of effects

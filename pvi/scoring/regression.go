@@ -126,7 +126,7 @@ func (p *Problem) Rows(x [][]float64, y []float64) Records {
 	return &rows{p.model.(*regression), func(_ []float64, i int) []float64 { return x[i] }, func(i int) float64 { return y[i] }, len(y)}
 }
 
-// open implements [model].
+// open implements [likelihood].
 func (r *regression) open(s *shard.Shard) (Records, error) {
 	return &rows{r, func(scratch []float64, i int) []float64 {
 		r.row(scratch, s, i)

@@ -37,7 +37,7 @@ func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
 	return min(max(y, m.low), m.high)
 }
 
-// madeUp implements [model].
+// madeUp implements [likelihood].
 func (r *regression) madeUp(p *Problem, x []float64) population {
 	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0)}
 	for a := range r.predictors() {
@@ -111,6 +111,9 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, wei
 		}
 	}
 }
+
+// start implements [population]. The margins of a regression say nothing about its outcome.
+func (m *madeUp) start(*margins) []float64 { return nil }
 
 // drawn implements [population].
 func (m *madeUp) drawn(theta []float64, number int) Records {

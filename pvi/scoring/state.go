@@ -261,6 +261,11 @@ func (s *State) step(o *opened) *State {
 	if o.sizes[scoreBlock] > 0 {
 		next.takeScores(o)
 	}
+	if o.round == 1 {
+		if start := next.madeUp.start(next.margins); start != nil {
+			next.theta, next.path = start, nil // the first scores belong to a point that is far away
+		}
+	}
 	if o.sizes[residualBlock] > 0 {
 		_, cov := s.located()
 		shrunk, _ := s.unsure(s.madeUp, s.theta, cov)

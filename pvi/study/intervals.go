@@ -60,9 +60,9 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether the posterior of the model has a single mode. It returns false for a
-// program, whose posterior may have several.
-func (m *Model) single() bool { return !m.general() }
+// single reports whether q covers the posterior of the model: whether it has a single mode as far as
+// is known. What a program says is up to its author.
+func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
 	switch {
@@ -72,8 +72,6 @@ func (s *Study) whyDishonest() string {
 		return "sds by iterates depend on the step size"
 	case s.Privacy.Unit != None:
 		return "sds of this method leave out the privacy noise"
-	case s.Model.Family == ByProgram:
-		return "nothing is known of the posterior of a program, which may have several modes and be far from normal"
 	case !s.Model.single():
 		return "the posterior of clusters and of hidden units has many modes, of which q covers one"
 	}

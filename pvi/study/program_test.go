@@ -42,6 +42,7 @@ s = [1.0, 2.5]
 [model.complete]
 b = "normal(0, 1)"
 [inference]
+solver = "dp-svi"
 rounds = 5
 intervals = "none"
 [privacy]
@@ -124,6 +125,25 @@ func TestNumbersOfAProgram(t *testing.T) {
 	}
 	if st.Counts(0) || st.Counts(1) || !p.Variables[1].Whole {
 		t.Error("the whole numbers of the program are others")
+	}
+}
+
+// The default solver of a program releases scores. It needs no clip, and has intervals.
+func TestDefaultSolverOfPrograms(t *testing.T) {
+	source := programStudy
+	for _, line := range []string{"solver = \"dp-svi\"\n", "rounds = 5\n", "intervals = \"none\"\n", "clip = 2.0\n"} {
+		source = strings.Replace(source, line, "", 1)
+	}
+	document, err := study.Attach("study.toml", []byte(source), func(string) ([]byte, error) { return []byte(programText), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := study.Parse("study.toml", document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Inference.Solver != study.Scoring || !st.Honest() || st.Points() {
+		t.Errorf("the solver is %q", st.Inference.Solver)
 	}
 }
 

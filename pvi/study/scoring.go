@@ -35,11 +35,21 @@ const (
 )
 
 // scores reports whether the solver Scoring can fit the model with the given privacy unit. A
-// model with effects of groups needs the unit record.
+// model with effects of groups needs the unit record, and a program a unit of records.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
-	return ok && !m.general() && (len(m.Groups) == 0 || unit == Record)
+	switch {
+	case m.Family == ByProgram:
+		return unit.OfRecords()
+	case m.general():
+		return false
+	}
+	return ok && (len(m.Groups) == 0 || unit == Record)
 }
+
+// MostScored returns the largest number of coordinates of θ on which records may depend with the
+// solver Scoring.
+func (s *Study) MostScored() int { return scoringLimits[s.Privacy.Unit].coefficients }
 
 func readTargetOfScoring(s *Study, t *document.Table) {
 	if s.Inference.Solver != Scoring || s.Privacy.Unit != Client {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -62,7 +63,7 @@ var outcomeModes = []mode{
 // scale by bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
-var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork}
+var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
 
 // notNumbers are texts that stand for a missing number. The studies declare them as missing. A
 // record with any other text instead of a number is left out.
@@ -89,7 +90,16 @@ func (c combination) source() string {
 			}
 		}
 	}
-	add("[model]\nfamily = \"" + string(c.family) + "\"\n" + c.model())
+	add("[model]\n" + c.model())
+	version := 1
+	if c.family == study.ByProgram {
+		version = 2 // programs need it, and intervals of other solvers than scoring
+		if !c.mode.scores() {
+			add("[inference]\nintervals = \"none\"")
+		}
+	} else {
+		add("[model]\nfamily = \"" + string(c.family) + "\"")
+	}
 	add("[inference]\nq = \"" + c.q + "\"\nschedule = \"" + string(c.schedule) + "\"\n" + c.mode.inference)
 	if c.mode.hasFactors() {
 		add("[inference]\nfactors = \"" + string(c.factors) + "\"")
@@ -106,7 +116,8 @@ func (c combination) source() string {
 	add("[federation]\nnominal_records = 8\nmax_records = 100")
 	add(c.mode.others)
 	var b strings.Builder
-	b.WriteString("[study]\nversion = 1\nname = \"outcomes\"\n[table]\nmissing = [\"\", \"NA\", \"" + strings.Join(notNumbers, "\", \"") + "\"]\n")
+	fmt.Fprintf(&b, "[study]\nversion = %d\nname = \"outcomes\"\n", version)
+	b.WriteString("[table]\nmissing = [\"\", \"NA\", \"" + strings.Join(notNumbers, "\", \"") + "\"]\n")
 	b.WriteString("[[column]]\nname = \"x\"\ntype = \"numeric\"\nbounds = [-1, 1]\noutside = \"clamp\"\nmissing = \"impute\"\nimpute = 0.25\n")
 	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", %q]\noutside = \"drop\"\nmissing = \"drop\"\n", longLevel)
 	b.WriteString("[[column]]\nname = \"y\"\n" + c.outcome() + "missing = \"drop\"\n")
@@ -141,6 +152,8 @@ func (c combination) model() string {
 		return regression + "noise_sd = 1.0\n"
 	case study.Mixture:
 		return "columns = [\"x\"]\ncomponents = 2\n"
+	case study.ByProgram:
+		return "data = { K = { levels = \"g\" } }\nprogram = " + strconv.Quote(outcomesProgram) + "\n"
 	case study.NeuralNetwork:
 		return "outcome = \"y\"\nterms = [\"x\"]\nhidden = 2\npositive = \">= 0.5\"\n"
 	case study.Logistic, study.Probit:
@@ -148,6 +161,11 @@ func (c combination) model() string {
 	}
 	return regression
 }
+
+// outcomesProgram is a program with effects of the levels of g.
+const outcomesProgram = `data { int N; int K; vector[N] x; array[N] int<lower=1, upper=K> g; vector[N] y; }
+parameters { real b; real<lower=0> spread; vector[K] a; real<lower=0> s; }
+model { b ~ normal(0, 1); spread ~ normal(0, 1); a ~ normal(0, spread); s ~ exponential(1); y ~ normal(a[g] + b * x, s); }`
 
 // outcome returns the lines of the column of the outcome.
 func (c combination) outcome() string {
@@ -247,6 +265,9 @@ var sample = sync.OnceValue(func() (all []combination) {
 			if c, ok := m.with(family, turn); ok && most > 0 {
 				all, turn, most = append(all, c), turn+1, most-1
 			}
+		}
+		if c, ok := m.with(study.ByProgram, turn); ok && m.scores() && m.unit == study.Record {
+			all, turn = append(all, c), turn+1
 		}
 	}
 	return all

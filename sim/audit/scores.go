@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -57,31 +58,39 @@ type scored struct {
 	opens     study.Opens
 	grouped   bool // whether intercepts and slopes vary between levels of g
 	counted   bool // whether outcomes are counts, whose residuals are released too
+	program   bool // whether the model is a program
 }
 
 const scoredClients, scoredColluders = 3, 1
 
 var scoredCases = []scored{
-	{study.Record, accountant.AddRemove, study.OpenMessages, false, false},
-	{study.Record, accountant.ReplaceOne, study.OpenSums, false, false},
-	{study.Client, accountant.ZeroOut, study.OpenSums, false, false},
-	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false},
+	{study.Record, accountant.AddRemove, study.OpenMessages, false, false, false},
+	{study.Record, accountant.ReplaceOne, study.OpenSums, false, false, false},
+	{study.Client, accountant.ZeroOut, study.OpenSums, false, false, false},
+	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false, false},
 }
 
 // personScores protects a person with several rows. Its noise is that of the first case.
-var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false}
+var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false, false}
 
 // groupedScores is a case whose model has groups. Its noise and its accounting are the same as in
 // the first case.
-var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false}
+var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false, false}
 
 // countedScores is a case with counts as outcomes.
-var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true}
+var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true, false}
+
+// programScores is a case whose model is a program. Its noise and its accounting are the same as in
+// the first case.
+var programScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, false, true}
 
 func (c scored) name() string {
 	name := fmt.Sprintf("scores, %s, %s, %s", c.unit, c.adjacency, c.opens)
 	if c.grouped {
 		name += ", groups"
+	}
+	if c.program {
+		name += ", program"
 	}
 	return name
 }
@@ -103,6 +112,12 @@ func (c scored) protocol() (*pvi.Protocol, error) {
 	text := scoresStudy
 	if c.counted {
 		text = strings.Replace(text, "family = \"logistic\"\noutcome = \"y\"\npositive = \">= 0.5\"", "family = \"poisson\"\noutcome = \"y\"", 1)
+	}
+	if c.program {
+		before, rest, _ := strings.Cut(text, "[model]\n")
+		_, after, _ := strings.Cut(rest, "[inference]\n")
+		model := "[model]\nprogram = " + strconv.Quote(outcomesProgram) + "\ndata = { K = { levels = \"g\" } }\n"
+		text = strings.Replace(before, "version = 1", "version = 2", 1) + model + "[inference]\n" + after
 	}
 	return newProtocol(text, scoredClients, settings...)
 }
@@ -281,6 +296,12 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
+	if c.program { // a client leaves out a record with a number beyond its bounds
+		row = func() []float64 {
+			x := []float64{math.NaN(), -1, 1, 0, 2*r.Float64() - 1}[r.IntN(5)]
+			return []float64{x, float64(r.IntN(2)), float64(r.IntN(3))}
+		}
+	}
 	if c.unit == study.Person {
 		return personPair(r, row)
 	}

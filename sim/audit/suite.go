@@ -23,6 +23,7 @@ func suite() ([]question, error) {
 		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
 	}
 	quick = append(quick, single(groupedScores.name(), "neighbours", groupedScores.neighbours))
+	quick = append(quick, single(programScores.name(), "neighbours", programScores.neighbours))
 	quick = append(quick, single(personScores.name(), "accounting", personScores.charged), single(personScores.name(), "neighbours", personScores.neighbours))
 	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
 	secure, err := newColluding()

@@ -76,6 +76,24 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
+	{"program-scores-mixed", "scores of a program that depend on other records", []edit{{
+		File: "pvi/scoring/program_records.go", Anchor: "\tcopy(dst, g)\n", After: `
+	if planted.Is("program-scores-mixed") {
+		for k, x := range e.scores.of[0] {
+			dst[k] += x
+		}
+	}
+`,
+	}}},
+	{"program-outcome-shared", "outcomes of a program that are drawn from the density of another record", []edit{{
+		File: "pvi/scoring/program_outcomes.go", Anchor: "\t\tr.densities(logs, grid, x, k, points)\n", After: `
+		if planted.Is("program-outcome-shared") {
+			for i := range records {
+				copy(logs[i*count:(i+1)*count], logs[:count])
+			}
+		}
+`,
+	}}},
 	{"round-noise-reused", "the noise of a round used in the next", []edit{{
 		File: "dpmech/release.go", Anchor: "\tm.noise.Fill(dst, src)\n", After: `
 	if planted.Is("round-noise-reused") {

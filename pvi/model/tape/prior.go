@@ -123,4 +123,18 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 	return total
 }
 
+// ElementPrior returns the log prior density of one element of a parameter at coordinate x of the
+// unconstrained space, with the log Jacobian. The arguments of the density must be constants, and
+// the constraint must be one for each element by itself.
+func (s *Shared) ElementPrior(p *ir.Prior, e int, x float64) float64 {
+	var value [1]float64
+	var a [3]float64
+	logJacobian := constrain(s.v.Program().Parameters[p.Parameter].Constraint, value[:], []float64{x})
+	for k, arg := range p.Args {
+		a[k] = s.argument(arg, e)
+	}
+	log, _, _ := priorTerm(p.Density, value[0], a)
+	return log + logJacobian
+}
+
 func (s *Shared) argument(i, e int) float64 { return s.Value[i][min(e, s.size[i]-1)] }

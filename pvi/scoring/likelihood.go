@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A model says how records of a study are evaluated. The rounds need nothing else of it.
-type model interface {
+// A likelihood says how records of a study are evaluated. The rounds need nothing else of it.
+type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
 
@@ -67,6 +67,10 @@ type population interface {
 
 	// inflation returns the variance of the scores of all records at θ over that of the model.
 	inflation(theta []float64) float64
+
+	// start returns a point near the mode that the margins suggest, or nil if they do not say more
+	// than the prior.
+	start(of *margins) []float64
 
 	// drawn returns the records with outcomes that are drawn at θ. Another number gives other
 	// outcomes.

@@ -1,0 +1,329 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/hierarchy"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/study"
+)
+
+// A roleOf is how the prior of a program's parameter is integrated. [hierarchy.Joint] has the
+// meaning of the roles.
+type roleOf int
+
+const (
+	normalRole roleOf = iota
+	singleRole
+	hyperRole
+)
+
+// A joint has what is known about the prior of a program.
+type joint struct {
+	program *ir.Program
+	shared  *model.Shared
+	roles   []roleOf // by parameter
+	reads   [][]int  // by parameter, the parameters on which its density depends
+}
+
+// Joint returns the prior of a model that is given as a program. observed has the indices in θ of
+// the coordinates on which records depend, order has these and then those of all others, and
+// grouped says of each observed coordinate whether it is one of several with a spread that is
+// learned. The prior's coordinates are in this order.
+func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
+	program := m.Program()
+	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
+	j.assign()
+	depends := program.Depends()
+	var hyper []int
+	var start [][2]float64
+	role := make([]roleOf, 0, m.Dim()) // by coordinate of θ
+	singles := make([]*hierarchy.Single, 0, m.Dim())
+	for k := range j.program.Parameters {
+		singles = append(singles, j.singles(k)...)
+		role = append(role, slices.Repeat([]roleOf{j.roles[k]}, j.program.Parameters[k].Free())...)
+	}
+	place := make([]int, m.Dim()) // by coordinate of θ, its index in the prior
+	for _, seen := range []bool{true, false} {
+		for k, q := range j.program.Parameters {
+			if depends[k] != seen {
+				continue
+			}
+			for e := range q.Free() {
+				at := j.shared.Offset(k) + e
+				place[at] = len(order)
+				order = append(order, at)
+				if seen {
+					grouped = append(grouped, j.roles[k] == normalRole && len(j.reads[k]) > 0)
+				}
+			}
+		}
+		if seen {
+			observed = len(order)
+		}
+	}
+	ordered := make([]*hierarchy.Single, m.Dim())
+	for i, at := range order {
+		ordered[i] = singles[at]
+		if role[at] == hyperRole {
+			hyper = append(hyper, i)
+			one := [2]float64{0, stickSD}
+			if s := singles[at]; s != nil {
+				one[0], one[1] = s.Moments()
+				ordered[i] = nil
+			}
+			start = append(start, one)
+		}
+	}
+	if most := m.Study.MostScored(); observed > most {
+		return nil, nil, 0, nil, refused("%d coordinates on which records depend, and %d are possible", observed, most)
+	}
+	if len(hyper) > hierarchy.MostHyper {
+		return nil, nil, 0, nil, refused("%d coordinates whose priors depend on each other otherwise than as means of normal priors, and %d are possible", len(hyper), hierarchy.MostHyper)
+	}
+	given := j.given(place, hyper)
+	prior, err = hierarchy.NewJoint(len(order), observed, hyper, start, ordered, given)
+	if err != nil {
+		err = fmt.Errorf("the moments of the prior cannot be computed: %w", err)
+	}
+	return prior, order, observed, grouped, err
+}
+
+// checkScoring returns an error if the solver Scoring cannot fit the program of the study.
+func (m *Model) checkScoring() error {
+	if m.Study.Model.Program == nil || m.Study.Inference.Solver != study.Scoring {
+		return nil
+	}
+	_, _, _, _, err := m.Joint()
+	return err
+}
+
+// refused returns the error about a program whose posterior cannot be computed from scores.
+func refused(format string, args ...any) error {
+	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
+}
+
+// assign finds the role of each parameter. A parameter is normal if its density is normal with a
+// mean that is linear in normal parameters. It is a single if its density has constant arguments
+// and no other density reads it. All other parameters are hyperparameters, and so are those that a
+// factor, an sd, or a mean that is not linear reads.
+func (j *joint) assign() {
+	n := len(j.program.Parameters)
+	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
+	read := make([]bool, n)
+	forced := make([]bool, n)
+	force := func(node int) {
+		for _, q := range j.shared.Path(node).Parameters {
+			forced[q] = true
+		}
+	}
+	for _, f := range j.program.Factors {
+		force(f)
+	}
+	for _, p := range j.program.Priors {
+		for k, arg := range p.Args {
+			path := j.shared.Path(arg).Parameters
+			for _, q := range path {
+				read[q] = true
+			}
+			j.reads[p.Parameter] = append(j.reads[p.Parameter], path...)
+			if k > 0 || p.Density != ir.Normal || !j.linear(arg) {
+				force(arg)
+			}
+		}
+	}
+	for _, p := range j.program.Priors {
+		k, c := p.Parameter, j.program.Parameters[p.Parameter].Constraint.Kind
+		switch {
+		case p.Density == ir.Normal && c == ir.Unconstrained && !forced[k]:
+			j.roles[k] = normalRole
+		case len(j.reads[k]) == 0 && !read[k] && !forced[k] && elementwise(c):
+			j.roles[k] = singleRole
+		default:
+			j.roles[k] = hyperRole
+			if p.Density == ir.Normal && len(p.Args) > 0 {
+				force(p.Args[0])
+			}
+		}
+	}
+	// A mean that a normal density reads is linear in normal parameters alone.
+	for changed := true; changed; {
+		changed = false
+		for _, p := range j.program.Priors {
+			if j.roles[p.Parameter] == normalRole {
+				continue
+			}
+			for _, q := range j.reads[p.Parameter] {
+				if j.roles[q] != hyperRole {
+					j.roles[q], changed = hyperRole, true
+				}
+			}
+		}
+	}
+}
+
+func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
+
+// linear reports whether a shared node is a linear function of the coordinates that it reads.
+func (j *joint) linear(node int) bool {
+	path := j.shared.Path(node)
+	for _, q := range path.Parameters {
+		if j.program.Parameters[q].Constraint.Kind != ir.Unconstrained {
+			return false
+		}
+	}
+	var slopes [2][][]float64
+	for n := range slopes {
+		theta := make([]float64, j.shared.Dim())
+		for i := range theta {
+			theta[i] = float64(n) + math.Sin(float64(7*i+1))/3
+		}
+		j.shared.Set(theta)
+		slopes[n] = j.slopes(path, node)
+	}
+	for e := range slopes[0] {
+		for i, x := range slopes[0][e] {
+			if y := slopes[1][e][i]; !(math.Abs(x-y) <= 1e-9*(math.Abs(x)+math.Abs(y))) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// slopes returns the gradient of each element of a node at the present point.
+func (j *joint) slopes(path *model.Path, node int) [][]float64 {
+	out := make([][]float64, len(j.shared.Value[node]))
+	for e := range out {
+		out[e] = make([]float64, j.shared.Dim())
+		j.shared.Slope(path, e, out[e])
+	}
+	return out
+}
+
+// singles returns the densities of a parameter's coordinates, and nil for each coordinate whose
+// density depends on others or is normal.
+func (j *joint) singles(k int) []*hierarchy.Single {
+	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
+	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
+	p := &j.program.Priors[i]
+	if j.roles[k] == normalRole || len(j.reads[k]) > 0 || !elementwise(j.program.Parameters[k].Constraint.Kind) {
+		return out
+	}
+	same := true // whether all elements have the same arguments
+	for _, arg := range p.Args {
+		same = same && len(j.shared.Value[arg]) == 1
+	}
+	for e := range out {
+		if e > 0 && same {
+			out[e] = out[0]
+			continue
+		}
+		out[e] = hierarchy.NewSingle(func(x float64) float64 { return j.shared.ElementPrior(p, e, x) })
+	}
+	return out
+}
+
+// given returns the function that returns the normal coordinates given the hyperparameters. place
+// has the index in the prior of each coordinate of θ, and hyper the indices in the prior of the
+// hyperparameters.
+func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
+	d := len(place)
+	at := make([]int, d) // by index in the prior, the coordinate of θ
+	for i, k := range place {
+		at[k] = i
+	}
+	row := make([]int, d) // by coordinate of θ, its index among those that are not hyperparameters; −1 for a hyperparameter
+	for i := range row {
+		row[i] = place[i]
+		for _, h := range hyper {
+			switch {
+			case h == place[i]:
+				row[i] = -1
+			case h < place[i] && row[i] >= 0:
+				row[i]--
+			}
+		}
+	}
+	var mu sync.Mutex // of the evaluator
+	return func(u []float64) *hierarchy.Normals {
+		mu.Lock()
+		defer mu.Unlock()
+		shared := j.shared
+		theta := make([]float64, d)
+		for k, h := range hyper {
+			theta[at[h]] = u[k]
+		}
+		shared.Set(theta)
+		n := d - len(hyper)
+		out := &hierarchy.Normals{Log: shared.LogPrior(nil), Mean: make([]float64, n), Root: mat.NewDense(max(n, 1), max(n, 1), nil)}
+		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // of means in the coordinates
+		tied := false
+		for _, p := range j.program.Priors {
+			if j.roles[p.Parameter] != normalRole {
+				continue
+			}
+			mean, sd := shared.Value[p.Args[0]], shared.Value[p.Args[1]]
+			path := shared.Path(p.Args[0])
+			for e := range j.program.Parameters[p.Parameter].Free() {
+				i := row[shared.Offset(p.Parameter)+e]
+				m, s := mean[min(e, len(mean)-1)], sd[min(e, len(sd)-1)]
+				out.Log += m*m/(2*s*s) + math.Log(s) + special.HalfLogTwoPi
+				out.Mean[i] = m
+				out.Root.Set(i, i, s)
+				if len(path.Parameters) == 0 {
+					continue
+				}
+				gradient := make([]float64, d)
+				shared.Slope(path, min(e, len(mean)-1), gradient)
+				for c, g := range gradient {
+					if g != 0 && row[c] >= 0 {
+						slope.Set(i, row[c], g)
+						tied = true
+					}
+				}
+			}
+		}
+		if tied {
+			untie(out, slope)
+		}
+		return out
+	}
+}
+
+// untie makes the mean and the root those of coordinates whose means are linear in other
+// coordinates: θ = Mθ + m + Sz has the mean (I − M)⁻¹m and the root (I − M)⁻¹S. No chain of means
+// is longer than the number of coordinates, so that I + M + M² + ... ends.
+func untie(g *hierarchy.Normals, slope *mat.Dense) {
+	n := len(g.Mean)
+	mean, root := mat.NewVecDense(n, slices.Clone(g.Mean)), mat.DenseCopyOf(g.Root)
+	for range n {
+		var m mat.VecDense
+		var r mat.Dense
+		m.MulVec(slope, mean)
+		r.Mul(slope, root)
+		var moved float64
+		for i := range n {
+			x := g.Mean[i] + m.AtVec(i)
+			moved = max(moved, math.Abs(x-mean.AtVec(i)))
+			mean.SetVec(i, x)
+			for k := range n {
+				y := g.Root.At(i, k) + r.At(i, k)
+				moved = max(moved, math.Abs(y-root.At(i, k)))
+				root.Set(i, k, y)
+			}
+		}
+		if moved == 0 {
+			break
+		}
+	}
+	copy(g.Mean, mean.RawVector().Data)
+	g.Root = root
+}

@@ -1,0 +1,210 @@
+package scoring
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/study"
+)
+
+// A program is the model of records whose log density is a record program. The curvature of a
+// record is its observed information, the negative Hessian of its log density. It may be
+// indefinite, and the clip bounds it as it bounds any other matrix.
+type program struct {
+	fit      *fit.Model
+	model    *model.Model
+	numbers  []datum  // numbers that a record has, in the order of the program's columns
+	columns  []column // columns of the margins
+	outcomes []int    // numbers that are drawn from the model, by index in numbers
+	dim      int      // number of coordinates of the program's θ
+	// coordinates has, for each coordinate of the scores, its index in the program's θ.
+	coordinates []int
+}
+
+// A datum is one of the numbers that a program reads of a record.
+type datum struct {
+	low, high float64
+	whole     bool
+	first     int // its first column of the margins
+	levels    int // number of values of a level that is counted from 1; 0 for other numbers
+
+	// A value x has (x − zero)/unit in its column of the margins. zero is 0 if the bounds include
+	// 0, and otherwise in their middle.
+	zero, unit float64
+}
+
+// takeProgram makes a program the model of a problem.
+func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
+	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
+	joint, order, observed, grouped, err := m.Joint()
+	if err != nil {
+		return err
+	}
+	p.prior, p.order, p.grouped = joint, order, grouped
+	r.coordinates = order[:observed]
+	mean, cov := joint.Moments()
+	p.mean = mean[:observed]
+	for i := range p.mean {
+		p.sd = append(p.sd, math.Sqrt(cov.At(i, i)))
+	}
+	r.takeNumbers(st)
+	p.model, p.columns = r, r.columns
+	return nil
+}
+
+// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. Those
+// of a record with more are drawn from the margins.
+const mostOutcomes = 16
+
+// takeNumbers finds the numbers of a record and their margins. A number that is the variate of a
+// density is an outcome, which is drawn from the model.
+func (r *program) takeNumbers(st *study.Study) {
+	drawn := r.variates()
+	factors := map[string]int{} // by indicator, to know those that were seen
+	for k, v := range st.Model.Program.Variables {
+		for _, part := range v.Parts {
+			n := datum{low: v.Low, high: v.High, whole: v.Whole}
+			c := &st.Columns[part.Column]
+			if part.Is == nil && c.Type == study.Numeric {
+				ends := make([]float64, len(st.Columns))
+				ends[part.Column] = c.Low
+				n.low = st.Number(part, ends)
+				ends[part.Column] = c.High
+				n.high = st.Number(part, ends)
+			}
+			if drawn[k] {
+				r.outcomes = append(r.outcomes, len(r.numbers))
+			}
+			r.addColumns(st, part, &n, factors)
+			r.numbers = append(r.numbers, n)
+		}
+	}
+}
+
+// addColumns adds the columns of the margins of a number. A numeric value has one column. A level has an indicator for each level. The indicators that a
+// study makes of different levels of one column exclude each other.
+func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
+	c, at := &st.Columns[part.Column], len(r.columns)
+	n.first = at
+	switch {
+	case part.Is == nil && c.Type == study.Numeric:
+		if n.low > 0 || n.high < 0 {
+			n.zero = (n.low + n.high) / 2
+		}
+		n.unit = max(n.high-n.zero, n.zero-n.low, math.SmallestNonzeroFloat64)
+		r.columns = append(r.columns, column{
+			kind: number, low: (n.low - n.zero) / n.unit, high: (n.high - n.zero) / n.unit, indicator: -1, value: at,
+		})
+	case part.Is == nil:
+		n.levels = len(c.Levels)
+		for i := range c.Levels {
+			r.columns = append(r.columns, column{kind: level, factor: len(st.Columns) + at, levels: len(c.Levels), high: 1, indicator: at + i, value: -1})
+		}
+	default:
+		one := column{kind: level, factor: len(st.Columns) + at, levels: 2, high: 1, indicator: at, value: -1}
+		if part.Is.Level >= 0 {
+			key := fmt.Sprint(part.Column, " ", part.Is.Level)
+			if _, seen := factors[key]; !seen {
+				one.factor, one.levels = part.Column, len(c.Levels)
+			}
+			factors[key] = at
+		}
+		r.columns = append(r.columns, one)
+	}
+}
+
+// variates reports, for each column of the program, whether one of its numbers is the variate of a
+// density. It reports false for all of them if a record has too many.
+func (r *program) variates() []bool {
+	p := r.model.Verified().Program()
+	reached := make([]bool, len(p.Nodes))
+	for _, n := range p.Nodes {
+		if n.Op == ir.DensityOp {
+			reached[n.Args[0]] = true
+		}
+	}
+	out, width := make([]bool, len(p.Columns)), 0
+	for i := len(p.Nodes) - 1; i >= 0; i-- {
+		if !reached[i] {
+			continue
+		}
+		n := &p.Nodes[i]
+		if n.Op == ir.Col && !out[n.Ref] {
+			out[n.Ref] = true
+			width += p.Columns[n.Ref].Width()
+		}
+		if n.Op == ir.Gather || n.Op == ir.GatherRow {
+			continue // the index of a table is no outcome
+		}
+		for _, a := range n.Args {
+			reached[a] = true
+		}
+	}
+	if width > mostOutcomes {
+		clear(out)
+	}
+	return out
+}
+
+// values writes the values of the columns of the margins of a record to dst.
+func (r *program) values(dst, record []float64) {
+	for k, n := range r.numbers {
+		switch {
+		case n.levels > 0:
+			clear(dst[n.first : n.first+n.levels])
+			if l := record[k] - 1; l >= 0 && l < float64(n.levels) {
+				dst[n.first+int(l)] = 1
+			}
+		case r.columns[n.first].kind == level:
+			dst[n.first] = record[k]
+		default:
+			dst[n.first] = (record[k] - n.zero) / n.unit
+		}
+	}
+}
+
+// numbersOf writes the numbers of a record with the given values of the columns to dst.
+func (r *program) numbersOf(dst, x []float64) {
+	for k, n := range r.numbers {
+		switch {
+		case n.levels > 0:
+			dst[k] = 1
+			for l := range n.levels {
+				if x[n.first+l] == 1 {
+					dst[k] = float64(l + 1)
+				}
+			}
+		case r.columns[n.first].kind == level:
+			dst[k] = x[n.first]
+		default:
+			dst[k] = n.zero + n.unit*x[n.first]
+		}
+		dst[k] = n.inside(dst[k])
+	}
+}
+
+// inside returns the nearest value that a number may have.
+func (n *datum) inside(x float64) float64 {
+	if n.whole {
+		x = math.Round(x)
+	}
+	return min(max(x, n.low), n.high)
+}
+
+// load returns records as a table. x has the numbers of the records, one record after another.
+func (r *program) load(x []float64) (*model.Table, error) {
+	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
+}
+
+// theta returns the program's θ for a point of the scores. The coordinates on which no record
+// depends are 0.
+func (r *program) theta(point []float64) []float64 {
+	theta := make([]float64, r.dim)
+	for i, at := range r.coordinates {
+		theta[at] = point[i]
+	}
+	return theta
+}

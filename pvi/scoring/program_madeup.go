@@ -1,0 +1,128 @@
+package scoring
+
+import (
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
+)
+
+// programMadeUp are made-up records of a program. Outcomes are drawn from the program's density,
+// and all other numbers follow the margins.
+type programMadeUp struct {
+	*program
+	*Problem
+	x    []float64 // values of the columns of the margins, one record after another
+	base []float64 // numbers of the records, with outcomes that follow the margins, too
+
+	mu    sync.Mutex
+	known []float64 // point of the curvature that was computed last
+	last  *mat.SymDense
+}
+
+// madeUp implements [likelihood].
+func (r *program) madeUp(p *Problem, x []float64) population {
+	m := &programMadeUp{program: r, Problem: p, x: x, base: make([]float64, madeUpRecords*len(r.numbers))}
+	for i := range madeUpRecords {
+		r.numbersOf(m.base[i*len(r.numbers):(i+1)*len(r.numbers)], m.row(i))
+	}
+	return m
+}
+
+// row implements [population].
+func (m *programMadeUp) row(i int) []float64 {
+	n := len(m.program.columns)
+	return m.x[i*n : (i+1)*n]
+}
+
+// inflation implements [population].
+func (m *programMadeUp) inflation([]float64) float64 { return 1 }
+
+// guess implements [population]. A draw of the margins changes nothing.
+func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
+	curvature := plus(term{of.Records, m.curvature(theta)})
+	return func([]float64) *mat.SymDense { return curvature }
+}
+
+// curvature implements [population]. It is the mean covariance of the score of a record under the
+// model: half the outer product of the difference of the scores of two outcomes. Bounds of outcomes
+// that are far from the predictions shift scores, but not their differences. Without outcomes that
+// can be drawn it is the outer product of the score.
+func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Equal(m.known, theta) && m.known != nil {
+		return m.last
+	}
+	d := len(m.coordinates)
+	rows := mat.NewDense(madeUpRecords, d, nil)
+	m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 0), func(i int, score []float64) { rows.SetRow(i, score) })
+	weight := 1.0 / madeUpRecords
+	if len(m.outcomes) > 0 {
+		weight /= 2
+		m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 1), func(i int, score []float64) {
+			row := rows.RawRowView(i)
+			for j, s := range score {
+				row[j] -= s
+			}
+		})
+	}
+	sum := mat.NewSymDense(d, nil)
+	sum.SymOuterK(weight, rows.T())
+	m.known, m.last = slices.Clone(theta), sum
+	return sum
+}
+
+// unsurePoints is the number of points from a normal distribution at which outcomes are drawn.
+const unsurePoints = 40
+
+// scores implements [population]. Records share the points at which their outcomes are drawn.
+func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64)) {
+	points := [][]float64{theta}
+	if cov != nil {
+		root, d := cholesky(cov), len(theta)
+		z := m.normals(unsurePoints*d, "points", 0)
+		points = nil
+		for n := range unsurePoints {
+			move := apply(root, z[n*d:(n+1)*d])
+			for i := range move {
+				move[i] += theta[i]
+			}
+			points = append(points, move)
+		}
+	}
+	m.eachScore(theta, m.draw(points, "outcomes", 0), to)
+}
+
+// eachScore calls to with the score at θ of every record. A score that is not finite is 0.
+func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
+	at, score := records.at(theta), make([]float64, len(theta))
+	for i := range records.Len() {
+		at.record(i)
+		if guard.Run(func() { at.score(score) }) != nil || !special.Finite(score) {
+			clear(score)
+		}
+		to(i, score)
+	}
+}
+
+// drawn implements [population].
+func (m *programMadeUp) drawn(theta []float64, number int) Records {
+	return m.draw([][]float64{theta}, "foreseen outcomes", number)
+}
+
+// draw returns the records with outcomes from the program's density. The first records are drawn at
+// the first point, and so on. The outcomes follow from public random numbers with the given purpose
+// and number.
+func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
+	x := slices.Clone(m.base)
+	m.drawOutcomes(x, points, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
+	table, err := m.load(x)
+	if err != nil {
+		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
+	}
+	return &programRecords{m.program, x, table}
+}

@@ -1,0 +1,189 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
+)
+
+// sweeps returns how often each outcome of a record is drawn, given the others.
+func (r *program) sweeps() int {
+	if len(r.outcomes) > 1 {
+		return 2
+	}
+	return 1
+}
+
+// drawOutcomes replaces the outcomes of records by draws from the program's density, each given the
+// other numbers of the record, in turn. x has the numbers of the records. The first records are
+// drawn at the first point, and so on. z has a standard normal number for each record, outcome and
+// sweep.
+func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
+	n := len(x) / len(r.numbers)
+	for range r.sweeps() {
+		for _, k := range r.outcomes {
+			r.drawOne(x, k, points, z[:n])
+			z = z[n:]
+		}
+	}
+}
+
+// An outcome is drawn on a grid of gridPoints points, or from all whole numbers if there are at
+// most mostWhole. The grid shrinks to the points whose density is at least exp(−gridDepth) times the
+// largest, up to mostGrids times.
+const (
+	gridPoints = 24
+	mostWhole  = 64
+	gridDepth  = 12.0
+	mostGrids  = 7
+)
+
+// drawOne draws number k of all records, given their other numbers.
+func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
+	n, d, records := len(r.numbers), &r.numbers[k], len(z)
+	count := gridPoints
+	if d.whole && d.high-d.low < mostWhole {
+		count = int(d.high-d.low) + 1
+	}
+	low, high := slices.Repeat([]float64{d.low}, records), slices.Repeat([]float64{d.high}, records)
+	grid, logs := make([]float64, records*count), make([]float64, records*count)
+	for turn := range mostGrids {
+		for i := range records {
+			d.grid(grid[i*count:(i+1)*count], low[i], high[i])
+		}
+		r.densities(logs, grid, x, k, points)
+		moved := false
+		for i := range records {
+			if d.whole && high[i]-low[i] < float64(count) {
+				continue
+			}
+			g, l := grid[i*count:(i+1)*count], logs[i*count:(i+1)*count]
+			first, last := above(l, slices.Max(l)-gridDepth)
+			from, to := g[max(first-1, 0)], g[min(last+1, count-1)]
+			if turn < mostGrids-1 && to-from < 0.7*(high[i]-low[i]) {
+				low[i], high[i], moved = from, to, true
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	for i := range records {
+		x[i*n+k] = d.inside(d.pick(grid[i*count:(i+1)*count], logs[i*count:(i+1)*count], special.Phi(z[i])))
+	}
+}
+
+// grid writes points between low and high to dst: whole numbers in order, if a number is whole and
+// all of them fit, and otherwise points at equal distances.
+func (d *datum) grid(dst []float64, low, high float64) {
+	for c := range dst {
+		if d.whole && high-low < float64(len(dst)) {
+			dst[c] = min(low+float64(c), high)
+			continue
+		}
+		dst[c] = low + (high-low)*float64(c)/float64(len(dst)-1)
+		if d.whole {
+			dst[c] = math.Round(dst[c])
+		}
+	}
+}
+
+// above returns the first and the last index of a number that is not below least.
+func above(v []float64, least float64) (first, last int) {
+	first, last = len(v)-1, 0
+	for i, x := range v {
+		if x >= least {
+			first, last = min(first, i), i
+		}
+	}
+	return min(first, last), max(first, last)
+}
+
+// pick returns the point below which a share u of the mass lies. The mass lies on whole numbers that
+// follow each other, and otherwise between the points.
+func (d *datum) pick(grid, logs []float64, u float64) float64 {
+	largest := slices.Max(logs)
+	if math.IsInf(largest, -1) {
+		return grid[len(grid)/2]
+	}
+	p, mass := make([]float64, len(logs)), make([]float64, len(logs))
+	for c, l := range logs {
+		p[c] = math.Exp(l - largest)
+	}
+	apart := d.whole && len(grid) > 1 && grid[1]-grid[0] <= 1
+	var total float64
+	for c := range p {
+		switch {
+		case apart && (c == 0 || grid[c] > grid[c-1]):
+			mass[c] = p[c]
+		case !apart && c > 0:
+			mass[c] = (p[c] + p[c-1]) / 2 * (grid[c] - grid[c-1])
+		}
+		total += mass[c]
+	}
+	u *= total
+	for c, w := range mass {
+		if u -= w; u >= 0 {
+			continue
+		}
+		if apart || c == 0 {
+			return grid[c]
+		}
+		return grid[c] + u/w*(grid[c]-grid[c-1])
+	}
+	return grid[len(grid)-1]
+}
+
+// densities writes to dst the log density of every record with each of its candidates for number k,
+// at the record's point. A density that is not a number, or that cannot be computed, is −Inf. That of
+// a record does not depend on the others.
+func (r *program) densities(dst, candidates, x []float64, k int, points [][]float64) {
+	n := len(r.numbers)
+	records := len(x) / n
+	count := len(candidates) / records
+	for p, point := range points {
+		from, to := p*records/len(points), (p+1)*records/len(points)
+		rows := make([]float64, 0, (to-from)*count*n)
+		for i := from; i < to; i++ {
+			for _, y := range candidates[i*count : (i+1)*count] {
+				rows = append(rows, x[i*n:(i+1)*n]...)
+				rows[len(rows)-n+k] = y
+			}
+		}
+		part, theta := dst[from*count:to*count], r.theta(point)
+		if r.density(part, rows, theta) {
+			continue
+		}
+		for i := range to - from { // some record panics, which must not change the others
+			one := part[i*count : (i+1)*count]
+			if !r.density(one, rows[i*count*n:(i+1)*count*n], theta) {
+				fill(one, math.Inf(-1))
+			}
+		}
+	}
+}
+
+// density writes the log densities of records at θ to dst. It reports whether it could compute them.
+func (r *program) density(dst, x, theta []float64) bool {
+	err := guard.Run(func() {
+		table, err := r.load(x)
+		if err != nil {
+			panic(err)
+		}
+		r.model.LogDensities(dst, theta, table)
+	})
+	for c, l := range dst {
+		if math.IsNaN(l) || math.IsInf(l, 1) {
+			dst[c] = math.Inf(-1)
+		}
+	}
+	return err == nil
+}
+
+func fill(v []float64, x float64) {
+	for i := range v {
+		v[i] = x
+	}
+}

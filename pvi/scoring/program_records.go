@@ -1,0 +1,259 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/shard"
+)
+
+// programRecords are records of a program.
+type programRecords struct {
+	*program
+	x     []float64 // numbers of the records, one record after another
+	table *model.Table
+}
+
+// open implements [likelihood].
+func (r *program) open(s *shard.Shard) (Records, error) {
+	var x []float64
+	for i := range s.Len() {
+		row, _ := s.Record(i)
+		x = append(x, row...)
+	}
+	table, err := r.load(x)
+	return &programRecords{r, x, table}, err
+}
+
+// Len implements [Records].
+func (r *programRecords) Len() int { return r.table.Rows }
+
+// at implements [Records].
+func (r *programRecords) at(point []float64) evaluator {
+	engine, err := gpu.CPU{}.Compile(r.model, r.table)
+	if err != nil {
+		panic("scoring: " + err.Error()) // unreachable: a study is refused if the engine cannot run its program
+	}
+	d := len(r.coordinates)
+	return &programEvaluator{
+		programRecords: r, engine: engine, point: point, theta: r.theta(point), x: make([]float64, len(r.columns)),
+		square: mat.NewSymDense(d, nil), moved: make([]float64, d),
+	}
+}
+
+// A programEvaluator evaluates records of a program at θ. It computes the gradients of a block of
+// records together, and so their curvatures.
+type programEvaluator struct {
+	*programRecords
+	engine gpu.Evaluator
+	point  []float64
+	theta  []float64 // θ of the program at the point
+	x      []float64
+	i      int // the present record
+
+	scores blockOf
+	curved blockOf
+	square *mat.SymDense // curvature of the present record
+	moved  []float64     // scratch
+}
+
+// A blockOf has a vector for each record of a block: its gradient, or its curvature by rows, not
+// yet symmetric. That of a record whose computation panicked is nil.
+type blockOf struct {
+	first int
+	of    [][]float64
+}
+
+// blockOfScores is the number of records whose gradients are computed together, and
+// blockOfCurvatures is the number of elements of the matrices that are.
+const (
+	blockOfScores     = 256
+	blockOfCurvatures = 1 << 20
+)
+
+func (e *programEvaluator) record(i int) { e.i = i }
+
+func (e *programEvaluator) margins() []float64 {
+	n := len(e.numbers)
+	e.values(e.x, e.programRecords.x[e.i*n:(e.i+1)*n])
+	return e.x
+}
+
+func (e *programEvaluator) residual() float64 { panic("scoring: a program has no residuals") }
+
+func (e *programEvaluator) score(dst []float64) {
+	if b := e.i / blockOfScores * blockOfScores; e.scores.of == nil || e.scores.first != b {
+		e.scores = blockOf{b, e.gradients(b, min(b+blockOfScores, e.Len()), e.theta)}
+	}
+	g := e.scores.of[e.i-e.scores.first]
+	if g == nil {
+		panic("scoring: the score of a record panicked")
+	}
+	copy(dst, g)
+}
+
+// gradients returns the gradients of records from to to−1 at θ.
+func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 {
+	rows := make([]int32, 0, to-from)
+	for i := from; i < to; i++ {
+		rows = append(rows, int32(i))
+	}
+	out := e.each(rows, theta)
+	if len(out) == len(rows) {
+		return out
+	}
+	// The engine leaves out a record whose computation panics, so that each is asked for alone.
+	all := make([][]float64, len(rows))
+	for k := range rows {
+		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
+			all[k] = one[0]
+		}
+	}
+	return all
+}
+
+func (e *programEvaluator) each(rows []int32, theta []float64) [][]float64 {
+	sink := &collector{coordinates: e.coordinates, row: make([]float64, len(theta))}
+	err := e.engine.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, sink)
+	if err != nil {
+		panic("scoring: " + err.Error()) // unreachable: the query fits the program
+	}
+	return sink.of
+}
+
+// A collector keeps the gradients that the engine hands over.
+type collector struct {
+	coordinates []int
+	row         []float64
+	of          [][]float64
+}
+
+// AddRecord implements [gpu.Sink].
+func (c *collector) AddRecord(index []int32, value []float64) error {
+	if index == nil {
+		copy(c.row, value)
+	} else {
+		clear(c.row)
+		for k, j := range index {
+			c.row[j] = value[k]
+		}
+	}
+	out := make([]float64, len(c.coordinates))
+	for i, at := range c.coordinates {
+		out[i] = c.row[at]
+	}
+	c.of = append(c.of, out)
+	return nil
+}
+
+// differenceStep is the step of the central differences, in units.
+const differenceStep = 1e-4
+
+// curvature implements [evaluator]. An evaluator is asked for the curvature in the same units each
+// time.
+func (e *programEvaluator) curvature(units whitening) float64 {
+	d := len(e.coordinates)
+	size := max(1, min(blockOfScores, blockOfCurvatures/(d*d)))
+	if b := e.i / size * size; e.curved.of == nil || e.curved.first != b {
+		e.curved = blockOf{b, e.expected(b, min(b+size, e.Len()), units)}
+	}
+	full := e.curved.of[e.i-e.curved.first]
+	if full == nil {
+		panic("scoring: the curvature of a record panicked")
+	}
+	var squares float64
+	for i := range d {
+		for j := range i + 1 {
+			x := (full[i*d+j] + full[j*d+i]) / 2
+			e.square.SetSym(i, j, x)
+			if squares += x * x; i != j {
+				squares += x * x
+			}
+		}
+	}
+	return math.Sqrt(squares)
+}
+
+func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.square, scale) }
+
+// expectedOver is the number of outcomes over which the curvature of a record is averaged. They are
+// quantiles of its density at equal distances.
+const expectedOver = 8
+
+// expected returns the curvatures in units of records from to to−1: the expected negative Hessians
+// given all numbers but the outcomes. Without outcomes that can be drawn it returns the negative
+// Hessians.
+func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
+	if len(e.outcomes) == 0 {
+		return e.curvatures(from, to, units)
+	}
+	n := len(e.numbers)
+	var sum [][]float64
+	for k := range expectedOver {
+		x := slices.Clone(e.programRecords.x[from*n : to*n])
+		u := (float64(k) + 0.5) / expectedOver
+		e.drawOutcomes(x, [][]float64{e.point}, slices.Repeat([]float64{math.Sqrt2 * math.Erfinv(2*u-1)}, e.sweeps()*len(e.outcomes)*(to-from)))
+		table, err := e.load(x)
+		if err != nil {
+			panic("scoring: " + err.Error()) // unreachable: the numbers were loaded, and outcomes are within their bounds
+		}
+		drawn := (&programRecords{e.program, x, table}).at(e.point).(*programEvaluator)
+		of := drawn.curvatures(0, to-from, units)
+		if sum == nil {
+			sum = of
+			continue
+		}
+		for i, full := range of {
+			if full == nil || sum[i] == nil {
+				sum[i] = nil
+				continue
+			}
+			for j, v := range full {
+				sum[i][j] += v
+			}
+		}
+	}
+	for _, full := range sum {
+		for j := range full {
+			full[j] /= expectedOver
+		}
+	}
+	return sum
+}
+
+// curvatures returns the negative Hessians in units of records from to to−1, by differences of
+// gradients along the columns of L⁻ᵀ.
+func (e *programEvaluator) curvatures(from, to int, units whitening) [][]float64 {
+	d := len(e.coordinates)
+	out := make([][]float64, to-from)
+	for i := range out {
+		out[i] = make([]float64, d*d)
+	}
+	theta := make([]float64, len(e.theta))
+	for j := range d {
+		var ends [2][][]float64
+		for n, sign := range []float64{1, -1} {
+			copy(theta, e.theta)
+			for k := range j + 1 {
+				theta[e.coordinates[k]] += sign * differenceStep * units[k][j-k]
+			}
+			ends[n] = e.gradients(from, to, theta)
+		}
+		for i := range out {
+			if ends[0][i] == nil || ends[1][i] == nil || out[i] == nil {
+				out[i] = nil
+				continue
+			}
+			column := out[i][j*d : (j+1)*d]
+			for k := range column {
+				column[k] = (ends[1][i][k] - ends[0][i][k]) / (2 * differenceStep)
+			}
+			units.apply(column, e.moved)
+		}
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
+)
+
+// mostSteps is the largest number of steps to the point at which the rounds start.
+const mostSteps = 60
+
+// start implements [population]. The prior of a program may be so wide that no record is near what
+// the model says at its mean. So the second round is at the mode of the made-up records, whose
+// outcomes follow the released margins. They have the weight of as many records as would
+// have a mean that is as uncertain as the released mean of the outcome. The steps are those of
+// Levenberg and Marquardt with outer products of scores (Berndt, Hall, Hall and Hausman, "Estimation
+// and Inference in Nonlinear Structural Models", 1974). The prior is the normal distribution with
+// the same moments.
+func (m *programMadeUp) start(of *margins) []float64 {
+	weight := math.Inf(1)
+	for _, k := range m.outcomes {
+		weight = min(weight, of.evidence(m.program.numbers[k].first))
+	}
+	if len(m.outcomes) == 0 {
+		return nil
+	}
+	weight = min(1, weight/madeUpRecords)
+	table, err := m.load(m.base)
+	if err != nil {
+		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
+	}
+	records := &programRecords{m.program, m.base, table}
+	theta := slices.Clone(m.mean)
+	value := m.value(records, theta, weight)
+	damping := 1.0
+	for range mostSteps {
+		d := len(theta)
+		rows, pull := mat.NewDense(madeUpRecords, d, nil), make([]float64, d)
+		m.eachScore(theta, records, func(i int, score []float64) {
+			rows.SetRow(i, score)
+			for j, s := range score {
+				pull[j] += weight * s
+			}
+		})
+		curvature := mat.NewSymDense(d, nil)
+		curvature.SymOuterK(weight, rows.T())
+		for i := range d {
+			pull[i] -= m.precision(i) * (theta[i] - m.mean[i])
+			curvature.SetSym(i, i, (1+damping)*(curvature.At(i, i)+m.precision(i)))
+		}
+		move := apply(inverse(curvature), pull)
+		next := slices.Clone(theta)
+		for i, x := range move {
+			next[i] += x
+		}
+		if to := m.value(records, next, weight); to > value {
+			gain := to - value
+			theta, value, damping = next, to, damping/4
+			if gain < 1e-3 {
+				break
+			}
+		} else if damping *= 4; damping > 1e8 {
+			break
+		}
+	}
+	return theta
+}
+
+// value returns the log density of the records and of the prior at θ, or −Inf if it is not finite.
+func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
+	logs := make([]float64, records.Len())
+	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {
+		return math.Inf(-1)
+	}
+	for _, l := range logs {
+		sum += weight * l
+	}
+	for i, x := range theta {
+		z := x - m.mean[i]
+		sum -= m.precision(i) * z * z / 2
+	}
+	return sum
+}

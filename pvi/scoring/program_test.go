@@ -1,0 +1,545 @@
+package scoring_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A scripted world is a study whose model is a program, and a way to draw its records.
+type scripted struct {
+	columns string // columns of the study
+	data    string // keys of model.data, without the braces
+	program string
+	// draw returns a truth, in the program's unconstrained coordinates, and a function that draws a
+	// record.
+	draw func(r *rand.Rand) (truth []float64, record func() []float64)
+}
+
+// column returns a numeric column of a study.
+func numericColumn(name string, low, high float64) string {
+	return fmt.Sprintf("[[column]]\nname = %q\ntype = \"numeric\"\nbounds = [%g, %g]\noutside = \"clamp\"\n", name, low, high)
+}
+
+// levelsColumn returns a categorical or ordered column with n levels.
+func levelsColumn(name, kind string, n int) string {
+	levels := make([]string, n)
+	for i := range levels {
+		levels[i] = fmt.Sprintf("\"l%02d\"", i)
+	}
+	return fmt.Sprintf("[[column]]\nname = %q\ntype = %q\nlevels = [%s]\n", name, kind, strings.Join(levels, ", "))
+}
+
+func bernoulli(r *rand.Rand, p float64) float64 {
+	if r.Float64() < p {
+		return 1
+	}
+	return 0
+}
+
+func count(r *rand.Rand, mean float64) float64 {
+	return distuv.Poisson{Lambda: max(mean, 1e-9), Src: r}.Rand()
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
+
+var programs = map[string]scripted{
+	"linear": {
+		columns: numericColumn("y", -20, 20) + numericColumn("x", -3, 3) + numericColumn("z", -3, 3),
+		program: `data { int N; vector[N] y; vector[N] x; vector[N] z; }
+parameters { real a; real b; real c; real<lower=0> s; }
+model { a ~ normal(0, 2); b ~ student_t(4, 0, 2); c ~ normal(0, 2); s ~ exponential(1); y ~ normal(a + b * x + c * z, s); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{2 * r.NormFloat64(), 2 * r.NormFloat64(), 2 * r.NormFloat64(), math.Log(r.ExpFloat64())}
+			return truth, func() []float64 {
+				x, z := clamp(r.NormFloat64(), -3, 3), clamp(r.NormFloat64(), -3, 3)
+				return []float64{clamp(truth[0]+truth[1]*x+truth[2]*z+math.Exp(truth[3])*r.NormFloat64(), -20, 20), x, z}
+			}
+		},
+	},
+	"raw": {
+		columns: numericColumn("y", 0, 100) + numericColumn("year", 1990, 2020) + numericColumn("metres", 0, 9000),
+		program: `data { int N; vector[N] y; vector[N] year; vector[N] metres; }
+parameters { real a; real b; real c; real<lower=0> s; }
+model { a ~ normal(0, 2000); b ~ normal(0, 1); c ~ normal(0, 0.01); s ~ exponential(0.1); y ~ normal(a + b * year + c * metres, s); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			b, c := 0.5*r.NormFloat64(), 0.002*r.NormFloat64()
+			truth := []float64{50 + 5*r.NormFloat64() - 2005*b - 3000*c, b, c, math.Log(8)}
+			return truth, func() []float64 {
+				x, z := math.Floor(1990+31*r.Float64()), clamp(3000+1500*r.NormFloat64(), 0, 9000)
+				return []float64{clamp(truth[0]+b*x+c*z+8*r.NormFloat64(), 0, 100), x, z}
+			}
+		},
+	},
+	"logistic": {
+		columns: levelsColumn("y", "categorical", 2) + numericColumn("x", -3, 3) + levelsColumn("g", "categorical", 3),
+		data:    `sick = { column = "y", is = "l01" }, b1 = { column = "g", is = "l01" }, b2 = { column = "g", is = "l02" }`,
+		program: `data { int N; array[N] int<lower=0, upper=1> sick; vector[N] x; vector[N] b1; vector[N] b2; }
+parameters { real a; real b; vector[2] c; }
+model { a ~ normal(0, 1.5); b ~ normal(0, 1); c ~ normal(0, 1); sick ~ bernoulli_logit(a + b * x + c[1] * b1 + c[2] * b2); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{1.5 * r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+			return truth, func() []float64 {
+				x, g := clamp(r.NormFloat64(), -3, 3), float64(r.IntN(3))
+				eta := truth[0] + truth[1]*x
+				if g > 0 {
+					eta += truth[1+int(g)]
+				}
+				return []float64{bernoulli(r, sigmoid(eta)), x, g}
+			}
+		},
+	},
+	"exposure": {
+		columns: numericColumn("y", 0, 200) + numericColumn("x", -3, 3) + numericColumn("days", 1, 30),
+		program: `data { int N; array[N] int<lower=0> y; vector[N] x; vector<lower=1>[N] days; }
+parameters { real a; real b; }
+model { a ~ normal(-2, 1); b ~ normal(0, 0.5); y ~ poisson_log(log(days) + a + b * x); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{-2 + r.NormFloat64(), 0.5 * r.NormFloat64()}
+			return truth, func() []float64 {
+				x, days := clamp(r.NormFloat64(), -3, 3), 1+29*r.Float64()
+				return []float64{min(count(r, days*math.Exp(truth[0]+truth[1]*x)), 200), x, days}
+			}
+		},
+	},
+	"ordered": {
+		columns: levelsColumn("y", "ordered", 4) + numericColumn("x", -3, 3),
+		program: `data { int N; array[N] int<lower=1, upper=4> y; vector[N] x; }
+parameters { real b; ordered[3] cut; }
+model { b ~ normal(0, 1); cut ~ normal(0, 2); for (n in 1:N) y[n] ~ ordered_logistic(b * x[n], cut); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			b, cut := r.NormFloat64(), []float64{-1.5 + 0.5*r.NormFloat64(), 0, 0}
+			cut[1] = cut[0] + math.Exp(0.5*r.NormFloat64())
+			cut[2] = cut[1] + math.Exp(0.5*r.NormFloat64())
+			return []float64{b, cut[0], math.Log(cut[1] - cut[0]), math.Log(cut[2] - cut[1])}, func() []float64 {
+				x := clamp(r.NormFloat64(), -3, 3)
+				u, y := b*x+distuv.Logistic{Mu: 0, S: 1}.Quantile(min(max(r.Float64(), 1e-12), 1-1e-12)), 0.0
+				for _, c := range cut {
+					if u > c {
+						y++
+					}
+				}
+				return []float64{y, x}
+			}
+		},
+	},
+	"survival": {
+		columns: numericColumn("time", 0, 10) + levelsColumn("died", "categorical", 2) + numericColumn("x", -3, 3),
+		data:    `event = { column = "died", is = "l01" }`,
+		program: `data { int N; vector<lower=0>[N] time; vector[N] event; vector[N] x; }
+parameters { real a; real b; }
+model { a ~ normal(-1, 1); b ~ normal(0, 0.5); target += sum(event .* (a + b * x) - time .* exp(a + b * x)); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{-1 + r.NormFloat64(), 0.5 * r.NormFloat64()}
+			return truth, func() []float64 {
+				x := clamp(r.NormFloat64(), -3, 3)
+				died, left := r.ExpFloat64()/math.Exp(truth[0]+truth[1]*x), 10*r.Float64()
+				if died < left {
+					return []float64{died, 1, x}
+				}
+				return []float64{left, 0, x}
+			}
+		},
+	},
+	"curve": {
+		columns: numericColumn("y", -10, 30) + numericColumn("dose", 0, 10),
+		program: `data { int N; vector[N] y; vector[N] dose; }
+parameters { real<lower=0> top; real<lower=0> half; real<lower=0> s; }
+model { top ~ lognormal(2, 0.5); half ~ lognormal(1, 0.5); s ~ lognormal(0, 0.5); y ~ normal(top * dose ./ (half + dose), s); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{2 + 0.5*r.NormFloat64(), 1 + 0.5*r.NormFloat64(), 0.5 * r.NormFloat64()}
+			return truth, func() []float64 {
+				dose := 10 * r.Float64()
+				mean := math.Exp(truth[0]) * dose / (math.Exp(truth[1]) + dose)
+				return []float64{clamp(mean+math.Exp(truth[2])*r.NormFloat64(), -10, 30), dose}
+			}
+		},
+	},
+	"intercepts": {
+		columns: levelsColumn("y", "categorical", 2) + numericColumn("x", -3, 3) + levelsColumn("site", "categorical", 12),
+		data:    `sick = { column = "y", is = "l01" }, J = { levels = "site" }`,
+		program: `data { int N; int J; array[N] int<lower=0, upper=1> sick; vector[N] x; array[N] int<lower=1, upper=J> site; }
+parameters { real mu; real<lower=0> tau; vector[J] alpha; real b; }
+model { mu ~ normal(0, 1); tau ~ normal(0, 1); alpha ~ normal(mu, tau); b ~ normal(0, 1); sick ~ bernoulli_logit(alpha[site] + b * x); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{r.NormFloat64(), math.Log(math.Abs(r.NormFloat64()))}
+			for range 12 {
+				truth = append(truth, truth[0]+math.Exp(truth[1])*r.NormFloat64())
+			}
+			truth = append(truth, r.NormFloat64())
+			return truth, func() []float64 {
+				x, site := clamp(r.NormFloat64(), -3, 3), r.IntN(12)
+				return []float64{bernoulli(r, sigmoid(truth[2+site]+truth[14]*x)), x, float64(site)}
+			}
+		},
+	},
+	"apart": {
+		columns: levelsColumn("y", "categorical", 2) + numericColumn("x", -3, 3) + levelsColumn("site", "categorical", 12),
+		data:    `sick = { column = "y", is = "l01" }, J = { levels = "site" }`,
+		program: `data { int N; int J; array[N] int<lower=0, upper=1> sick; vector[N] x; array[N] int<lower=1, upper=J> site; }
+parameters { real mu; real<lower=0> tau; vector[J] z; real b; }
+model { mu ~ normal(0, 1); tau ~ normal(0, 1); z ~ std_normal(); b ~ normal(0, 1); sick ~ bernoulli_logit(mu + tau * z[site] + b * x); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{r.NormFloat64(), math.Log(math.Abs(r.NormFloat64()))}
+			for range 12 {
+				truth = append(truth, r.NormFloat64())
+			}
+			truth = append(truth, r.NormFloat64())
+			return truth, func() []float64 {
+				x, site := clamp(r.NormFloat64(), -3, 3), r.IntN(12)
+				eta := truth[0] + math.Exp(truth[1])*truth[2+site] + truth[14]*x
+				return []float64{bernoulli(r, sigmoid(eta)), x, float64(site)}
+			}
+		},
+	},
+}
+
+func (s scripted) study(t testing.TB, records int) *study.Study {
+	t.Helper()
+	text := fmt.Sprintf("study = { version = 2, name = \"p\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\nfederation = { nominal_records = %d }\n%s[model]\ndata = { %s }\nprogram = \"\"\"\n%s\n\"\"\"\n",
+		records/5, s.columns, s.data, s.program)
+	st, err := study.Parse("p.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// world draws a truth and n records of five clients.
+func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *world {
+	t.Helper()
+	st := s.study(t, n)
+	m, err := fit.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{model: m}
+	if w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
+		t.Fatal(err)
+	}
+	w.SetNoise(multiplier, 1)
+	var record func() []float64
+	w.truth, record = s.draw(rand.New(rand.NewPCG(seed, 11)))
+	records := new(shard.Records)
+	for range n {
+		records.Append(record())
+	}
+	w.records = shard.Design(st, records)
+	return w
+}
+
+// some returns the given names of programs, and all of them if FEDPVI_LONG is set.
+func some(names ...string) []string {
+	if os.Getenv("FEDPVI_LONG") != "" {
+		return slices.Sorted(maps.Keys(programs))
+	}
+	return names
+}
+
+// hostile returns a shard of n records of a program. A quarter of them have a number that is not
+// known.
+func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
+	t.Helper()
+	_, record := s.draw(r)
+	records := new(shard.Records)
+	for range n {
+		row := record()
+		for j := range row {
+			c := &st.Columns[j]
+			switch k := r.IntN(8); {
+			case c.Type == study.Numeric && k == 0 && !st.Counts(j):
+				row[j] = math.NaN()
+			case c.Type == study.Numeric && k == 1:
+				row[j] = []float64{c.Low, c.High}[r.IntN(2)]
+			}
+		}
+		records.Append(row)
+	}
+	return shard.Design(st, records)
+}
+
+// A vector of a program's record is no longer than the clip of its round, or not finite, whatever
+// sums were opened before. It is a function of the record: in another file, beside other records,
+// it has the same bits.
+//
+//abuse:case P18 no record of a program moves a sum of scores by more than the clip
+func TestVectorsOfProgramsAreClipped(t *testing.T) {
+	const n = 24
+	for _, name := range some("linear", "ordered", "survival", "intercepts") {
+		t.Run(name, func(t *testing.T) {
+			s := programs[name]
+			w := s.world(t, 200, 3, 1)
+			r := rand.New(rand.NewPCG(5, 5))
+			for _, seed := range []uint64{1} {
+				records := s.hostile(t, w.model.Study, r, n)
+				other := s.hostile(t, w.model.Study, r, n)
+				for i := range n / 2 { // the other file ends with records of the first
+					x, _ := records.Record(i)
+					y, _ := other.Record(n/2 + i)
+					copy(y, x)
+				}
+				all, err := w.Open(records)
+				if err != nil {
+					t.Fatal(err)
+				}
+				beside, err := w.Open(other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, q := range hostileQueries(t, w.Problem, seed) {
+					size := q.Size(q.Round())
+					got, again := make([]float64, size), make([]float64, size)
+					one, two := q.Contributor(all), q.Contributor(beside)
+					for i := range n {
+						one.Vector(got, i)
+						var squares float64
+						for _, v := range got {
+							squares += v * v
+						}
+						if length := math.Sqrt(squares); length > q.Clip(q.Round())*(1+1e-12) {
+							t.Fatalf("round %d, record %d: a vector has length %g, the clip is %g", q.Round(), i, length, q.Clip(q.Round()))
+						}
+						if i >= n/2 {
+							continue
+						}
+						two.Vector(again, n/2+i)
+						for j, v := range got {
+							if math.Float64bits(v) != math.Float64bits(again[j]) && !(math.IsNaN(v) && math.IsNaN(again[j])) {
+								t.Fatalf("round %d, record %d: element %d is %g, and %g beside other records", q.Round(), i, j, v, again[j])
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A record whose computation panics has no score, and the others have their own.
+func TestProgramRecordThatPanics(t *testing.T) {
+	w := programs["linear"].world(t, 300, 3, 1)
+	records, err := w.Open(w.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := w.ScoresWithout(records, -1), w.ScoresWithout(records, 7)
+	for i := range want {
+		if i == 7 {
+			if got[i] != nil {
+				t.Errorf("the record that panics has the score %v", got[i])
+			}
+		} else if !slices.Equal(got[i], want[i]) {
+			t.Errorf("record %d has the score %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// programMode returns the mode and the inverse curvature of the posterior of all records of a program, by
+// Newton's method on the log density of the program with differences of its gradients.
+func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
+	t.Helper()
+	table, err := w.model.Load(w.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := gpu.CPU{}.Compile(w.model.Program(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.model.Dim()
+	gradient := func(theta []float64) []float64 {
+		g := make([]float64, d)
+		if _, err := engine.Sum(g, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
+			t.Fatal(err)
+		}
+		w.model.Program().LogPrior(theta, g)
+		return g
+	}
+	theta, cov := slices.Clone(from), mat.NewSymDense(d, nil)
+	for range 30 {
+		curvature := mat.NewSymDense(d, nil)
+		for i := range d {
+			up, down := slices.Clone(theta), slices.Clone(theta)
+			h := 1e-5 * math.Max(1e-3, math.Abs(theta[i]))
+			up[i] += h
+			down[i] -= h
+			a, b := gradient(up), gradient(down)
+			for j := range i + 1 {
+				curvature.SetSym(i, j, (b[j]-a[j])/(2*h))
+			}
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(curvature) {
+			t.Fatal("the curvature of the pooled records is not positive definite")
+		}
+		var move mat.VecDense
+		if err := chol.SolveVecTo(&move, mat.NewVecDense(d, gradient(theta))); err != nil {
+			t.Fatal(err)
+		}
+		for i := range theta {
+			theta[i] += move.AtVec(i)
+		}
+		if err := chol.InverseTo(cov); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return theta, cov
+}
+
+// Almost without noise the posterior of a program is that of the pooled records. Its sds have in them
+// what the clips may move, which is most for a scale.
+func TestProgramsWithoutNoise(t *testing.T) {
+	for _, name := range some("logistic", "survival", "curve") {
+		if name == "apart" || name == "intercepts" {
+			continue // their posteriors are far from normal: see TestJointIsExact
+		}
+		t.Run(name, func(t *testing.T) {
+			w := programs[name].world(t, 2000, 1e-3, 3)
+			state := w.play(t, 1e-3, 3)
+			mean, cov := state.Posterior()
+			mode, spread := w.programMode(t, w.truth)
+			for i, m := range mode {
+				sd := math.Sqrt(spread.At(i, i))
+				if off, ratio := math.Abs(mean[i]-m)/sd, math.Sqrt(cov.At(i, i))/sd; off > 0.5 || ratio < 0.85 || ratio > 1.5 {
+					t.Errorf("coordinate %d is %.4g ± %.3g, and %.4g ± %.3g of the pooled records", i, mean[i], sd*ratio, m, sd)
+				}
+			}
+			if !state.Arrived() {
+				t.Error("the rounds have not arrived")
+			}
+		})
+	}
+}
+
+// Where noise is all there is, the posterior of a program is its prior.
+func TestProgramsInNothingButNoise(t *testing.T) {
+	for _, name := range []string{"ordered", "intercepts"} {
+		w := programs[name].world(t, 200, 1e6, 1)
+		want, prior := w.Begin().Posterior()
+		mean, cov := w.play(t, 1e6, 1).Posterior()
+		for i := range mean {
+			sd := math.Sqrt(prior.At(i, i))
+			if off, ratio := math.Abs(mean[i]-want[i])/sd, math.Sqrt(cov.At(i, i))/sd; off > 0.05 || ratio < 0.95 || ratio > 1.05 {
+				t.Errorf("%s: coordinate %d is %.4g ± %.3g, in the prior %.4g ± %.3g", name, i, mean[i], sd*ratio, want[i], sd)
+			}
+		}
+	}
+}
+
+// Ninety per cent intervals hold the truth, which is drawn from the prior or from a narrower
+// distribution. FEDPVI_LONG plays every program 40 times.
+func TestProgramsHoldTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of statistics")
+	}
+	names, replications := some("logistic", "ordered", "survival"), uint64(2)
+	if os.Getenv("FEDPVI_LONG") != "" {
+		replications = 40
+	}
+	const multiplier = 3.73 // that of ε = 1 at δ = 1e-5
+	var all, coordinates float64
+	for _, name := range names {
+		var held, total, squares float64
+		for seed := range replications {
+			w := programs[name].world(t, 2000, multiplier, 10_000+seed)
+			mean, cov := w.play(t, multiplier, 10_000+seed).Posterior()
+			for i, m := range mean {
+				z := (m - w.truth[i]) / math.Sqrt(cov.At(i, i))
+				squares += z * z
+				if total++; math.Abs(z) < 1.6448536 {
+					held++
+				}
+			}
+		}
+		all, coordinates = all+held, coordinates+total
+		t.Logf("%-10s intervals of 90 %% hold %.3f of %.0f truths; rms %.2f sds", name, held/total, total, math.Sqrt(squares/total))
+		if rms := math.Sqrt(squares / total); rms > 1.25 && replications > 10 || rms > 2 {
+			t.Errorf("%s: the rms of (mean − truth)/sd is %.2f", name, rms)
+		}
+	}
+	if share := all / coordinates; share < 0.85 {
+		t.Errorf("intervals of 90 %% hold %.3f of the truths", share)
+	}
+}
+
+// A covariate in metres gives the posterior of one in kilometres, whose coefficient has a prior of
+// the same width. What differs is rounding.
+func TestUnitsOfAColumn(t *testing.T) {
+	raw := programs["raw"]
+	scaled := raw
+	scaled.columns = strings.Replace(raw.columns, "[0, 9000]", "[0, 9]", 1)
+	scaled.program = strings.Replace(raw.program, "c ~ normal(0, 0.01)", "c ~ normal(0, 10)", 1)
+	draw := raw.draw
+	scaled.draw = func(r *rand.Rand) ([]float64, func() []float64) {
+		truth, record := draw(r)
+		return truth, func() []float64 {
+			row := record()
+			row[2] /= 1000
+			return row
+		}
+	}
+	mean, cov := raw.world(t, 2000, 3.73, 1).play(t, 3.73, 1).Posterior()
+	other, wide := scaled.world(t, 2000, 3.73, 1).play(t, 3.73, 1).Posterior()
+	for i, unit := range []float64{1, 1, 1000, 1} {
+		sd := math.Sqrt(cov.At(i, i))
+		if gap, ratio := math.Abs(other[i]/unit-mean[i])/sd, math.Sqrt(wide.At(i, i))/unit/sd; gap > 1e-3 || math.Abs(ratio-1) > 1e-3 {
+			t.Errorf("coordinate %d is %.6g ± %.6g in metres, and %.6g ± %.6g in kilometres", i, mean[i], sd, other[i]/unit, sd*ratio)
+		}
+	}
+}
+
+// A program that is a regression has nearly the intervals of the regression, and none that hold less
+// of the pooled posterior. The two are not equal: a program releases margins of its outcome, and its
+// curvature is a mean over eight outcomes of a record.
+func TestProgramOfARegression(t *testing.T) {
+	twin := scripted{
+		columns: numericColumn("x0", -1, 1) + numericColumn("x1", -1, 1) + numericColumn("x2", -1, 1) + numericColumn("x3", -1, 1) +
+			"[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]\n[[column]]\nname = \"y\"\n" + logistic.outcome + "\n",
+		data: `gb = { column = "g", is = "b" }, gc = { column = "g", is = "c" }, sick = { column = "y", is = "yes" }`,
+		program: `data { int N; array[N] int<lower=0, upper=1> sick; vector[N] x0; vector[N] x1; vector[N] x2; vector[N] x3; vector[N] gb; vector[N] gc; }
+parameters { vector[7] b; }
+model { b ~ normal(0, 1); sick ~ bernoulli_logit(b[1] + b[2] * x0 + b[3] * x1 + b[4] * x2 + b[5] * x3 + b[6] * gb + b[7] * gc); }`,
+	}
+	const multiplier = 1.0
+	var ratio, gap, coordinates float64
+	for seed := range uint64(2) {
+		w := logistic.world(t, multiplier, 10_000+seed)
+		mean, cov := w.play(t, multiplier, seed).Posterior()
+		records := new(shard.Records)
+		for i := range w.records.Len() {
+			x, y := w.records.Record(i)
+			records.Append([]float64{x[1], x[2], x[3], x[4], x[5] + 2*x[6], y})
+		}
+		twin.draw = func(*rand.Rand) ([]float64, func() []float64) {
+			return w.truth, func() []float64 { return slices.Repeat([]float64{0}, 6) }
+		}
+		v := twin.world(t, w.records.Len(), multiplier, 10_000+seed)
+		v.records = shard.Design(v.model.Study, records)
+		other, wide := v.play(t, multiplier, seed).Posterior()
+		for i := range mean {
+			ratio += math.Log(wide.At(i, i)/cov.At(i, i)) / 2
+			gap += (other[i] - mean[i]) * (other[i] - mean[i]) / (cov.At(i, i) + wide.At(i, i))
+			coordinates++
+		}
+	}
+	ratio, gap = math.Exp(ratio/coordinates), math.Sqrt(gap/coordinates)
+	if ratio < 0.85 || ratio > 1.2 || gap > 1 {
+		t.Errorf("sds of a program are %.2f times those of its regression, and means differ by %.2f sds (rms)", ratio, gap)
+	}
+}
