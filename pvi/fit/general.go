@@ -128,7 +128,11 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	for _, p := range m.Parameters.All() {
 		base.Mean, base.SD = append(base.Mean, p.Prior.Mean), append(base.SD, p.Prior.SD)
 	}
-	return solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
+	p, err := solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
+	if err == nil && m.Study.Model.Program != nil {
+		p.CurveAtMean()
+	}
+	return p, err
 }
 
 // draws is the number of quasi-random points of the posterior over which a program's predictions

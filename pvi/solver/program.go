@@ -23,6 +23,7 @@ type Program struct {
 	share   float64
 	rule    *quadrature.Rule
 	rough   *quadrature.Rule // rule of few points
+	atMean  bool             // whether the curvature is that at the mean of q, and not averaged
 
 	theta, slope, above, below []float64
 	hessian                    []float64 // packed lower triangle of a Hessian
@@ -56,6 +57,15 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 	}
 	return p, nil
 }
+
+// mostAveraged is the largest dimension of a program whose curvature [Program.CurveAtMean] leaves an
+// average.
+const mostAveraged = 32
+
+// CurveAtMean makes the curvature of a program with many coordinates that at the mean of q. The
+// Hessian takes two gradients for each coordinate, and an average of it takes as many times more as
+// there are points. Gradients and values remain averages, so that the mean of q does not move.
+func (p *Program) CurveAtMean() { p.atMean = p.Dim() > mostAveraged }
 
 // Dim implements [Likelihood].
 func (p *Program) Dim() int { return p.records.Dim() }
@@ -121,11 +131,13 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 		for i, g := range sum {
 			e.Gradient[i] += weight * g
 		}
-		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-			e.Value = math.NaN() // The density of a record overflows at this point of q, or near it.
+		if !p.atMean && !p.addHessian(e, weight, q) {
 			return
 		}
-		p.addHessian(e, weight, q.Family.Name() == "diagonal")
+	}
+	if p.atMean {
+		copy(p.theta, q.Mean)
+		p.addHessian(e, 1, q)
 	}
 }
 
@@ -172,20 +184,25 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the records' Hessian at p.theta, which is in p.hessian, and the Hessian
-// of the client's share of the log ratio of prior and base, which it computes by finite
-// differences.
-func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
+// addHessian adds to e the records' Hessian at p.theta and the Hessian of the client's share of the
+// log ratio of prior and base, which it computes by finite differences. If the density of a record
+// overflows at this point of q, or near it, addHessian returns false, and the value is not a number.
+func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
+	if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
+		e.Value = math.NaN()
+		return false
+	}
 	p.addPriorHessian()
-	if !diagonal {
+	if q.Family.Name() != "diagonal" {
 		for k, h := range p.hessian {
 			e.Hessian[k] += weight * h
 		}
-		return
+		return true
 	}
 	for i := range e.Hessian {
 		e.Hessian[i] += weight * p.hessian[i*(i+3)/2]
 	}
+	return true
 }
 
 func (p *Program) addPriorHessian() {
