@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
@@ -361,8 +363,9 @@ func (a *participant) pending() (ask uint64, ok bool) {
 }
 
 // answer computes, charges and saves the answer to the pending plan, after it has checked the
-// budget. It returns the message, which may be sent because the charge is on disk.
-func (a *participant) answer() (transport.Item, error) {
+// budget. It returns the message, which may be sent because the charge is on disk. If ctx is done
+// before the answer is charged, it returns the error of ctx, and nothing was charged.
+func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
 		return transport.Item{}, &Refusal{"no plan waits for this client"}
@@ -387,11 +390,36 @@ func (a *participant) answer() (transport.Item, error) {
 	if _, err := a.client.store.Quote(a.terms.Dataset, a.dataset.Promise, charge.Event); err != nil {
 		return transport.Item{}, fmt.Errorf("plan %d: %w", ask, err)
 	}
-	answer, failed := a.site.Answer(a.client.noise(int(ask)))
+	answer, failed := a.compute(ctx, ask)
+	if ctx.Err() != nil {
+		return transport.Item{}, ctx.Err()
+	}
 	if as[*pvi.Refused](failed) {
 		return transport.Item{}, failed
 	}
 	return a.pay(ask, answer, failed)
+}
+
+// compute computes the answer to the pending plan. It returns at once when ctx is done. The
+// computation then ends with the program, because the participant is not used again: nothing of it
+// was charged, written or sent, and the next run draws other noise.
+func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
+	type result struct {
+		answer session.Answer
+		err    error
+	}
+	done := make(chan result, 1)
+	go func(site *session.Site, noise func(int) *dpmech.Stream) {
+		answer, err := site.Answer(noise(int(ask)))
+		done <- result{answer, err}
+	}(a.site, a.client.noise)
+	select {
+	case r := <-done:
+		return r.answer, r.err
+	case <-ctx.Done():
+		a.devices = nil // the computation may still use them
+		return session.Answer{}, ctx.Err()
+	}
 }
 
 // pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges

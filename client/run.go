@@ -291,7 +291,7 @@ const maxFailures = 3
 // reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
 // consecutive failed answers.
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
-	item, err := a.answer()
+	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
 		a.client.log.Error("a plan has no answer from this client; the noise drawn for it is charged", "question", ask, "error", gone.why)
 		if a.at.Failed >= maxFailures {
