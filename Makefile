@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/protogen/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: test-python build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint deadcode fmt bench bench-gpu experiments clean
+.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint deadcode fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -139,6 +139,11 @@ test-python: ## the Python package, in a new virtual environment; needs Python a
 	@rm -rf bin/python && python3 -m venv bin/python
 	bin/python/bin/pip install -q "./python[test]"
 	cd python && MPLBACKEND=agg ../bin/python/bin/python -m pytest -q
+
+test-r: build ## the R package, by R CMD check; Debian's r-base-core, r-cran-jsonlite and r-cran-testthat
+	@mkdir -p bin/r
+	cd bin/r && R CMD build ../../r/fedpvi && FEDPVI_BIN="$(CURDIR)/bin" FEDPVI_STUDIES="$(CURDIR)/experiments" _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual fedpvi_*.tar.gz
+	@! grep -E 'WARNING|NOTE|ERROR' bin/r/fedpvi.Rcheck/00check.log
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000

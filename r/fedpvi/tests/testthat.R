@@ -1,0 +1,4 @@
+library(testthat)
+library(fedpvi)
+
+test_check("fedpvi")
