@@ -214,9 +214,8 @@ lint: ## formatting, vet, staticcheck, dead code, generated code
 	@git diff --exit-code --stat -- '*.pb.go' || { echo "generated code that is not what make generate makes: commit what it made"; exit 1; }
 
 # Functions that no program reaches, in a build for the processor and in those for a GPU. Helpers
-# of tests and packages that only planted faults import are left out. So is crypto/roster/change.go,
-# which is for members that join or leave during a study.
-UNREACHED := ^(internal/testing/|tools/plant/planted/|tools/demonet/seen/|crypto/roster/change\.go)
+# of tests and packages that only planted faults import are left out.
+UNREACHED := ^(internal/testing/|tools/plant/planted/|tools/demonet/seen/)
 BUILDS := none $(if $(RACE),emulator cuda)
 deadcode: ## functions that no program reaches
 	@deadcode=$$($(TOOL) -n deadcode); for tag in $(BUILDS); do \

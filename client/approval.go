@@ -17,7 +17,8 @@ type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
 	Terms
-	Time time.Time `json:"time"`
+	Roster *ledger.Hash `json:"roster,omitempty"` // roster that was known at the approval; nil if there was none
+	Time   time.Time    `json:"time"`
 }
 
 // Approve records that the data holder consents to a study. The argument digest is the SHA-256
@@ -38,6 +39,10 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 		roster = pretended(m.Study, p.MinParticipants)
 	}
 	strangers, err := c.strangers(m, p, len(roster))
+	if err != nil {
+		return Terms{}, err
+	}
+	seen, err := c.seenRoster(m, p)
 	if err != nil {
 		return Terms{}, err
 	}
@@ -68,7 +73,22 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 			return t, err
 		}
 	}
-	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
+	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
+}
+
+// seenRoster returns the hash of the roster, or nil before it is known. It returns an error if the
+// policy does not know a client in it.
+func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
+	known, err := c.has(m.Hash, rosterPart)
+	if err != nil || !known {
+		return nil, err
+	}
+	members, err := c.roster(m)
+	if err != nil {
+		return nil, err
+	}
+	hash := ledger.Hash(members.Hash())
+	return &hash, p.knows(members, m.Name)
 }
 
 // begun reports whether the ledger has charged the data set for this study.
@@ -118,7 +138,7 @@ func (c *Client) leftAlready(m *Member) error {
 // consent returns the signed message with which this client consents to the study.
 func (c *Client) consent(m *Member) ([]byte, error) {
 	sequence, head := c.store.Head()
-	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
+	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)
 }
 
 // Terms returns the terms under which the data holder approved the study. It reports whether the

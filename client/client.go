@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fedpvi/client/ledger"
-	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
-	"fedpvi/crypto/seal"
 	"fedpvi/dpmech"
 	"fedpvi/internal/durable"
 	"fedpvi/pvi/study"
@@ -74,6 +72,7 @@ const (
 	membershipPart = "membership" // client name, certificate and roster entry from joining
 	approvalPart   = "approval"   // the approval by the data holder
 	rosterPart     = "roster"     // the first entry of the transcript
+	versionPart    = "version"    // the present version of the roster, if it has changed
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
 	sumsPart       = "sums"       // state of the secure sums, with the keys of pairs of clients
@@ -87,11 +86,16 @@ const (
 type membership struct {
 	Name        identity.Name        `json:"name"` // name of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
-	Entry       []byte               `json:"entry"` // the coordinator's roster entry
+	Entry       []byte               `json:"entry"` // the coordinator's roster entry at joining
 	Addresses   []string             `json:"addresses"`
 	Authority   []byte               `json:"authority"`
 	Certificate []byte               `json:"certificate"`
 	Joined      time.Time            `json:"joined"`
+
+	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that are known here, in order
+	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an earlier program joined the study
+	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not in force yet
+	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted Next
 }
 
 // A Member is a study that the client has joined.
@@ -100,60 +104,11 @@ type Member struct {
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub  roster.Entry // roster entry of the coordinator
-	keys keys
-}
-
-// keys are the keys of this client for one study.
-type keys struct {
-	tls     *channel.Key
-	sealing *seal.Key
-}
-
-// keyFolder returns the folder with the keys of a study.
-func (c *Client) keyFolder(of ledger.Hash) string {
-	return filepath.Join(c.dir, "studies", of.String()[:16])
-}
-
-// loadKeys loads the keys of a study, or makes them if there are none. When the study is over, the
-// sealing key is destroyed, and loadKeys returns none.
-func (c *Client) loadKeys(of ledger.Hash) (k keys, err error) {
-	folder := c.keyFolder(of)
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return keys{}, err
-	}
-	if k.tls, err = loadOrMake(filepath.Join(folder, "tls.key"), channel.LoadKey, channel.CreateKey); err != nil {
-		return keys{}, err
-	}
-	ending, err := c.Ending(&Member{Hash: of})
-	if err != nil || ending != nil {
-		return k, err
-	}
-	k.sealing, err = loadOrMake(filepath.Join(folder, sealingKeyFile), seal.Load, seal.Create)
-	return k, err
-}
-
-const sealingKeyFile = "sealing.key"
-
-// destroyKey destroys the sealing key of a study that is over. With it and the messages that the
-// coordinator has kept, others could otherwise decrypt what the other clients dealt to this one.
-func (c *Client) destroyKey(m *Member) error {
-	m.keys.sealing = nil
-	folder := c.keyFolder(m.Hash)
-	if err := os.Remove(filepath.Join(folder, sealingKeyFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	return durable.Layer{}.SyncDir(folder)
-}
-
-func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, error) {
-	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		return create(path)
-	}
-	return load(path)
+	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator, which connections read as well
+	own      roster.Entry                 // this client's entry that is in force
+	next     *roster.Renewal              // renewal of own that is not in force yet; nil if there is none
+	keys     keys                         // keys in own
+	nextKeys keys                         // keys in next
 }
 
 // Members returns all studies that the client has joined.
@@ -217,11 +172,52 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	if m.Study.Digest != study.Digest(h) {
 		return nil, c.damaged("the study document differs from the one that was joined")
 	}
-	if m.hub, err = roster.ParseEntry(m.Entry, h); err != nil {
-		return nil, c.damaged(err.Error())
+	return m, c.loadMember(m)
+}
+
+// loadMember sets the fields of m that follow from its membership, and loads the keys. It destroys
+// keys that are not used any more.
+func (c *Client) loadMember(m *Member) error {
+	first, err := roster.ParseEntry(m.Entry, m.Hash)
+	if err == nil {
+		first, err = roster.Latest(m.Hash, first, m.Renewals)
 	}
-	m.keys, err = c.loadKeys(h)
-	return m, err
+	if err != nil {
+		return c.damaged(err.Error())
+	}
+	m.hub.Store(&first)
+	if m.Own == nil {
+		return c.loadFirstKeys(m)
+	}
+	if m.own, err = roster.ParseEntry(m.Own, m.Hash); err != nil {
+		return c.damaged(err.Error())
+	}
+	if m.keys, err = c.keysOf(m.Hash, m.own); err != nil {
+		return err
+	}
+	if m.Next != nil {
+		next, err := roster.ParseRenewal(m.Next, m.Hash)
+		if err != nil {
+			return c.damaged(err.Error())
+		}
+		m.next = &next
+		if m.nextKeys, err = c.keysOf(m.Hash, next.Entry); err != nil {
+			return err
+		}
+	}
+	return c.destroyOld(m)
+}
+
+// loadFirstKeys loads the keys of a study that an earlier program has joined, and makes the entry
+// that is signed with them.
+func (c *Client) loadFirstKeys(m *Member) (err error) {
+	if m.keys, err = c.newKeys(m.Hash); err != nil || m.keys.sealing == nil {
+		return err
+	}
+	m.keys.identity = c.store.Identity()
+	m.own, err = roster.NewEntry(m.keys.identity, m.Hash, m.Name, identity.Client, m.keys.tls.Pin(), m.keys.sealing.Recipient())
+	m.Own = m.own.Bytes()
+	return err
 }
 
 // part reads one value of a study's state. It returns an error if the value is missing.

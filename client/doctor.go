@@ -44,7 +44,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	all := []Finding{
 		passed("program", "%s", x.Program),
 		passed("state directory", "%s, accessible to its owner only", c.dir),
-		passed("identity", "fingerprint %s", c.store.Identity().Fingerprint()),
+		c.examineIdentity(),
 		passed("ledger", "%d entries, every signature, link and cost checked, and up to date with its anchor; head %.16s. "+
 			"If the whole directory was put back to an earlier day, only the coordinator can show it", sequence, head),
 		c.examineDisk(),
@@ -73,6 +73,15 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 		all = append(all, c.examineLink(ctx, m, x.Connect)...)
 	}
 	return all
+}
+
+// examineIdentity checks the files of all identities of this client.
+func (c *Client) examineIdentity() Finding {
+	f, err := c.Fingerprint()
+	if err != nil {
+		return failed("identity", err, "restore it from a backup")
+	}
+	return passed("identity", "fingerprint %s", f)
 }
 
 // examineDisk checks that a file can be written to the state directory and synced to disk.

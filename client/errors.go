@@ -9,6 +9,7 @@ import (
 	"fedpvi/client/ledger"
 	"fedpvi/coordinator/bundle"
 	"fedpvi/crypto/keyfile"
+	"fedpvi/crypto/roster"
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
@@ -117,6 +118,7 @@ func as[E error](err error) bool {
 // isForged reports whether err means that an entry of the transcript or its signature is invalid.
 func isForged(err error) bool {
 	for _, e := range []error{
+		roster.ErrForm, roster.ErrConsent, roster.ErrParty, roster.ErrChange,
 		transcript.ErrOrder, transcript.ErrKind, transcript.ErrOver, transcript.ErrBody, transcript.ErrRoster, transcript.ErrForm,
 		signed.ErrForm, signed.ErrVersion, signed.ErrDomain, signed.ErrSender, signed.ErrSignature,
 		signed.ErrStudy, signed.ErrProtocol, signed.ErrRound, signed.ErrModel, signed.ErrRoster,

@@ -144,8 +144,14 @@ func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork 
 // returns.
 func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(n *realNetwork) transport.Coordinator) *realNetwork {
 	t.Helper()
-	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: time.Now}
-	hub, err := coordinator.Open(n.hubDir, coordinator.Options{})
+	return newNetworkAt(t, st, records, coordinator.Options{Now: time.Now}, front)
+}
+
+// newNetworkAt is like newNetworkBehind, but all clocks show the time of the coordinator's options.
+func newNetworkAt(t *testing.T, st *study.Study, records string, o coordinator.Options, front func(n *realNetwork) transport.Coordinator) *realNetwork {
+	t.Helper()
+	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: o.Now}
+	hub, err := coordinator.Open(n.hubDir, o)
 	check(t, err)
 	t.Cleanup(func() { check(t, hub.Close()) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -168,11 +174,10 @@ func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(
 func (n *realNetwork) serve(l net.Listener, front transport.Coordinator) {
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
 	check(n.t, err)
-	config, err := n.study.TLS()
-	check(n.t, err)
 	check(n.t, server.Add(transport.Study{
-		Document: n.study.Hash(), TLS: config, Coordinator: front, MaxRelease: n.study.LargestBody(), Seen: n.study.Seen,
+		Document: n.study.Hash(), TLS: n.study.TLS, Coordinator: front, MaxRelease: n.study.LargestBody(), Seen: n.study.Seen,
 	}))
+	n.study.OnDrop(server.Drop)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	n.t.Cleanup(func() {

@@ -37,7 +37,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 		return nil, &UsageError{err}
 	}
 	g := &gossip{client: c, port: port}
-	g.parties.Store(&map[identity.Name]bool{r.Member.hub.Name: true})
+	g.parties.Store(&map[identity.Name]bool{r.Member.coordinator().Name: true})
 	g.view = peers.NewView(func(n identity.Name) bool { return (*g.parties.Load())[n] }, c.now)
 	ctx, g.end = context.WithCancel(ctx)
 	g.done.Go(func() {

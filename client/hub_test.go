@@ -88,6 +88,15 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
+	// waiting has the new keys of parties that are not in a version of the roster yet, and renewals
+	// those of the hub since the study was made. The hub signs the next version before its next plan.
+	waiting  map[identity.Name]roster.Renewal
+	renewals [][]byte
+	revoked  []roster.Revocation
+	succeeds func()             // makes the new keys of the hub those in force
+	stolen   *identity.Identity // identity of a client
+	swallow  bool               // whether the next version is left out of the transcript
+	forged   *roster.Roster     // roster that the next version follows, instead of the true one
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
@@ -114,7 +123,7 @@ func newHub(t testing.TB, source []byte) *hub {
 	check(t, err)
 	h := &hub{
 		t: t, study: st, source: source, members: map[identity.Name]roster.Entry{}, consent: map[identity.Name]bool{},
-		last: map[identity.Name][]byte{}, reason: map[identity.Name]string{}, releases: map[releaseKey]transport.Item{}, bodies: map[releaseKey][]byte{},
+		last: map[identity.Name][]byte{}, reason: map[identity.Name]string{}, releases: map[releaseKey]transport.Item{}, waiting: map[identity.Name]roster.Renewal{}, bodies: map[releaseKey][]byte{},
 	}
 	h.identity, err = identity.Generate()
 	check(t, err)
@@ -250,6 +259,7 @@ func (h *hub) answered(e session.Entry) []byte {
 // ask publishes all plans that are due. After the last plan it publishes the result.
 func (h *hub) ask() {
 	h.t.Helper()
+	h.version()
 	for {
 		plan, ok := h.server.Next()
 		if !ok {
@@ -346,7 +356,7 @@ type line struct {
 var errIdle = errors.New("there is no further entry")
 
 func (l line) Standing(context.Context) (transport.Standing, error) {
-	return transport.Standing{Entries: uint64(len(l.items)), Approved: l.consent[l.name], Last: l.last[l.name]}, nil
+	return transport.Standing{Entries: uint64(len(l.items)), Approved: l.consent[l.name], Last: l.last[l.name], Renewals: l.renewals}, nil
 }
 
 func (l line) Approve(_ context.Context, envelope []byte) error {
@@ -381,11 +391,6 @@ func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 }
 
 func (l line) Submit(_ context.Context, item transport.Item) error { return l.submit(l.name, item) }
-
-func (l line) Renew(_ context.Context, request []byte) ([]byte, error) {
-	e := l.members[l.name]
-	return l.authority.Issue(request, channel.Party{Study: l.hash(), Role: e.Role, Name: e.Name}, e.Key, e.Pin, today, today.AddDate(0, 6, 0))
-}
 
 func (l line) Close() error { return nil }
 

@@ -43,28 +43,30 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
 	}
-	k, err := c.loadKeys(i.Study)
+	k, own, err := c.keysToJoin(i.Study)
 	if err != nil {
 		return nil, false, err
 	}
 	if k.sealing == nil {
 		return nil, false, &Refusal{"the study is over, and a client cannot join it again"}
 	}
-	holder := c.store.Identity()
 	party := channel.Party{Study: i.Study, Role: identity.Client, Name: i.Name}
-	entry, err := roster.NewEntry(holder, i.Study, i.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())
+	if own == nil {
+		e, err := roster.NewEntry(k.identity, i.Study, i.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())
+		if err != nil {
+			return nil, false, err
+		}
+		own = &e
+	}
+	request, err := channel.NewRequest(k.identity, k.tls, party)
 	if err != nil {
 		return nil, false, err
 	}
-	request, err := channel.NewRequest(holder, k.tls, party)
+	a, err := guest.Join(ctx, transport.JoinRequest{Token: i.Token.Reveal(), Entry: own.Bytes(), Request: request})
 	if err != nil {
 		return nil, false, err
 	}
-	a, err := guest.Join(ctx, transport.JoinRequest{Token: i.Token.Reveal(), Entry: entry.Bytes(), Request: request})
-	if err != nil {
-		return nil, false, err
-	}
-	if err := c.admitted(i, a, k, party); err != nil {
+	if err := c.admitted(i, a, k, *own, party); err != nil {
 		return nil, false, err
 	}
 	wrotePolicy, err = WritePolicy(c.dir, i.Coordinator, promise)
@@ -75,8 +77,23 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, err
 }
 
+// keysToJoin returns the keys with which the client joins a study. If it has joined before, these are
+// the keys and the roster entry that it has.
+func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
+	joined, err := c.has(of, membershipPart)
+	if err != nil || !joined {
+		k, err := c.newKeys(of)
+		return k, nil, err
+	}
+	m, err := c.member(of)
+	if err != nil {
+		return keys{}, nil, err
+	}
+	return m.keys, &m.own, nil
+}
+
 // admitted checks the coordinator's answer to a join, and saves it.
-func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, party channel.Party) error {
+func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, own roster.Entry, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
 		return &Refusal{"the coordinator sent another study than the one in the invitation: ask the sender of the invitation"}
 	}
@@ -100,7 +117,7 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	}
 	joined := membership{
 		Name: i.Name, Coordinator: i.Coordinator, Entry: a.Coordinator, Addresses: i.Addresses,
-		Authority: a.Authority, Certificate: a.Certificate, Joined: c.now().UTC().Truncate(time.Second),
+		Authority: a.Authority, Certificate: a.Certificate, Joined: c.now().UTC().Truncate(time.Second), Own: own.Bytes(),
 	}
 	b, err := json.Marshal(joined)
 	if err != nil {

@@ -66,11 +66,31 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study.
+// Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
+// one end does not accept the other's keys, it renews the certificate first, and learns the
+// coordinator's new keys.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
+	line, err := c.dial(ctx, m, n)
+	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {
+		return line, err
+	}
+	if again := c.comeBackTo(ctx, m, n); again != nil {
+		if errors.Is(err, errStale) {
+			return nil, again
+		}
+		c.log.Warn("no certificate could be renewed", "error", again)
+		return nil, err
+	}
+	return c.dial(ctx, m, n)
+}
+
+// errStale means that the certificate of this client is not valid now.
+var errStale = errors.New("the certificate of this client cannot be used")
+
+func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	credentials, err := c.credentials(m)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errStale, err)
 	}
 	end := channel.Client{Credentials: credentials, Pins: m.pins, Now: c.now}
 	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: session.Foretells(m.Study)})
@@ -81,39 +101,15 @@ func (m *Member) party() channel.Party {
 }
 
 func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
-	return channel.NewCredentials(m.party(), m.keys.tls, m.Authority, m.Certificate, c.now())
+	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
 // pins returns the coordinator's pinned key. It returns false if p is not the coordinator,
 // because a client connects to no other party.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
-	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
-	return m.hub.Pin, ok
-}
-
-// renew requests a new certificate if more than two thirds of the current certificate's validity
-// period have passed.
-func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
-	credentials, err := c.credentials(m)
-	if err != nil {
-		return err
-	}
-	if c.now().Before(credentials.RenewFrom()) {
-		return nil
-	}
-	request, err := channel.NewRequest(c.store.Identity(), m.keys.tls, m.party())
-	if err != nil {
-		return err
-	}
-	certificate, err := link.Renew(ctx, request)
-	if err != nil {
-		return err
-	}
-	if err := credentials.Renew(certificate, c.now()); err != nil {
-		return &Refusal{"the new certificate from the coordinator: " + err.Error()}
-	}
-	m.Certificate = certificate
-	return c.put(m.Hash, membershipPart, m.membership)
+	hub := m.coordinator()
+	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
+	return hub.Pin, ok
 }
 
 // maxEntry returns an upper bound on the size of an entry's body in bytes. The body is a roster,

@@ -92,7 +92,6 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, so approve with --dataset %[1]s", before, t.Dataset)}
 	}
 	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
-	a.chain = transcript.Begin(m.Hash, m.hub.Key)
 	a.at.Records = named
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {
@@ -114,9 +113,16 @@ func (a *participant) restore() error {
 	if err := c.get(of, rosterPart, &first); err != nil {
 		return err
 	}
-	chain, _, err := transcript.Begin(of, a.member.hub.Key).Follow(first.Envelope, first.Body)
+	chain, _, err := a.first(first.Envelope).Follow(first.Envelope, first.Body)
 	if err != nil {
 		return c.damaged("the roster: " + err.Error())
+	}
+	members, changed, err := c.version(a.member)
+	if err != nil {
+		return err
+	}
+	if changed {
+		chain = chain.With(members)
 	}
 	a.chain = chain.At(a.at.Position)
 	state, err := c.part(of, sitePart)
@@ -160,8 +166,8 @@ func (a *participant) witness(s transport.Standing) error {
 	if err != nil {
 		return &Refusal{"the coordinator's copy of this client's last message: " + err.Error()}
 	}
-	if _, err := signed.Verify(s.Last, a.client.store.Identity().Public(), claims); err != nil || claims.Study != [32]byte(a.member.Hash) {
-		return &Refusal{"the coordinator's copy of this client's last message is from another client"}
+	if own, err := a.client.signedBy(s.Last, claims); err != nil || !own || claims.Study != [32]byte(a.member.Hash) {
+		return errors.Join(err, &Refusal{"the coordinator's copy of this client's last message is from another client"})
 	}
 	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
@@ -192,6 +198,9 @@ func (c *Client) halted() error {
 
 // follow checks the next entry of the transcript, applies it, and saves the state.
 func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
+	if a.at.Number == 0 {
+		a.chain = a.first(item.Envelope)
+	}
 	chain, e, err := a.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
 		return e, err
@@ -199,8 +208,10 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	next, settled := a.at, uint64(0)
 	next.Position = chain.Position()
 	switch {
-	case e.Kind == transcript.Roster:
+	case e.Kind == transcript.Roster && e.Number == 1:
 		err = a.begin(chain)
+	case e.Kind == transcript.Roster:
+		err = a.newVersion(chain, item.Body)
 	case e.Kind == transcript.End:
 		next.Ended, err = a.end(item.Body)
 	case e.Kind == transcript.Abort:
@@ -226,14 +237,26 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 		return e, err
 	}
 	a.said = a.said && !e.Kind.Step()
-	return e, a.client.store.Save(change)
+	if err := a.client.store.Save(change); err != nil || e.Kind != transcript.Roster {
+		return e, err
+	}
+	return e, a.client.destroyOld(a.member)
 }
 
 // keep adds the parts to a change that are saved or removed with an entry.
 func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
 	switch {
 	case e.Kind == transcript.Roster:
-		if change.Parts[rosterPart], err = json.Marshal(saved{item.Envelope, item.Body}); err == nil && a.sums != nil {
+		change.Parts[versionPart] = nil
+		if e.Number == 1 {
+			change.Parts[rosterPart], err = json.Marshal(saved{item.Envelope, item.Body})
+		} else {
+			change.Parts[versionPart] = a.chain.Members().Bytes()
+		}
+		if err == nil {
+			change.Parts[membershipPart], err = json.Marshal(a.member.membership)
+		}
+		if err == nil && a.sums != nil {
 			change.Parts[keysPart], err = a.drawKeys(change)
 		}
 	case a.sums != nil && e.Kind.Outcome():
@@ -250,11 +273,21 @@ func (a *participant) keep(change *ledger.Change, e transcript.Entry, item trans
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
+	hub, _, err := m.coordinatorOf(members.Coordinator().Key.Fingerprint())
+	if err != nil {
+		return err
+	}
 	switch {
-	case !ok || own.Key != a.client.store.Identity().Public() || own.Role != identity.Client || own.Pin != m.keys.tls.Pin() || own.Recipient.String() != m.keys.sealing.Recipient().String():
+	case !ok:
 		return &Refusal{"the roster lacks this client with its own keys"}
-	case !bytes.Equal(members.Coordinator().Bytes(), m.Entry):
+	case !bytes.Equal(members.Coordinator().Bytes(), hub.Bytes()):
 		return &Refusal{"the coordinator's entry in the roster differs from the one at joining"}
+	}
+	if err := m.promote(own); err != nil {
+		return err
+	}
+	if err := a.consents(members); err != nil {
+		return err
 	}
 	clients := clientsOf(members)
 	t, d, err := a.client.terms(m, a.policy, a.terms.Dataset, clients, len(a.policy.strangers(members, m.Name)))
@@ -290,7 +323,7 @@ func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	if t.View == a.terms.View {
 		why = "the terms are not the approved ones: read client review, then client approve"
 	}
-	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
+	return a.refuseRoster(why, members)
 }
 
 // fits returns an error if the whole study with these clients costs more than the remaining
@@ -443,6 +476,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		return transport.Item{}, err
 	}
 	store, members := a.client.store, a.chain.Members()
+	signer := a.member.keys.identity
 	release := ledger.Release{
 		Dataset: a.terms.Dataset, Protocol: a.chain.Protocol(), Roster: members.Hash(), Policy: a.policy.Hash,
 		Records: a.named, Ask: ask, View: charge.View.Name, Event: charge.Event,
@@ -458,10 +492,10 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	}
 	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (item transport.Item, err error) {
 		if deal != nil {
-			item.Envelope, item.Body, err = deal.Sign(store.Identity(), sequence, head)
+			item.Envelope, item.Body, err = deal.Sign(signer, sequence, head)
 			return item, err
 		}
-		header := a.chain.ReleaseHeader(ask, a.at.Model, store.Identity().Fingerprint(), sequence, head)
+		header := a.chain.ReleaseHeader(ask, a.at.Model, signer.Fingerprint(), sequence, head)
 		body, err := seal.Seal(members.Coordinator().Recipient, header.Bytes(), answer.Release, a.site.MaxRelease())
 		if err != nil {
 			return transport.Item{}, err
@@ -469,7 +503,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		if !a.chain.Commits() {
 			answer.Commitment = [32]byte{} // the study began with an earlier program
 		}
-		envelope, err := transcript.SignRelease(store.Identity(), header, body, answer.Commitment)
+		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
 		return transport.Item{Envelope: envelope, Body: body}, err
 	})
 }

@@ -35,7 +35,12 @@ type Policy struct {
 	// aggregation is charged against colluding clients if it has at most t clients that are not
 	// recognised, and otherwise against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
-	Datasets   map[string]Dataset
+	// Known, unless it is nil, has the fingerprints of all clients with which this one takes part. A
+	// roster with another client is refused. They count as recognised.
+	Known []identity.Fingerprint
+	// ReviewRoster states that the data holder approves the roster before the first answer.
+	ReviewRoster bool
+	Datasets     map[string]Dataset
 	// RefusePrograms refuses studies whose model is a program in the Stan language.
 	RefusePrograms bool
 	Proxy          *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
@@ -92,6 +97,11 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 		}
 	}
 	p.Recognised = readFingerprints(participants, "recognised")
+	if participants.Has("known") {
+		p.Known = append([]identity.Fingerprint{}, readFingerprints(participants, "known")...)
+		p.Recognised = append(p.Recognised, p.Known...)
+	}
+	p.ReviewRoster, _ = participants.Bool("review")
 	if text, ok := root.Table("network").String("proxy"); ok {
 		if p.Proxy, err = transport.ParseProxy(text); err != nil {
 			root.Table("network").Errorf("proxy", "%v", err)
@@ -239,6 +249,9 @@ minimum = %d
                        # channel. A study with federation.aggregation = "secure" is charged
                        # against colluding clients, and not against the coordinator, if at
                        # most federation.colluders of its other clients are missing here
+# known = []           # fingerprints of all clients with which this one takes part: a study with
+                       # any other client is refused before the first answer
+# review = true        # the run stops when the clients are known, until you approve them
 
 # A data set, with a name of your choice. Its budget also covers later exports of the records:
 # never give the same records a second name. All studies together may spend epsilon, at delta.

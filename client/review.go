@@ -24,6 +24,7 @@ type Review struct {
 	Name        string           `json:"name"`   // name of this client in the study
 	Coordinator Organiser        `json:"coordinator"`
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
+	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
 	Fewest      int              `json:"fewest_answers"`    // minimum number of answers that the coordinator may add up
 	Leaves      Leaves           `json:"leaves"`
@@ -113,12 +114,15 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	}
 	r := &Review{
 		Study: words.NewExplained(protocol), Digest: m.Hash, Name: string(m.Name), Assumed: len(clients), Fewest: protocol.MinClients(),
-		Coordinator: Organiser{string(m.hub.Name), m.Coordinator.String(), m.Addresses},
+		Coordinator: Organiser{string(m.coordinator().Name), m.Coordinator.String(), m.Addresses},
 	}
 	if !known {
 		r.Study.Read = words.ReadersOfAny(protocol)
 	} else {
 		r.Clients = clients
+		if r.Roster, err = c.Roster(m, p); err != nil {
+			return nil, err
+		}
 		if err := c.findStrangers(r, m, p); err != nil {
 			return nil, err
 		}
@@ -232,6 +236,9 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 		return problem(&Refusal{"there is no policy, so nothing is allowed"})
 	}
 	if err := c.leftAlready(m); err != nil {
+		return problem(err)
+	}
+	if _, err := c.seenRoster(m, p); err != nil {
 		return problem(err)
 	}
 	strangers, err := c.strangers(m, p, len(clients))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fedpvi/accountant"
+	"fedpvi/crypto/identity"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
@@ -51,11 +52,13 @@ func (r *Review) who() []string {
 	if r.Clients == nil {
 		return append(out, fmt.Sprintf("The other clients are known when the study begins. The costs below are for %s; if the study costs more with its actual clients, it is refused then.", words.Plural(r.Assumed, "client")))
 	}
-	names := make([]string, len(r.Clients))
-	for i, n := range r.Clients {
-		names[i] = string(n)
+	var names []string
+	for _, p := range r.Roster.Parties {
+		if p.Role == identity.Client.String() {
+			names = append(names, fmt.Sprintf("%s (%s)", p.Name, p.Fingerprint.Short()))
+		}
 	}
-	out = append(out, fmt.Sprintf("%s: %s.", words.Plural(len(names), "client"), strings.Join(names, ", ")))
+	out = append(out, fmt.Sprintf("%s, each with the beginning of its fingerprint: %s. client roster prints the fingerprints.", words.Plural(len(names), "client"), strings.Join(names, ", ")))
 	for _, s := range r.Strangers {
 		out = append(out, fmt.Sprintf("The policy does not recognise %s. If its people confirm the fingerprint %s over another channel, add it to participants.recognised.", s.Name, s.Fingerprint))
 	}

@@ -38,7 +38,7 @@ type Link interface {
 	Confirm(ctx context.Context, envelope []byte) error
 	// Complain tells the coordinator that the deal of the client at a place cannot be read.
 	Complain(ctx context.Context, ask uint64, dealer int) error
-	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
+	Renewer
 }
 
 // A Status describes the progress of a client in a study. It contains no numbers that depend on
@@ -193,6 +193,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	if err := a.witness(standing); err != nil {
 		return err
 	}
+	if err := c.learnAndSave(a.member, standing.Renewals); err != nil {
+		return err
+	}
 	r.gossip.join(a.member, standing.Gossip)
 	if err := c.renew(ctx, a.member, link); err != nil {
 		return err
@@ -248,6 +251,15 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	item, err := link.Entry(ctx, a.next())
 	if err != nil {
 		return err
+	}
+	if a.at.Number == 0 { // the coordinator may have changed its keys before the study began
+		standing, err := link.Standing(ctx)
+		if err == nil {
+			err = c.learnAndSave(a.member, standing.Renewals)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	before := a.history()
 	e, err := a.followBrief(ctx, link, item)
@@ -429,7 +441,13 @@ func (c *Client) Ending(m *Member) (*Ending, error) {
 // Leave ends this client's participation in a study for good, and informs the coordinator. It
 // does not change the ledger.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
-	envelope, err := transcript.SignLeave(c.store.Identity(), m.Hash, reason)
+	signer := m.keys.identity
+	if begun, err := c.has(m.Hash, positionPart); err != nil {
+		return err
+	} else if !begun {
+		signer = m.newest().identity
+	}
+	envelope, err := transcript.SignLeave(signer, m.Hash, reason)
 	if err != nil {
 		return &UsageError{fmt.Errorf("the reason must be one line of at most %d bytes", transcript.MaxReason)}
 	}

@@ -44,15 +44,10 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 }
 
 // restoreSums loads the saved state of the secure sums, if the study has them and runs. Without this
-// state the client would seal its answers for the coordinator. With another sealing key it would
-// complain about the deals of all others.
+// state the client would seal its answers for the coordinator.
 func (a *participant) restoreSums() error {
 	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
 		return nil
-	}
-	own, _ := a.chain.Members().Named(a.member.Name)
-	if own.Recipient.String() != a.member.keys.sealing.Recipient().String() {
-		return a.client.damaged("the sealing key of the study is not the one in its roster")
 	}
 	state, err := a.client.part(a.member.Hash, sumsPart)
 	if err != nil {
@@ -71,7 +66,7 @@ func (a *participant) restoreSums() error {
 // drawKeys returns the message with the keys for the other clients. It replaces the state of the
 // sums in change.
 func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
-	envelope, body, err := a.sums.Keys(a.client.store.Identity())
+	envelope, body, err := a.sums.Keys(a.member.keys.identity)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +223,7 @@ func (a *participant) columns(ctx context.Context, link Link) error {
 func (a *participant) writeWord() error {
 	var word saved
 	var err error
-	if signer := a.client.store.Identity(); a.sums.CanConfirm() {
+	if signer := a.member.keys.identity; a.sums.CanConfirm() {
 		word.Envelope, err = a.sums.Confirm(signer)
 	} else {
 		word.Envelope, word.Body, err = a.sums.Share(signer)

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"fedpvi/coordinator/bundle"
+	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 )
 
@@ -39,7 +40,18 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &transcript.Export{Study: m.Hash.String(), Client: m.Name, Coordinator: m.Entry}
+	x := &transcript.Export{Study: m.Hash.String(), Client: m.Name, Coordinator: m.Entry, Renewals: m.Renewals}
+	if head.Entry > 0 {
+		first, err := c.roster(m)
+		if err != nil {
+			return nil, err
+		}
+		hub := first.Coordinator()
+		x.Coordinator = hub.Bytes()
+		if _, x.Renewals, err = m.coordinatorOf(hub.Key.Fingerprint()); err != nil {
+			return nil, err
+		}
+	}
 	for n := uint64(1); n <= head.Entry; n++ {
 		envelope, ok, err := c.store.Part(m.Hash, entryPart(n))
 		if err != nil {
@@ -60,7 +72,12 @@ func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (co
 	if err != nil {
 		return 0, err
 	}
-	own, err := x.Entries(m.Hash, m.Coordinator)
+	hub, err := roster.ParseEntry(x.Coordinator, m.Hash)
+	if err != nil {
+		return 0, c.damaged(err.Error())
+	}
+	coordinator := hub.Key.Fingerprint()
+	own, err := x.Entries(m.Hash, coordinator)
 	if err != nil {
 		return 0, c.damaged("the transcript: " + err.Error())
 	}
@@ -68,7 +85,7 @@ func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (co
 	if err != nil {
 		return 0, err
 	}
-	if entries.Study != m.Hash || entries.Coordinator != m.Coordinator {
+	if entries.Study != m.Hash || entries.Coordinator != coordinator {
 		return 0, &UsageError{fmt.Errorf("the bundle is of another study or coordinator than %s", m.Study.Name)}
 	}
 	return transcript.Compare(own, entries.All)

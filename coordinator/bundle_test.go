@@ -118,7 +118,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 		})
 	}))
 	w.Entries(uint64(len(items)))
-	honest := transcript.Begin(h.study.hash, h.hub.keys.identity.Public())
+	honest := transcript.Begin(h.study.hash, h.study.st.who.Public())
 	lie := honest
 	for _, i := range items {
 		var e transcript.Entry
@@ -131,7 +131,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 			if e.Kind == other {
 				e.Model[0] ^= 1
 			}
-			envelope, err = lie.Sign(h.hub.keys.identity, e.Kind, e.Ask, e.Model, body)
+			envelope, err = lie.Sign(h.study.st.who, e.Kind, e.Ask, e.Model, body)
 			check(t, err)
 		}
 		lie, _, err = lie.Follow(envelope, body)
@@ -183,10 +183,10 @@ func TestStepsOfAnotherProtocolAreFound(t *testing.T) {
 	h, parties := played(t, planeText(clientPrivacy, "rounds = 1", ""))
 	for _, step := range []transcript.Kind{transcript.Cut, transcript.Certificate, transcript.Opening} {
 		var items []transport.Item
-		honest := transcript.Begin(h.study.hash, h.hub.keys.identity.Public())
+		honest := transcript.Begin(h.study.hash, h.study.st.who.Public())
 		lie := honest
 		say := func(kind transcript.Kind, ask uint64, model Hash, body []byte) {
-			envelope, err := lie.Sign(h.hub.keys.identity, kind, ask, model, body)
+			envelope, err := lie.Sign(h.study.st.who, kind, ask, model, body)
 			check(t, err)
 			lie, _, err = lie.Follow(envelope, body)
 			check(t, err)

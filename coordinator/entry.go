@@ -18,8 +18,11 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	defer s.presence.begin(peer.Name)()
 	for {
 		v := s.shown.Load()
+		m, known := v.members[peer.Name]
 		switch {
-		case !v.members[peer.Name].reads:
+		case !known:
+			return item, errPeer // its keys were revoked while it waited
+		case !m.reads:
 			return item, refuse(transport.Denied, "the study has begun without you: only its clients can read the transcript")
 		case number == 0 || number > v.entries+1:
 			return item, refuse(transport.Unknown, "the transcript has %d entries, and entry %d is not the next", v.entries, number)

@@ -152,7 +152,7 @@ func TestExcludedFromSecureSums(t *testing.T) {
 	if err := h.study.Exclude(t.Context(), "south", "too few are left"); err == nil || !strings.Contains(err.Error(), "coordinator abort") {
 		t.Errorf("excluded below min_clients: %v", err)
 	}
-	if _, err := west.chain.Sign(h.hub.keys.identity, transcript.Roster, 2, Hash{}, nil); !errors.Is(err, transcript.ErrKind) {
+	if _, err := west.chain.Sign(h.study.st.who, transcript.Roster, 2, Hash{}, nil); !errors.Is(err, transcript.ErrKind) {
 		t.Errorf("another roster during a round: %v", err)
 	}
 	h.restart()

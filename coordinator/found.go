@@ -100,23 +100,14 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	if err != nil {
 		return nil, err
 	}
-	who, key := h.keys.identity, h.keys.tls
+	who, key := h.keys.newest()
 	entry, err := roster.NewEntry(who, hash, f.Name, identity.Coordinator, key.Pin(), sealing.Recipient())
-	if err != nil {
-		return nil, err
-	}
-	party := channel.Party{Study: hash, Role: identity.Coordinator, Name: f.Name}
-	request, err := channel.NewRequest(who, key, party)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := authority.Issue(request, party, who.Public(), key.Pin(), now, now.Add(f.Valid))
 	if err != nil {
 		return nil, err
 	}
 	var tickets []invitation.Ticket
 	for _, name := range clients {
-		i, ticket, err := h.invite(hash, name, f.Addresses, now.Add(valid))
+		i, ticket, err := h.invite(hash, entry, name, f.Addresses, now.Add(valid))
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +116,7 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	return invited, h.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Create(hash, store.Fixed{
 			Document: f.Document, Name: string(f.Name), Addresses: f.Addresses,
-			Authority: authority.Certificate(), Certificate: certificate, Entry: entry.Bytes(),
+			Authority: authority.Certificate(), Entry: entry.Bytes(),
 		})
 		for _, ticket := range tickets {
 			if err == nil {
@@ -136,10 +127,11 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	})
 }
 
-// invite makes an invitation to a study, and its ticket. Neither is in the store yet.
-func (h *Hub) invite(study Hash, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
+// invite makes an invitation to a study, whose coordinator has the roster entry own, and its ticket.
+// Neither is in the store yet.
+func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
-		Study: study, Name: name, Coordinator: h.Fingerprint(), Pin: h.keys.tls.Pin(),
+		Study: study, Name: name, Coordinator: own.Key.Fingerprint(), Pin: own.Pin,
 		Addresses: addresses, Expires: expires.Truncate(time.Second),
 	})
 	if err != nil {

@@ -160,6 +160,7 @@ type party struct {
 	sealing  *seal.Key
 	ledger   uint64
 	outbox   *transport.Item
+	next     *successor   // keys that are not in force yet; nil if there are none
 	models   map[int]Hash // hash of the model, by number of the plan
 
 	commitment Hash // commitment of the last answer
@@ -253,6 +254,8 @@ func (p *party) take(i transport.Item) error {
 		return err
 	}
 	switch {
+	case e.Kind == transcript.Roster && e.Number > 1:
+		err = p.version(e, chain)
 	case e.Kind == transcript.Roster:
 		var names []identity.Name
 		for _, e := range chain.Members().Entries {

@@ -24,7 +24,7 @@ type Hash = [sha256.Size]byte
 type Hub struct {
 	options Options
 	files   files
-	keys    own
+	keys    *own
 	store   *store.Store
 
 	founding sync.Mutex // held while a study is added
@@ -114,8 +114,11 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Fingerprint returns the fingerprint of the coordinator's identity.
-func (h *Hub) Fingerprint() identity.Fingerprint { return h.keys.identity.Fingerprint() }
+// Fingerprint returns the fingerprint of the coordinator's identity in new studies.
+func (h *Hub) Fingerprint() identity.Fingerprint {
+	who, _ := h.keys.newest()
+	return who.Fingerprint()
+}
 
 // Studies returns all studies, ordered by name.
 func (h *Hub) Studies() []*Study {

@@ -74,7 +74,7 @@ func invitable(coordinator identity.Name, tickets []invitation.Ticket, names []i
 
 func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error) {
 	s, st := b.study, b.state
-	i, ticket, err := s.hub.invite(s.hash, name, s.fixed.Addresses, b.now.Add(valid))
+	i, ticket, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now.Add(valid))
 	if err != nil {
 		return Invited{}, err
 	}

@@ -32,13 +32,17 @@ func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission tr
 		return admission, refuse(transport.Denied, "an invitation is for clients")
 	}
 	err = s.call(ctx, func(b *batch) error {
-		certificate, err := b.join(ctx, r, entry)
+		authority, err := s.certifier.at(b.now)
+		if err != nil {
+			return b.undo(err)
+		}
+		certificate, err := b.join(ctx, r, entry, authority)
 		if err != nil {
 			return err
 		}
 		admission = transport.Admission{
-			Study: s.fixed.Document, Authority: s.authority.Certificate(),
-			Certificate: certificate, Coordinator: s.fixed.Entry,
+			Study: s.fixed.Document, Authority: authority.Certificate(),
+			Certificate: certificate, Coordinator: b.state.own.Bytes(),
 		}
 		return nil
 	})
@@ -48,17 +52,25 @@ func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission tr
 	return admission, nil
 }
 
-func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.Entry) (certificate []byte, err error) {
+func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.Entry, authority *channel.Authority) (certificate []byte, err error) {
 	s, st := b.study, b.state
 	tickets, ticket, err := invitation.Redeem(st.tickets, s.hash, r.Token, entry.Key, b.now)
 	if err != nil || ticket.Name != entry.Name {
 		return nil, refuse(transport.Denied, "%v", invitation.ErrRefused)
 	}
+	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
+	issue := func() ([]byte, error) {
+		certificate, err := authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
+		if err != nil {
+			return nil, malformed("the request for a certificate", err)
+		}
+		return certificate, nil
+	}
 	if c := st.clients[entry.Name]; c != nil {
 		if !bytes.Equal(c.entryBytes, r.Entry) {
 			return nil, refuse(transport.OutOfPlace, "this invitation was redeemed with other keys: use the state directory that redeemed it, or ask for a new invitation")
 		}
-		return c.certificate, nil
+		return issue()
 	}
 	if st.over() {
 		return nil, refuse(transport.Ended, "%s", st.ending())
@@ -69,23 +81,18 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 	if st.keys.foreign(entry) {
 		return nil, refuse(transport.Denied, "the roster entry has a key of another member: every client makes its own keys")
 	}
-	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
-	certificate, err = s.authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
-	if err != nil {
-		return nil, malformed("the request for a certificate", err)
+	if certificate, err = issue(); err != nil {
+		return nil, err
 	}
 	st.tickets = tickets
 	st.keys.add(entry)
-	st.clients[entry.Name] = &client{entry: entry, entryBytes: bytes.Clone(r.Entry), certificate: certificate}
+	st.clients[entry.Name] = &client{entry: entry, entryBytes: bytes.Clone(r.Entry), pin: entry.Pin}
 	b.shows, st.since = true, b.now
 	b.write(func(kept store.Study) error {
 		if err := kept.PutTicket(string(ticket.Name), ticket); err != nil {
 			return err
 		}
-		if err := kept.Put(store.Entry, string(entry.Name), r.Entry); err != nil {
-			return err
-		}
-		return kept.Put(store.Certificate, string(entry.Name), certificate)
+		return kept.Put(store.Entry, string(entry.Name), r.Entry)
 	})
 	b.then(func() {
 		s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short())
@@ -113,30 +120,6 @@ func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
 }
 
-// Renew issues a new certificate for the key with which the client joined.
-func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (certificate []byte, err error) {
-	defer func() { err = s.count("renew", err) }()
-	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
-		switch {
-		case c.left:
-			return refuse(transport.Denied, "you left this study")
-		case b.state.over():
-			return refuse(transport.Ended, "%s", b.state.ending())
-		}
-		issued, err := s.authority.Issue(request, peer, c.entry.Key, c.entry.Pin, b.now, b.now.Add(certified))
-		if err != nil {
-			return malformed("the request for a certificate", err)
-		}
-		c.certificate, certificate = issued, issued
-		b.write(func(kept store.Study) error { return kept.Put(store.Certificate, string(peer.Name), issued) })
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return certificate, nil
-}
-
 // asClient runs a command for a client that has joined. It refuses all other callers with the
 // same message.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
@@ -146,7 +129,7 @@ func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch
 	defer s.presence.begin(peer.Name)()
 	return s.call(ctx, func(b *batch) error {
 		c := b.state.clients[peer.Name]
-		if c == nil {
+		if c == nil || c.revoked {
 			return errPeer
 		}
 		return do(b, c)
@@ -168,7 +151,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
 		standing = transport.Standing{
-			Entries: s.shown.Load().entries, Approved: c.approved && !c.left, Last: c.last, Gossip: s.gossips(),
+			Entries: s.shown.Load().entries, Approved: c.approved && !c.left, Last: c.last, Gossip: s.gossips(), Renewals: slices.Clone(b.state.changes.Own),
 		}
 		return nil
 	})
@@ -191,7 +174,7 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
-	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, s.hub.Fingerprint())
+	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
 	switch {
 	case err != nil:
 		return malformed("the approval", err)

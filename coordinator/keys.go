@@ -6,18 +6,25 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
 )
 
 // Each private key has its own file in the state directory:
 //
-//	identity.key                identity of the coordinator in all its studies
+//	identity.key                identity of the coordinator
 //	tls.key                     TLS key for connections
 //	studies/HASH/authority.key  certifies the keys of the study's members
 //	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
+//
+// New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a study
+// determines which of them the study uses. Only of the authority's keys it uses the newest.
 type files struct{ dir string }
 
 func (f files) identity() string { return filepath.Join(f.dir, "identity.key") }
@@ -30,21 +37,127 @@ func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "auth
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
-// own holds the keys that a coordinator uses in all its studies.
+// own holds the keys that a coordinator uses in all its studies, oldest first. The newest are for new
+// studies.
 type own struct {
-	identity *identity.Identity
-	tls      *channel.Key
+	files files
+
+	mu         sync.Mutex
+	identities []*identity.Identity
+	tls        []*channel.Key
 }
 
 // loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, it
 // makes missing keys. The caller sets fresh if there is no study yet.
-func loadKeys(f files, fresh bool) (own, error) {
-	who, err := orCreate(f.identity(), fresh, identity.Load, identity.Create)
-	if err != nil {
-		return own{}, err
+func loadKeys(f files, fresh bool) (*own, error) {
+	o := &own{files: f}
+	var err error
+	if o.identities, err = versions(f.identity(), fresh, identity.Load, identity.Create); err != nil {
+		return nil, err
 	}
-	key, err := orCreate(f.tls(), fresh, channel.LoadKey, channel.CreateKey)
-	return own{who, key}, err
+	o.tls, err = versions(f.tls(), fresh, channel.LoadKey, channel.CreateKey)
+	return o, err
+}
+
+// versions loads all versions of a key. If there is none and fresh is true, it makes one.
+func versions[K any](path string, fresh bool, load, create func(string) (K, error)) (all []K, err error) {
+	paths, err := keyfile.Versions(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		k, err := orCreate(path, fresh, load, create)
+		return []K{k}, err
+	}
+	for _, path := range paths {
+		k, err := load(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// newest returns the keys for a new study.
+func (o *own) newest() (*identity.Identity, *channel.Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
+}
+
+// of returns the keys in a roster entry of the coordinator.
+func (o *own) of(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, i := range o.identities {
+		if i.Public() == e.Key {
+			who = i
+		}
+	}
+	for _, k := range o.tls {
+		if k.Pin() == e.Pin {
+			key = k
+		}
+	}
+	if who == nil || key == nil {
+		return nil, nil, errors.New("a key of the coordinator in the roster of a study is missing: restore the file identity.key or tls.key, or its newer version, from a backup")
+	}
+	return who, key, nil
+}
+
+// renew makes new keys.
+func (o *own) renew() (who *identity.Identity, key *channel.Key, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if who, err = next(o.files.identity(), identity.Create); err != nil {
+		return nil, nil, err
+	}
+	if key, err = next(o.files.tls(), channel.CreateKey); err != nil {
+		return nil, nil, err
+	}
+	o.identities, o.tls = append(o.identities, who), append(o.tls, key)
+	return who, key, nil
+}
+
+// next makes a new version of a key.
+func next[K any](path string, create func(string) (K, error)) (k K, err error) {
+	path, err = keyfile.Next(path)
+	if err != nil {
+		return k, err
+	}
+	return create(path)
+}
+
+// sealingOf returns the path of the key for the recipient in a roster entry of the coordinator, and
+// the key.
+func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, err error) {
+	paths, err := keyfile.Versions(f.sealing(h))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range paths {
+		if key, err = seal.Load(path); err != nil {
+			return "", nil, err
+		}
+		if key.Recipient().String() == e.Recipient.String() {
+			return path, key, nil
+		}
+		key.Wipe()
+	}
+	_, err = seal.Load(f.sealing(h)) // states that the file is missing
+	return "", nil, errors.Join(err, errors.New("the key that opens answers is not the one in the roster: restore it from a backup"))
+}
+
+// destroySealing removes the files of all versions of the key that opens answers, except for one.
+func (f files) destroySealing(h Hash, except string) error {
+	paths, err := keyfile.Versions(f.sealing(h))
+	for _, path := range paths {
+		if path != except {
+			err = errors.Join(err, destroy(path))
+		}
+	}
+	return err
 }
 
 // orCreate loads a key from a file. If the file does not exist and fresh is true, it makes a new

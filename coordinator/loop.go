@@ -161,7 +161,8 @@ func (s *Study) publish(b *batch) {
 		tell()
 	}
 	if s.st.over() && len(b.items) > 0 {
-		if err := s.opener.forget(s.hub.files.sealing(s.hash)); err != nil {
+		s.opener.forget()
+		if err := s.hub.files.destroySealing(s.hash, ""); err != nil {
 			s.log.Error("cannot destroy the key that opens answers: remove the file", "error", err)
 		}
 	}
@@ -223,7 +224,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 		return err
 	}
 	hashed := transcript.Body{Size: uint64(body.Size), Hash: body.Hash}
-	envelope, err := chain.SignHashed(s.hub.keys.identity, kind, ask, model, hashed)
+	envelope, err := chain.SignHashed(b.state.who, kind, ask, model, hashed)
 	if err != nil {
 		return err
 	}

@@ -19,33 +19,31 @@ type opener struct {
 	tokens chan struct{} // contains one value for each answer that may now be decrypted
 }
 
-// load reads the key from a file. Answers are padded to size bytes.
-func (o *opener) load(path string, size int) error {
+// use sets the key. Answers are padded to size bytes. It erases an earlier key in memory.
+func (o *opener) use(key *seal.Key, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.key != nil {
-		return nil
+		o.key.Wipe()
 	}
-	key, err := seal.Load(path)
-	if err != nil {
-		return err
+	o.key = key
+	if o.tokens != nil {
+		return
 	}
-	o.key, o.size, o.tokens = key, size, make(chan struct{}, openers(size))
+	o.size, o.tokens = size, make(chan struct{}, openers(size))
 	for range cap(o.tokens) {
 		o.tokens <- struct{}{}
 	}
-	return nil
 }
 
-// forget erases the key in memory and removes its file.
-func (o *opener) forget(path string) error {
+// forget erases the key in memory.
+func (o *opener) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.key != nil {
 		o.key.Wipe()
 		o.key, o.tokens = nil, nil
 	}
-	return destroy(path)
 }
 
 // sealed returns the size in bytes of the encrypted body of an answer with the header h. It

@@ -64,10 +64,10 @@ func (b *batch) begin() error {
 	if err != nil {
 		return err
 	}
-	if err := s.loadOpener(server); err != nil {
+	if err := s.loadOpener(st, server); err != nil {
 		return err
 	}
-	envelope, text, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model(), server.Commits())
+	envelope, text, err := st.chain.Open(st.who, members, server.Digest(), server.Model(), server.Commits())
 	if err != nil {
 		return err
 	}
@@ -105,17 +105,26 @@ func (b *batch) block(names []identity.Name, why error) {
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
-// loadOpener reads the key that opens answers. With secure aggregation no answer is opened.
-func (s *Study) loadOpener(server *session.Server) error {
+// loadOpener reads the key that opens answers, and destroys those before it. With secure
+// aggregation no answer is opened.
+func (s *Study) loadOpener(st *state, server *session.Server) error {
 	if s.secure() {
 		return nil
 	}
-	return s.opener.load(s.hub.files.sealing(s.hash), server.MaxRelease())
+	path, key, err := s.hub.files.sealingOf(s.hash, st.own)
+	if err != nil {
+		return err
+	}
+	s.opener.use(key, server.MaxRelease())
+	if _, waits := st.changes.Waiting[s.name()]; waits {
+		return nil // the key of the next version is newer
+	}
+	return s.hub.files.destroySealing(s.hash, path)
 }
 
 // roster returns a roster of the named clients and the coordinator.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
-	entries := []roster.Entry{s.entry}
+	entries := []roster.Entry{st.own}
 	for _, name := range names {
 		entries = append(entries, st.clients[name].entry)
 	}
@@ -137,6 +146,9 @@ func (b *batch) play() error {
 		}
 		if st.server.Done() {
 			return b.end()
+		}
+		if wait, err := b.version(); err != nil || wait {
+			return err
 		}
 		if why := b.held(); why != "" {
 			return b.hold(why)

@@ -39,7 +39,10 @@ type sharer struct {
 
 func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) (err error) {
 	if e.Kind == transcript.Roster {
-		p.secure = &sharer{dealt: map[uint64][]int64{}}
+		before := p.secure
+		if p.secure = (&sharer{dealt: map[uint64][]int64{}}); before != nil {
+			p.secure.dealt, p.secure.gone = before.dealt, before.gone
+		}
 		if p.secure.federation, err = sums.New(chain, max(p.document.Federation.MinClients, 1), p.site.VectorSize()); err == nil {
 			p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
 		}

@@ -16,15 +16,25 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// TLS returns the TLS configuration of the coordinator for connections of a study's clients.
-func (s *Study) TLS() (*tls.Config, error) {
-	now := s.hub.options.Now
-	party := channel.Party{Study: s.hash, Role: identity.Coordinator, Name: s.name()}
-	credentials, err := channel.NewCredentials(party, s.hub.keys.tls, s.fixed.Authority, s.fixed.Certificate, now())
+// TLS returns the TLS configuration of the coordinator for the next connection of a client of the
+// study.
+func (s *Study) TLS() *tls.Config {
+	config, err := s.certifier.tls(s.shown.Load().own, s.hub.options.Now())
 	if err != nil {
-		return nil, err
+		s.log.Error("no connection is possible", "error", err)
+		return &tls.Config{MinVersion: tls.VersionTLS13} // has no certificate, so every handshake fails
 	}
-	return channel.Server{Credentials: credentials, Pins: s.pin, Guests: true, Now: now}.Config(), nil
+	return config
+}
+
+// OnDrop sets the function that closes the connections of a client whose TLS key is not valid any
+// more.
+func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
+
+func (s *Study) drop(p channel.Party) {
+	if f := s.dropper.Load(); f != nil {
+		(*f)(p)
+	}
 }
 
 // LargestBody returns the largest size of an answer's body in bytes.

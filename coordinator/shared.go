@@ -85,6 +85,9 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	if before := q.offers[name]; before != nil && before.release.Hash == hash {
 		return before, false, nil
 	}
+	if h.Roster != st.chain.Header(h.Domain, h.Round, h.Model).Roster {
+		return nil, false, refuse(transport.OutOfPlace, "the message belongs to another version of the roster: follow the transcript")
+	}
 	err = st.secure.read(o)
 	switch {
 	case errors.Is(err, sums.ErrLate) && h.Domain == signed.Share:

@@ -39,19 +39,25 @@ type state struct {
 	gone   int             // number of clients that have left or were excluded
 
 	excluded map[identity.Name]string // reasons for which clients were excluded
+
+	changes keyChanges
+	own     roster.Entry       // the coordinator's entry that is in force
+	who     *identity.Identity // identity in own
+	edition int                // number of changes of the membership since the state was read
 }
 
 // A client is the state of a client that has joined.
 type client struct {
-	entry       roster.Entry
-	entryBytes  []byte
-	certificate []byte
-	approved    bool
-	left        bool
-	reason      string // reason that the client gave for leaving
-	last        []byte // envelope of the client's last message, which names an entry of its ledger
-	lastSeq     uint64
-	answers     int // number of accepted answers
+	entry      roster.Entry // entry in force, by which messages are verified
+	entryBytes []byte
+	pin        identity.Pin // newest TLS key, by which connections are recognised
+	approved   bool
+	left       bool
+	revoked    bool   // whether the keys were revoked; left is then true as well
+	reason     string // reason that the client gave for leaving
+	last       []byte // envelope of the client's last message, which names an entry of its ledger
+	lastSeq    uint64
+	answers    int // number of accepted answers
 }
 
 // A question is a plan that has no outcome yet.
@@ -146,9 +152,9 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 	}
 	st := &state{
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{},
-		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
+		keys: keyring{}, since: s.hub.options.Now(),
 	}
-	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readExcluded, s.readChain, s.readStage, s.readSecure, s.readReleases, s.readOffers} {
+	for _, part := range []func(*state, store.Study) error{s.readMembers, s.readTickets, s.readClients, s.readExcluded, s.readChain, s.readStage, s.readSecure, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
 			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
@@ -172,19 +178,18 @@ func (s *Study) readTickets(st *state, kept store.Study) error {
 
 func (s *Study) readClients(st *state, kept store.Study) error {
 	parts := map[store.Part]map[string][]byte{}
-	for _, p := range []store.Part{store.Entry, store.Certificate, store.Approval, store.Leave, store.Last} {
+	for _, p := range []store.Part{store.Entry, store.Approval, store.Leave, store.Last} {
 		var err error
 		if parts[p], err = kept.All(p); err != nil {
 			return err
 		}
 	}
-	st.keys.add(s.entry)
 	for name, b := range parts[store.Entry] {
 		e, err := roster.ParseEntry(b, s.hash)
 		if err != nil {
 			return fmt.Errorf("entry of %s in the store: %w", name, err)
 		}
-		c := &client{entry: e, entryBytes: b, certificate: parts[store.Certificate][name], last: parts[store.Last][name]}
+		c := &client{entry: e, entryBytes: b, pin: e.Pin, last: parts[store.Last][name]}
 		c.approved = parts[store.Approval][name] != nil
 		if c.last != nil {
 			h, err := signed.Claims(c.last)
@@ -202,24 +207,21 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 		st.clients[identity.Name(name)] = c
 		st.keys.add(e)
 	}
-	return nil
+	return s.readWaiting(st)
 }
 
-// readChain reads and checks the first and the last entry of the transcript. The other entries
-// were checked when they were written.
+// readChain reads and checks the entries of the transcript that have the versions of the roster, and
+// the last entry. The other entries were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
 	}
 	items := kept.Items()
+	st.chain = transcript.Begin(s.hash, st.own.Key)
 	if items == 0 {
 		return nil
 	}
-	envelope, body, err := kept.Item(1)
-	if err != nil {
-		return err
-	}
-	if st.chain, _, err = st.chain.Follow(envelope, body); err != nil || items == 1 {
+	if err := s.readVersions(st, kept); err != nil || st.chain.Position().Number == items {
 		return err
 	}
 	last, size := kept.Envelope(items)
@@ -246,6 +248,33 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	return nil
 }
 
+// readVersions reads the first entry of the transcript, and the entries that changed the roster.
+func (s *Study) readVersions(st *state, kept store.Study) error {
+	for _, n := range append([]uint64{1}, st.changes.Versions...) {
+		envelope, body, err := kept.Item(n)
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			members, err := roster.Parse(body, s.hash)
+			if err != nil {
+				return err
+			}
+			st.chain = transcript.Begin(s.hash, members.Coordinator().Key)
+		} else {
+			before, _ := kept.Envelope(n - 1)
+			st.chain = st.chain.At(transcript.Position{Number: n - 1, Head: transcript.BodyOf(before).Hash})
+		}
+		if st.chain, _, err = st.chain.Follow(envelope, body); err != nil {
+			return fmt.Errorf("entry %d of the transcript: %w", n, err)
+		}
+	}
+	if st.chain.Coordinator() != st.own.Key {
+		return errors.New("the coordinator's keys in the store are not those in the roster")
+	}
+	return nil
+}
+
 func (s *Study) readStage(st *state, kept store.Study) error {
 	b, err := kept.State()
 	if err != nil {
@@ -260,7 +289,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 		return err
 	}
 	st.server.Watch()
-	if err := s.loadOpener(st.server); err != nil {
+	if err := s.loadOpener(st, st.server); err != nil {
 		return err
 	}
 	now := s.hub.options.Now()

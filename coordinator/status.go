@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,11 @@ type Status struct {
 	Asked   int            `json:"asked"`     // number of plans sent so far
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
-	Open    []RoundStatus  `json:"open,omitempty"`
+	// Roster is the version of the roster, and NewKeys are the parties whose new keys are valid from
+	// the next version.
+	Roster  uint64          `json:"roster,omitempty"`
+	NewKeys []identity.Name `json:"new_keys,omitempty"`
+	Open    []RoundStatus   `json:"open,omitempty"`
 	// Rounds counts the rounds of the posterior by their verdict. It is nil before the first round.
 	// Last describes the last round since the coordinator was started.
 	Rounds *session.History `json:"rounds,omitempty"`
@@ -47,7 +52,7 @@ type Status struct {
 type ClientStatus struct {
 	Name    identity.Name `json:"name"`
 	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
-	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, left out
+	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, revoked, left out
 	Seen    *time.Time    `json:"seen,omitempty"`   // time of the client's last message
 	Missed  *time.Time    `json:"missed,omitempty"` // when gossip last lost contact with the client; for display only
 	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires
@@ -83,6 +88,7 @@ func (b *batch) status() Status {
 		Entries: st.chain.Position().Number, Clients: b.clientStatuses(),
 	}
 	if st.begun() {
+		out.Roster, out.NewKeys = st.chain.Members().Version, slices.Sorted(maps.Keys(st.changes.Waiting))
 		out.Asked, out.Of = st.server.Plans()
 		if h := st.server.History(); h != (session.History{}) {
 			out.Rounds, out.Last = &h, st.last
@@ -171,6 +177,7 @@ const (
 	stateConsented = "consented"
 	stateTakesPart = "takes part"
 	stateLeft      = "left"
+	stateRevoked   = "revoked"
 	stateLeftOut   = "left out"
 )
 
@@ -214,6 +221,8 @@ func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 
 func (st *state) stateOf(name identity.Name) string {
 	switch c := st.clients[name]; {
+	case c.revoked:
+		return stateRevoked
 	case c.left:
 		return stateLeft
 	case st.inRoster(name):

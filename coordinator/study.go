@@ -23,8 +23,8 @@ type Study struct {
 	hash      Hash
 	document  *study.Study
 	fixed     store.Fixed
-	entry     roster.Entry // the coordinator's own roster entry
-	authority *channel.Authority
+	founder   roster.Entry // the coordinator's first roster entry
+	certifier *certifier
 	largest   int64 // maximum size of an answer's body in bytes
 	log       *slog.Logger
 	events    Events
@@ -37,7 +37,8 @@ type Study struct {
 	stopped  chan struct{}
 	opener   opener
 	shown    atomic.Pointer[view]
-	aware    sync.Map // names of the clients that received the last entry, as a set
+	dropper  atomic.Pointer[func(channel.Party)] // closes the connections of a party; nil if none is set
+	aware    sync.Map                            // names of the clients that received the last entry, as a set
 
 	// The following fields are for the study's loop only.
 	st     *state
@@ -91,17 +92,21 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if Hash(s.document.Digest) != hash {
 		return nil, fmt.Errorf("%w: the study document", store.ErrDamaged)
 	}
-	if s.entry, err = roster.ParseEntry(s.fixed.Entry, hash); err != nil {
+	if s.founder, err = roster.ParseEntry(s.fixed.Entry, hash); err != nil {
 		return nil, err
 	}
 	if s.largest, err = largestBody(s.document); err != nil {
 		return nil, err
 	}
 	s.log = h.options.Log.With("study", s.document.Name)
-	if s.authority, err = channel.LoadAuthority(h.files.authority(hash), s.fixed.Authority, hash); err != nil {
+	if s.certifier, err = newCertifier(s); err != nil {
 		return nil, err
 	}
-	return s, s.reload()
+	if err := s.reload(); err != nil {
+		return nil, err
+	}
+	_, err = s.certifier.tls(s.st.own, h.options.Now()) // finds a missing key when the coordinator starts
+	return s, err
 }
 
 // reload reads the state from the store again.
@@ -127,7 +132,8 @@ func (s *Study) reload() error {
 	}
 	s.st, s.broken = st, false
 	if st.over() {
-		if err := s.opener.forget(s.hub.files.sealing(s.hash)); err != nil {
+		s.opener.forget()
+		if err := s.hub.files.destroySealing(s.hash, ""); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func TestOnlyPlansAreDerived(t *testing.T) {
 	check(t, h.hub.Close())
 	cached := parties[0].entries
 	h.open()
-	chain := transcript.Begin(h.study.Hash(), h.hub.keys.identity.Public())
+	chain := transcript.Begin(h.study.Hash(), h.study.st.who.Public())
 	for i, before := range cached {
 		stored, err := h.study.Entry(t.Context(), parties[0].peer, uint64(i+1))
 		check(t, err)

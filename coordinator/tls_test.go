@@ -18,10 +18,8 @@ func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
 	check(t, err)
-	config, err := h.study.TLS()
-	check(t, err)
 	check(t, server.Add(transport.Study{
-		Document: h.study.Hash(), TLS: config, Coordinator: h.study,
+		Document: h.study.Hash(), TLS: h.study.TLS, Coordinator: h.study,
 		MaxRelease: h.study.LargestBody(), Seen: h.study.Seen,
 	}))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 )
@@ -13,6 +14,8 @@ type view struct {
 	over    bool
 	ending  string                   // reason for the operator why no more entries follow; empty while the study runs
 	members map[identity.Name]member // clients that have joined
+	own     roster.Entry             // the coordinator's entry that is in force
+	edition int                      // edition of the membership
 	chain   transcript.Chain
 	open    map[uint64]Hash // hashes of the models of the open plans, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
@@ -30,7 +33,7 @@ type member struct {
 
 // show publishes a view of the current state, for calls that do not use the loop.
 func (s *Study) show() {
-	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
+	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), own: s.st.own, edition: s.st.edition, chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
 		v.open[ask] = q.model
 	}
@@ -41,8 +44,8 @@ func (s *Study) show() {
 		v.ending = s.st.ending()
 	}
 	old := s.shown.Load()
-	if old != nil && old.begun == v.begun && len(old.members) == len(s.st.clients) {
-		v.members = old.members // complete, because clients are never removed
+	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
+		v.members = old.members // complete, because the membership has not changed
 	} else {
 		v.members = s.st.listed()
 	}
@@ -52,16 +55,13 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined, with their keys. Once the study has begun, only
-// the clients in the roster may read the transcript.
+// listed returns all clients that have joined, with their keys, except for those whose keys were
+// revoked. Once the study has begun, only the clients in the roster may read the transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
-		all[name] = member{c.entry.Pin, c.entry.Key, !st.begun()}
-	}
-	if st.begun() {
-		for _, name := range st.members() {
-			all[name] = member{st.clients[name].entry.Pin, st.clients[name].entry.Key, true}
+		if !c.revoked {
+			all[name] = member{c.pin, c.entry.Key, !st.begun() || st.inRoster(name)}
 		}
 	}
 	return all

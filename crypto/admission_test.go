@@ -113,9 +113,9 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The coordinator signs the next roster, which contains both parties. The client verifies
+	// The coordinator signs the roster, which contains both parties. The client verifies
 	// it.
-	members, err = members.Next([]roster.Entry{hub.entry, entry})
+	members, err = roster.New(study, []roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
 	envelope, err := signed.Sign(hub.identity, header, members.Bytes())

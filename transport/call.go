@@ -41,7 +41,7 @@ var permissions = map[string]struct {
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
-	wirepb.Study_Renew_FullMethodName:    {},
+	wirepb.Study_Renew_FullMethodName:    {guests: true},
 	wirepb.Study_Standing_FullMethodName: {},
 	wirepb.Study_Approve_FullMethodName:  {},
 	wirepb.Study_Follow_FullMethodName:   {long: true},
@@ -98,7 +98,7 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	case !ok:
 		return refuse(Denied, "there is no such method")
 	case guest && !rule.guests:
-		return refuse(Denied, "a guest may only join: use the certificate of a party")
+		return refuse(Denied, "a guest may only join, or renew its certificate: use the certificate of a party")
 	case !guest && who.peer.Role != identity.Client:
 		return refuse(Denied, "only clients may call this")
 	case !rule.versionless:

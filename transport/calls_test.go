@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,9 +18,16 @@ func TestCallsArriveAsTheyWereMade(t *testing.T) {
 	north := w.dial(w.config("north"))
 	party := channel.Party{Study: w.document, Role: identity.Client, Name: "north"}
 
-	certificate, err := north.Renew(t.Context(), []byte("request"))
-	if err != nil || string(certificate) != "request" {
-		t.Errorf("renewed %q, %v", certificate, err)
+	want := Renewed{[]byte("request"), []byte("authority"), []byte("signature"), [][]byte{[]byte("first"), []byte("second")}}
+	for name, c := range map[string]*Client{"a guest": w.dial(w.guest()), "a party": north} {
+		got, err := c.Renew(t.Context(), RenewRequest{[]byte("request"), []byte("first")})
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s renewed %q, %v", name, got, err)
+		}
+		if peer := w.desk.peers["Renew"]; (peer == party) != (c == north) {
+			t.Errorf("%s is %v", name, peer)
+		}
+		delete(w.desk.peers, "Renew")
 	}
 	check(t, north.Approve(t.Context(), []byte("consent")))
 	w.desk.say([]byte("roster"))

@@ -21,6 +21,9 @@ func checkRenew(m *wirepb.RenewRequest) error {
 	if n := len(m.GetRequest()); n == 0 || n > maxIdentity {
 		return refuse(Malformed, "a renewal needs a certificate request of at most %d bytes", maxIdentity)
 	}
+	if len(m.GetRenewal()) > maxIdentity {
+		return refuse(Malformed, "new keys have at most %d bytes", maxIdentity)
+	}
 	return nil
 }
 

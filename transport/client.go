@@ -185,14 +185,15 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
-// Renew requests a new certificate for this client's TLS key.
-func (c *Client) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
+// Renew requests a new certificate, and sends new keys of this client if it has some. A client whose
+// certificate has expired may call it as a guest.
+func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	var m *wirepb.RenewResponse
-	err = c.short(ctx, "Renew", func(ctx context.Context) (err error) {
-		m, err = c.rpc.Renew(ctx, wirepb.RenewRequest_builder{Request: request}.Build())
+	err := c.short(ctx, "Renew", func(ctx context.Context) (err error) {
+		m, err = c.rpc.Renew(ctx, wirepb.RenewRequest_builder{Request: r.Request, Renewal: r.Renewal}.Build())
 		return err
 	})
-	return m.GetCertificate(), err
+	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
 }
 
 // Standing returns the coordinator's record of this client.
@@ -202,7 +203,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 		m, err = c.rpc.Standing(ctx, wirepb.StandingRequest_builder{}.Build())
 		return err
 	})
-	st := Standing{Entries: m.GetEntries(), Approved: m.GetApproved(), Gossip: c.gossip(m)}
+	st := Standing{Entries: m.GetEntries(), Approved: m.GetApproved(), Gossip: c.gossip(m), Renewals: m.GetRenewals()}
 	if len(m.GetLast()) > 0 {
 		st.Last = m.GetLast()
 	}

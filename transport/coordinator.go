@@ -38,6 +38,21 @@ type Admission struct {
 	Coordinator []byte // roster entry, signed by the coordinator
 }
 
+// A RenewRequest is a client's request for a certificate, and for new keys.
+type RenewRequest struct {
+	Request []byte // request for a certificate, signed with the client's identity
+	Renewal []byte // renewal of the client's roster entry; nil to keep its keys
+}
+
+// A Renewed is the response to a RenewRequest.
+type Renewed struct {
+	Certificate []byte // certificate for the client's TLS key (X.509, DER)
+	// Authority is the certificate of the study's certificate authority (X.509, DER), and Signature
+	// the signature of it by the coordinator's identity. An older coordinator sends none.
+	Authority, Signature []byte
+	Renewals             [][]byte // renewals of the coordinator's roster entry since the study was made
+}
+
 // A Standing is the coordinator's record of a client.
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
@@ -47,6 +62,8 @@ type Standing struct {
 	Last []byte
 	// Gossip is set if the coordinator takes part in gossip and the client may do so.
 	Gossip Gossip
+	// Renewals are the renewals of the coordinator's roster entry since the study was made.
+	Renewals [][]byte
 }
 
 // Gossip contains the address and the key of the coordinator's gossip. Only the clients of the
@@ -65,11 +82,12 @@ type Gossip struct {
 //
 // The connection authenticates the peer. The implementation looks up the peer in the roster.
 type Coordinator interface {
-	// Join redeems an invitation for a guest. It is the only method that guests may call.
+	// Join redeems an invitation for a guest.
 	Join(ctx context.Context, r JoinRequest) (Admission, error)
 
-	// Renew issues a new certificate for the peer.
-	Renew(ctx context.Context, peer channel.Party, request []byte) (certificate []byte, err error)
+	// Renew issues a new certificate for the client whose identity has signed the request, and
+	// accepts new keys for it. The peer is that client, or a guest.
+	Renew(ctx context.Context, peer channel.Party, r RenewRequest) (Renewed, error)
 
 	// Standing returns the coordinator's record of the peer.
 	Standing(ctx context.Context, peer channel.Party) (Standing, error)

@@ -117,6 +117,16 @@ func (d *door) forget(host string) {
 	}
 }
 
+// drop closes the connections of a party.
+func (d *door) drop(party channel.Party) {
+	d.mu.Lock()
+	all := append([]*guarded(nil), d.parties[party]...)
+	d.mu.Unlock()
+	for _, g := range all {
+		g.Close()
+	}
+}
+
 func (d *door) leave(g *guarded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -73,6 +73,13 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
+	// The key of the peer may have been replaced since the handshake checked it. If it is replaced
+	// from now on, [Server.Drop] closes this connection.
+	if study := s.server.find(state.ServerName); study != nil {
+		if err := study.TLS().VerifyConnection(state); err != nil {
+			return caller{}, err
+		}
+	}
 	return caller{secure, state.ServerName, peer}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,6 +52,17 @@ func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
+}
+
+// Mistrusted reports whether err, or an error that it wraps, means that one of the two ends did not
+// accept the certificate or the key of the other.
+func Mistrusted(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(all.Unwrap(), Mistrusted)
+	}
+	var impostor *Impostor
+	var u *Unreachable
+	return errors.As(err, &impostor) || errors.As(err, &u) && alert(u.Err)
 }
 
 // reasonFor describes a network error in a few words.

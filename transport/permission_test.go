@@ -35,11 +35,11 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 // permission before it reads a message.
 //
 //abuse:case P04 the handler is not reached
-func TestGuestsMayOnlyJoin(t *testing.T) {
+func TestGuestsMayOnlyJoinAndRenew(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.guest())
 	for _, method := range methods {
-		if method == wirepb.Study_Hello_FullMethodName || method == wirepb.Study_Join_FullMethodName || method == "hello" {
+		if permissions[method].guests || method == "hello" {
 			continue
 		}
 		wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Denied)

@@ -82,7 +82,7 @@ func (i *impostor) Pieces(m *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) 
 func serveImpostor(t *testing.T, i *impostor) Config {
 	t.Helper()
 	w := &world{office: newOffice(t, document), listener: bufconn.Listen(1 << 20)}
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(w.study(nil).TLS)))
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(w.study(nil).TLS())))
 	wirepb.RegisterStudyServer(server, i)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(w.listener) }()

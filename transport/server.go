@@ -44,8 +44,9 @@ type Study struct {
 	// Document is the SHA-256 of the study document. channel.ServerName derives the server name
 	// from it.
 	Document channel.Hash
-	// TLS is a configuration from channel.Server.
-	TLS *tls.Config
+	// TLS returns a configuration from channel.Server. It is called for every connection, because
+	// certificates and keys are renewed.
+	TLS func() *tls.Config
 	// Coordinator handles the calls of the study's parties.
 	Coordinator Coordinator
 	// MaxRelease is the maximum size of a release's body in bytes.
@@ -106,7 +107,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	s.door = newDoor(c)
 	s.tls = channel.Serve(func(name string) *tls.Config {
 		if study := s.find(name); study != nil {
-			return study.TLS
+			return withHTTP2(study.TLS())
 		}
 		return nil
 	})
@@ -144,7 +145,6 @@ func (s *Server) Add(study Study) error {
 		return errors.New("a study needs a TLS configuration, a coordinator and the size of its largest release")
 	}
 	name := channel.ServerName(study.Document)
-	study.TLS = withHTTP2(study.TLS)
 	ctx, end := context.WithCancelCause(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,6 +178,10 @@ func (s *served) stop(why error) {
 	s.health.Shutdown()
 	s.end(why)
 }
+
+// Drop closes the connections of a party whose TLS key is not valid any more. A connection that is
+// being made meanwhile is checked again.
+func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
 // SetHealth sets the health of a study, which the parties of the study can query.
 func (s *Server) SetHealth(document channel.Hash, works bool) {

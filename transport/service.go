@@ -37,14 +37,16 @@ func (service) Renew(ctx context.Context, m *wirepb.RenewRequest) (*wirepb.Renew
 		return nil, err
 	}
 	c := callOf(ctx)
-	certificate, err := c.study.Coordinator.Renew(ctx, c.peer, m.GetRequest())
-	return wirepb.RenewResponse_builder{Certificate: certificate}.Build(), err
+	r, err := c.study.Coordinator.Renew(ctx, c.peer, RenewRequest{Request: m.GetRequest(), Renewal: m.GetRenewal()})
+	return wirepb.RenewResponse_builder{
+		Certificate: r.Certificate, Authority: r.Authority, AuthoritySignature: r.Signature, Renewals: r.Renewals,
+	}.Build(), err
 }
 
 func (service) Standing(ctx context.Context, _ *wirepb.StandingRequest) (*wirepb.StandingResponse, error) {
 	c := callOf(ctx)
 	st, err := c.study.Coordinator.Standing(ctx, c.peer)
-	m := wirepb.StandingResponse_builder{Entries: st.Entries, Approved: st.Approved, Last: st.Last}.Build()
+	m := wirepb.StandingResponse_builder{Entries: st.Entries, Approved: st.Approved, Last: st.Last, Renewals: st.Renewals}.Build()
 	st.Gossip.say(m)
 	return m, err
 }

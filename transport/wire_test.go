@@ -30,9 +30,10 @@ func TestFieldsAreTheReviewedOnes(t *testing.T) {
 		Piece.data Piece.offset
 		PiecesRequest.ask PiecesRequest.keys_of PiecesRequest.offset PiecesResponse.piece
 		Refusal.reason Refusal.text
-		RenewRequest.request RenewResponse.certificate
+		RenewRequest.renewal RenewRequest.request
+		RenewResponse.authority RenewResponse.authority_signature RenewResponse.certificate RenewResponse.renewals
 		StandingResponse.approved StandingResponse.entries StandingResponse.gossip_key
-		StandingResponse.gossip_port StandingResponse.last
+		StandingResponse.gossip_port StandingResponse.last StandingResponse.renewals
 		Start.brief Start.envelope Start.number Start.offset Start.sha256 Start.size
 		SubmitRequest.offer SubmitRequest.piece SubmitResponse.have`)
 	got := fields(wirepb.File_fedpvi_proto.Messages())

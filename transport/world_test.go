@@ -75,7 +75,7 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 // study returns the configuration of the study for [Server.Add], with guests allowed.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
-	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
+	return Study{Document: o.document, TLS: server.Config, Coordinator: c, MaxRelease: 8 << 20}
 }
 
 // pipe is the capacity in bytes of one direction of a connection.
@@ -192,9 +192,9 @@ func (d *desk) Join(_ context.Context, r JoinRequest) (Admission, error) {
 	return Admission{Study: []byte("study"), Authority: []byte("authority"), Certificate: r.Request, Coordinator: r.Entry}, nil
 }
 
-func (d *desk) Renew(_ context.Context, peer channel.Party, request []byte) ([]byte, error) {
+func (d *desk) Renew(_ context.Context, peer channel.Party, r RenewRequest) (Renewed, error) {
 	defer d.called("Renew", peer)()
-	return bytes.Clone(request), nil
+	return Renewed{Certificate: r.Request, Authority: []byte("authority"), Signature: []byte("signature"), Renewals: [][]byte{r.Renewal, []byte("second")}}, nil
 }
 
 func (d *desk) Standing(_ context.Context, peer channel.Party) (Standing, error) {

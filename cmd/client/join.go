@@ -84,14 +84,18 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	if err = errors.Join(err, guest.Close()); err != nil {
 		return err
 	}
+	fingerprint, err := k.Fingerprint()
+	if err != nil {
+		return err
+	}
 	if c.JSON {
 		return cli.PrintJSON(map[string]any{
 			"study": m.Study.Name, "digest": m.Hash, "client": m.Name, "coordinator": m.Coordinator,
-			"fingerprint": k.Store().Identity().Fingerprint(), "state": k.Store().Dir(), "wrote_policy": wrote,
+			"fingerprint": fingerprint, "state": k.Store().Dir(), "wrote_policy": wrote,
 		})
 	}
 	fmt.Printf("Joined %q as %s.\n\n  study        sha256 %s\n  coordinator  %s\n  this client  %s\n  state        %s\n\n",
-		m.Study.Title, m.Name, m.Hash, m.Coordinator, k.Store().Identity().Fingerprint(), k.Store().Dir())
+		m.Study.Title, m.Name, m.Hash, m.Coordinator, fingerprint, k.Store().Dir())
 	if wrote {
 		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
 	}

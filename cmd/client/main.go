@@ -42,6 +42,8 @@ type commands struct {
 	Run        runCommand        `cmd:"" help:"Take part in an approved study until it is over."`
 	Status     statusCommand     `cmd:"" help:"List the studies and their state."`
 	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify the spending."`
+	Roster     rosterCommand     `cmd:"" help:"List the members of a study with their fingerprints."`
+	Rotate     rotateCommand     `cmd:"" help:"Make new keys for a study, in place of keys that may be stolen or are old."`
 	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`

@@ -59,6 +59,8 @@ type commands struct {
 	Start     startCommand     `cmd:"" help:"Begin a study with the clients that have consented."`
 	Posterior posteriorCommand `cmd:"" help:"Print the posterior of a study."`
 	Exclude   excludeCommand   `cmd:"" help:"Leave a client out of the rest of a study."`
+	Revoke    revokeCommand    `cmd:"" help:"Make the keys of a client invalid, because they were stolen or lost."`
+	Rotate    rotateCommand    `cmd:"" help:"Make new keys for the coordinator in a study."`
 	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
 	Bundle    bundleCommand    `cmd:"" help:"Write the transcript and keys of a study to one file."`
 	Report    reportCommand    `cmd:"" help:"Check a bundle, and write a report on its study as one HTML page."`

@@ -58,6 +58,13 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	for _, q := range s.Open {
 		fmt.Fprintf(w, "  plan %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
 	}
+	if s.Roster > 1 || len(s.NewKeys) > 0 {
+		fmt.Fprintf(w, "  roster: version %d", s.Roster)
+		if len(s.NewKeys) > 0 {
+			fmt.Fprintf(w, "; new keys in the next version: %s", list(s.NewKeys))
+		}
+		fmt.Fprintln(w)
+	}
 	if h := s.Rounds; h != nil {
 		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected (%d in a row), %d void\n", h.Accepted, h.Rejected, h.InARow, h.Void)
 	}

@@ -80,6 +80,18 @@ func (a Audited) Exclude(ctx context.Context, study string, client identity.Name
 	return end(a.API.Exclude(ctx, study, client, reason))
 }
 
+// Revoke implements [API].
+func (a Audited) Revoke(ctx context.Context, study string, client identity.Name, reason string) error {
+	end := a.begin(ctx, "revoke", slog.String("study", study), slog.String("client", string(client)), slog.String("reason", reason))
+	return end(a.API.Revoke(ctx, study, client, reason))
+}
+
+// Rotate implements [API].
+func (a Audited) Rotate(ctx context.Context, study string) error {
+	end := a.begin(ctx, "rotate", slog.String("study", study))
+	return end(a.API.Rotate(ctx, study))
+}
+
 // Abort implements [API].
 func (a Audited) Abort(ctx context.Context, study, reason string) error {
 	end := a.begin(ctx, "abort", slog.String("study", study), slog.String("reason", reason))

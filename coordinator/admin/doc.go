@@ -27,6 +27,10 @@ type API interface {
 	Begin(ctx context.Context, study string) error
 	// Exclude excludes a client from the rest of a study.
 	Exclude(ctx context.Context, study string, client identity.Name, reason string) error
+	// Revoke makes the keys of a client invalid in a study.
+	Revoke(ctx context.Context, study string, client identity.Name, reason string) error
+	// Rotate gives the coordinator new keys in a study.
+	Rotate(ctx context.Context, study string) error
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
 	// Posterior returns the posterior of a study that ended.

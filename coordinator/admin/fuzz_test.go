@@ -28,6 +28,8 @@ func (clerk) Status(context.Context, string) ([]coordinator.Status, error) { ret
 func (clerk) Begin(context.Context, string) error                          { return errNo }
 func (clerk) Abort(context.Context, string, string) error                  { return errNo }
 func (clerk) Exclude(context.Context, string, identity.Name, string) error { return errNo }
+func (clerk) Revoke(context.Context, string, identity.Name, string) error  { return errNo }
+func (clerk) Rotate(context.Context, string) error                         { return errNo }
 func (clerk) Posterior(context.Context, string) (*session.Posterior, error) {
 	return nil, errNo
 }

@@ -27,6 +27,8 @@ const (
 	pathStatus    = "/v1/status"
 	pathBegin     = "/v1/begin"
 	pathExclude   = "/v1/exclude"
+	pathRevoke    = "/v1/revoke"
+	pathRotate    = "/v1/rotate"
 	pathAbort     = "/v1/abort"
 	pathPosterior = "/v1/posterior"
 	pathBundle    = "/v1/bundle"
@@ -56,6 +58,10 @@ func NewServer(api API) *http.Server {
 	answer(mux, pathExclude, func(ctx context.Context, x exclusion) (none, error) {
 		return none{}, api.Exclude(ctx, x.Study, x.Client, x.Reason)
 	})
+	answer(mux, pathRevoke, func(ctx context.Context, x exclusion) (none, error) {
+		return none{}, api.Revoke(ctx, x.Study, x.Client, x.Reason)
+	})
+	answer(mux, pathRotate, func(ctx context.Context, s selector) (none, error) { return none{}, api.Rotate(ctx, s.Study) })
 	answer(mux, pathAbort, func(ctx context.Context, s selector) (none, error) { return none{}, api.Abort(ctx, s.Study, s.Reason) })
 	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*session.Posterior, error) {
 		return api.Posterior(ctx, s.Study)
@@ -193,6 +199,18 @@ func (r *Remote) Begin(ctx context.Context, study string) error {
 // Exclude implements [API].
 func (r *Remote) Exclude(ctx context.Context, study string, client identity.Name, reason string) error {
 	_, err := ask[none](ctx, r, pathExclude, exclusion{study, client, reason})
+	return err
+}
+
+// Revoke implements [API].
+func (r *Remote) Revoke(ctx context.Context, study string, client identity.Name, reason string) error {
+	_, err := ask[none](ctx, r, pathRevoke, exclusion{study, client, reason})
+	return err
+}
+
+// Rotate implements [API].
+func (r *Remote) Rotate(ctx context.Context, study string) error {
+	_, err := ask[none](ctx, r, pathRotate, selector{Study: study})
 	return err
 }
 

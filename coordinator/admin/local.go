@@ -72,6 +72,24 @@ func (l Local) Exclude(ctx context.Context, study string, client identity.Name, 
 	return s.Exclude(ctx, client, reason)
 }
 
+// Revoke implements [API].
+func (l Local) Revoke(ctx context.Context, study string, client identity.Name, reason string) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.Revoke(ctx, client, reason)
+}
+
+// Rotate implements [API].
+func (l Local) Rotate(ctx context.Context, study string) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.Rotate(ctx)
+}
+
 // Abort implements [API].
 func (l Local) Abort(ctx context.Context, study, reason string) error {
 	s, err := l.Hub.Study(study)

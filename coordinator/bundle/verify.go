@@ -51,7 +51,8 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil without
 	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
-	excluded map[identity.Name]uint64 // number of the last plan before the exclusion, by excluded client
+	excluded map[identity.Name]uint64 // number of the last plan before the exclusion, by client that was excluded or whose keys were revoked
+	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
 	report   Report
@@ -79,7 +80,7 @@ func Verify(r io.Reader) (*Report, error) {
 }
 
 func newVerifier(r io.Reader) *verifier {
-	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
+	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}, excluded: map[identity.Name]uint64{}}
 }
 
 // verify does the same as Verify. Afterwards v has the contents of the bundle.
@@ -142,8 +143,10 @@ func (v *verifier) entry(envelope, body []byte) error {
 		}
 	}
 	switch {
-	case e.Kind == transcript.Roster:
+	case e.Kind == transcript.Roster && e.Number == 1:
 		return v.roster(e)
+	case e.Kind == transcript.Roster:
+		err = v.version()
 	case e.Kind.Plan():
 		err = v.plan(e, body)
 	case e.Kind.Outcome():
@@ -165,7 +168,7 @@ func (v *verifier) entry(envelope, body []byte) error {
 }
 
 // begin reads the coordinator's key from the first entry. All entries must be signed with this
-// key.
+// key, until an entry gives the coordinator another one.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -204,6 +207,11 @@ func (v *verifier) roster(e transcript.Entry) error {
 	if v.tracing {
 		v.server.Watch()
 	}
+	return v.pair()
+}
+
+// pair begins the secure sums under the present version of the roster, if the study has them.
+func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
 	}
@@ -213,6 +221,26 @@ func (v *verifier) roster(e transcript.Entry) error {
 	}
 	v.sums = sums.NewProgress(f)
 	return nil
+}
+
+// version checks a change of the roster. It must come between rounds. The chain has verified the
+// signatures in it.
+func (v *verifier) version() error {
+	if len(v.models) > 0 {
+		return errors.New("the roster changes while a plan is open")
+	}
+	asked, _ := v.server.Plans()
+	revoked := v.chain.Members().Revoked
+	for _, name := range revoked {
+		if _, out := v.excluded[name]; !out {
+			v.excluded[name] = uint64(asked)
+		}
+	}
+	if len(revoked) > v.revoked {
+		v.revoked = len(revoked)
+		v.server.Resume()
+	}
+	return v.pair()
 }
 
 // cut checks the envelopes of the deals in a cut.
@@ -278,9 +306,6 @@ func (v *verifier) exclude(body []byte) error {
 		return fmt.Errorf("%s is no client of the study", x.By)
 	}
 	asked, _ := v.server.Plans()
-	if v.excluded == nil {
-		v.excluded = map[identity.Name]uint64{}
-	}
 	v.excluded[x.By] = uint64(asked)
 	v.server.Resume()
 	return nil
@@ -289,7 +314,7 @@ func (v *verifier) exclude(body []byte) error {
 // mayAnswer returns an error if the client was excluded before the plan ask.
 func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
 	if last, out := v.excluded[name]; out && ask > last {
-		return fmt.Errorf("plan %d counts %s, which was excluded before", ask, name)
+		return fmt.Errorf("plan %d counts %s, which was excluded or revoked before", ask, name)
 	}
 	return nil
 }

@@ -138,17 +138,15 @@ func (s *server) add(study *coordinator.Study) {
 	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
 		debug.SetGCPercent(oftener)
 	}
-	config, err := study.TLS()
-	if err == nil {
-		err = s.clients.Add(transport.Study{
-			Document: study.Hash(), TLS: config, Coordinator: study,
-			MaxRelease: study.LargestBody(), Seen: study.Seen,
-		})
-	}
+	err := s.clients.Add(transport.Study{
+		Document: study.Hash(), TLS: study.TLS, Coordinator: study,
+		MaxRelease: study.LargestBody(), Seen: study.Seen,
+	})
 	if err != nil {
 		s.config.Log.Error("cannot serve a study", "study", study.Name(), "error", err)
 		return
 	}
+	study.OnDrop(s.clients.Drop)
 	s.clients.SetHealth(study.Hash(), true)
 	if s.gossip != nil {
 		s.gossip.add(study)

@@ -186,6 +186,10 @@ func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []b
 // the messages of secure aggregation, refuse it.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
+// Changes raises the format of the file, so that earlier versions of the program, which do not know
+// that keys can change, refuse it.
+func (s Study) Changes() error { return s.atLeast(formatChanges) }
+
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
 // answers are in order of plan, then client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {

@@ -28,6 +28,8 @@ const (
 	// formatShares adds the messages of secure aggregation, which have keys that earlier formats do
 	// not know.
 	formatShares = "5"
+	// formatChanges has rosters that change, which earlier programs do not know.
+	formatChanges = "6"
 )
 
 // ErrHeld is returned if another program has locked the state directory.
@@ -176,7 +178,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		switch have := about.Get(formatKey); string(have) {
-		case formatFirst, formatLong, formatSlots, formatFiles, formatShares:
+		case formatFirst, formatLong, formatSlots, formatFiles, formatShares, formatChanges:
 			return nil
 		case "":
 			return about.Put(formatKey, []byte(formatFirst))

@@ -41,11 +41,10 @@ type Part string
 
 // Parts with one value, a byte slice, for each client.
 const (
-	Entry       Part = entries
-	Certificate Part = certs
-	Approval    Part = approvals
-	Leave       Part = leaves
-	Last        Part = last
+	Entry    Part = entries
+	Approval Part = approvals
+	Leave    Part = leaves
+	Last     Part = last
 )
 
 // A Hash is a SHA-256 hash.
@@ -53,12 +52,11 @@ type Hash = [32]byte
 
 // Fixed holds the properties of a study that never change.
 type Fixed struct {
-	Document    []byte
-	Name        string   // the coordinator's name in the study
-	Addresses   []string // addresses of the coordinator for clients
-	Authority   []byte   // certificate of the authority (DER)
-	Certificate []byte   // certificate of the coordinator (DER)
-	Entry       []byte   // the coordinator's roster entry
+	Document  []byte
+	Name      string   // the coordinator's name in the study
+	Addresses []string // addresses of the coordinator for clients
+	Authority []byte   // first certificate of the authority (DER)
+	Entry     []byte   // the coordinator's first roster entry
 }
 
 // ErrNoStudy is returned for a study that is not in the store.
@@ -146,6 +144,11 @@ func (s Study) Note(key string, value any) error { return s.getJSON(about, "note
 // Put stores a client's value for a part.
 func (s Study) Put(p Part, client string, value []byte) error {
 	return s.part(string(p)).Put([]byte(client), value)
+}
+
+// Delete removes a client's value for a part.
+func (s Study) Delete(p Part, client string) error {
+	return s.part(string(p)).Delete([]byte(client))
 }
 
 // All returns copies of all values of a part, by client name.

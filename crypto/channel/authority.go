@@ -38,6 +38,11 @@ func CreateAuthority(path string, study Hash, now, until time.Time) (*Authority,
 	if err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
+	return certifyItself(key, study, now, until)
+}
+
+// certifyItself returns the authority with a key and a new certificate for it.
+func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
 		Subject:                     pkix.Name{CommonName: "fedpvi authority"},
@@ -130,4 +135,42 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 		template.DNSNames = []string{ServerName(p.Study)}
 	}
 	return x509.CreateCertificate(rand.Reader, template, a.certificate, key, a.key)
+}
+
+// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote, and with a
+// new certificate for this key that is valid from now to until. Certificates that were issued before
+// stay valid.
+func OpenAuthority(path string, study Hash, now, until time.Time) (*Authority, error) {
+	key, err := loadKey(path, authorityKind)
+	if err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
+	return certifyItself(key, study, now, until)
+}
+
+// Renew returns the authority with a new certificate for the same key, valid from now to until.
+func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
+	return certifyItself(a.key, a.study, now, until)
+}
+
+// RenewFrom returns the time from which the authority should be renewed, which is after two thirds
+// of the validity period of its certificate.
+func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
+
+const authorityDomain identity.Domain = "fedpvi/v1/authority"
+
+// Vouch returns the signature of the coordinator's identity of the authority's certificate.
+// [CheckAuthority] verifies it.
+func (a *Authority) Vouch(coordinator *identity.Identity) [identity.SignatureSize]byte {
+	return coordinator.Sign(authorityDomain, requestStatement(a.study, a.certificate.Raw))
+}
+
+// CheckAuthority returns an error unless the coordinator with the given key has signed the
+// certificate of the authority of a study (X.509, DER).
+func CheckAuthority(certificate []byte, study Hash, coordinator identity.PublicKey, signature []byte) error {
+	if len(signature) != identity.SignatureSize || !coordinator.Verify(authorityDomain, requestStatement(study, certificate), [identity.SignatureSize]byte(signature)) {
+		return errors.New("the certificate of the study's authority is not signed with the coordinator's identity")
+	}
+	_, err := parseAuthority(certificate, study)
+	return err
 }

@@ -101,11 +101,29 @@ func (l Client) Config() *tls.Config {
 // does not know the authority of the study yet. It recognises the coordinator by the pin in the
 // invitation.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
+	return guest(study, now, func(Party) (identity.Pin, bool) { return pin, true })
+}
+
+// Return returns the configuration of a party whose certificate has expired, or that does not know
+// the coordinator's present TLS key. The connection authenticates neither end: the party may send
+// only public bytes, and must verify the coordinator's signature of everything that it
+// receives.
+func Return(study Hash, now func() time.Time) *tls.Config { return guest(study, now, nil) }
+
+// guest returns the configuration of a party without a certificate. If pins is nil, every key of
+// the coordinator is accepted.
+func guest(study Hash, now func() time.Time, pins Pins) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
 	c.InsecureSkipVerify = true // VerifyConnection checks the pin instead of the certificate chain
 	c.VerifyConnection = func(state tls.ConnectionState) error {
-		pins := func(Party) (identity.Pin, bool) { return pin, true }
+		pins := pins
+		if pins == nil {
+			if len(state.PeerCertificates) == 0 {
+				return ErrRole
+			}
+			pins = func(Party) (identity.Pin, bool) { return pinOf(state.PeerCertificates[0]), true }
+		}
 		if err := check(state, study, pins, identity.Coordinator); err != nil {
 			return err
 		}

@@ -59,9 +59,10 @@ func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfte
 
 // RenewFrom returns the time from which the caller should request a new certificate, which is
 // after two thirds of the validity period. The last third is left for retries.
-func (c *Credentials) RenewFrom() time.Time {
-	leaf := c.current.Load().Leaf
-	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)
+func (c *Credentials) RenewFrom() time.Time { return renewFrom(c.current.Load().Leaf) }
+
+func renewFrom(c *x509.Certificate) time.Time {
+	return c.NotAfter.Add(-c.NotAfter.Sub(c.NotBefore) / 3)
 }
 
 func (c *Credentials) roots() *x509.CertPool {

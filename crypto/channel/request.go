@@ -60,3 +60,18 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	}
 	return key, nil
 }
+
+// RequestOf returns the party that a request for a certificate names. It does not verify the
+// request.
+func RequestOf(request []byte) (Party, error) {
+	r := wire.NewReader(request)
+	csr, err := x509.ParseCertificateRequest(r.Bytes(maxRequest))
+	if err != nil {
+		return Party{}, ErrRequest
+	}
+	p, err := partyOf(csr.URIs)
+	if err != nil {
+		return Party{}, ErrRequest
+	}
+	return p, nil
+}

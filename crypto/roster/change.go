@@ -1,90 +1,175 @@
 package roster
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
 )
 
-// Errors of Compare and InForce if a roster cannot be the next version of another roster.
+// Errors of a change of the roster.
 var (
-	ErrSuccession = errors.New("not the next version of the roster: its study, version or previous hash is wrong")
-	// ErrCoordinator is returned if the coordinator differs, because the coordinator of a study
-	// never changes.
-	ErrCoordinator = errors.New("the roster names another coordinator: the coordinator of a study cannot change")
-	ErrAcceptance  = errors.New("an acceptance of the roster is invalid: it is not from a party of the previous version, its signature is wrong, or it is there twice")
+	// ErrConsent is returned for a renewal that the holder of the keys before it has not signed.
+	ErrConsent = errors.New("the new keys of a party are not signed with its identity before them")
+	// ErrParty is returned for a renewal that does not keep the name and the role of the party.
+	ErrParty = errors.New("new keys cannot change the name or the role of a party")
+	// ErrChange is returned for a change that cannot be applied to a roster.
+	ErrChange = errors.New("the change does not fit the roster: it is empty, names a party twice, out of order or of another study, or renews or revokes a party whose keys were revoked")
 )
 
-// A Change lists the differences between a roster and its next version, for a party that must
-// decide whether to accept the next version.
-type Change struct {
-	Joined  []Entry // entries with new keys
-	Left    []Entry // entries of parties that are not in the next version
-	Renewed []Entry // entries with the same identity, but another name, role, pin or recipient
+// A Renewal replaces the keys of a party: its identity, its TLS key, its key for encrypted
+// messages, or several of them. The identity before it signs the new entry together with the hash
+// of the entry before, so a renewal applies to one entry only. With the first roster the renewals
+// of a party are a chain, in which every link is signed by the identity before it.
+type Renewal struct {
+	Entry   Entry                        // new entry, which its own identity has signed
+	Consent [identity.SignatureSize]byte // signature of the identity in the entry before
 }
 
-// Compare returns the changes from r to next. It returns an error if next is not the
-// version after r or has another coordinator.
-func (r *Roster) Compare(next *Roster) (Change, error) {
-	if next.Study != r.Study || next.Version != r.Version+1 || next.Previous != r.Hash() {
-		return Change{}, ErrSuccession
+// Renew returns the renewal that replaces the entry before by next. The signer has the identity in
+// the entry before.
+func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
+	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
+}
+
+func renewed(study Hash, before, next Entry) []byte {
+	hash := sha256.Sum256(before.Bytes())
+	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
+}
+
+// Check returns an error if r is not a valid renewal of the entry before.
+func (r Renewal) Check(study Hash, before Entry) error {
+	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
+		return ErrParty
 	}
-	if next.Coordinator().Key != r.Coordinator().Key {
-		return Change{}, ErrCoordinator
+	if !before.Key.Verify(renewDomain, renewed(study, before, r.Entry), r.Consent) {
+		return ErrConsent
 	}
+	return r.Entry.Check(study)
+}
+
+// Bytes returns the encoding of the renewal.
+func (r Renewal) Bytes() []byte { return append(r.Entry.Bytes(), r.Consent[:]...) }
+
+// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature of the new entry. The
+// caller checks the consent with [Renewal.Check].
+func ParseRenewal(b []byte, study Hash) (Renewal, error) {
+	r := wire.NewReader(b)
+	out := readRenewal(r)
+	if !r.Done() {
+		return Renewal{}, ErrForm
+	}
+	return out, out.Entry.Check(study)
+}
+
+func readRenewal(r *wire.Reader) (out Renewal) {
+	out.Entry = readEntry(r)
+	r.Fixed(out.Consent[:])
+	return out
+}
+
+// Latest returns the entry of a party after a chain of renewals, each encoded by
+// [Renewal.Bytes]. The argument first is the entry before all of them.
+func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
+	for _, b := range renewals {
+		r, err := ParseRenewal(b, study)
+		if err == nil {
+			err = r.Check(study, first)
+		}
+		if err != nil {
+			return Entry{}, err
+		}
+		first = r.Entry
+	}
+	return first, nil
+}
+
+// A Revocation states that the keys of a client are not valid any more. The client stays in the
+// roster, so that the number of clients does not change, and counts as missing.
+type Revocation struct {
+	Name   identity.Name
+	Reason string // one line, for all clients
+}
+
+// A Change is the step from a version of the roster to the next one. No party can join by a change.
+type Change struct {
+	Renewed []Renewal    // in order of the names
+	Revoked []Revocation // in order of the names
+}
+
+// MaxReason is the maximum length of the reason of a revocation in bytes.
+const MaxReason = 400
+
+const changeMagic = "FPRC"
+
+// Bytes returns the encoding of the change.
+func (c Change) Bytes() []byte {
+	b := wire.AppendUint16([]byte(changeMagic), uint16(len(c.Renewed)))
+	for _, r := range c.Renewed {
+		b = append(b, r.Bytes()...)
+	}
+	b = wire.AppendUint16(b, uint16(len(c.Revoked)))
+	for _, r := range c.Revoked {
+		b = wire.AppendBytes(wire.AppendBytes(b, string(r.Name)), r.Reason)
+	}
+	return b
+}
+
+// ParseChange decodes a change that Bytes encoded. [Roster.Apply] checks it.
+func ParseChange(b []byte) (Change, error) {
+	r := wire.NewReader(b)
 	var c Change
-	for _, e := range next.Entries {
-		before, ok := r.Find(e.Key.Fingerprint())
-		switch {
-		case !ok:
-			c.Joined = append(c.Joined, e)
-		case string(before.appendUnsigned(nil)) != string(e.appendUnsigned(nil)):
-			c.Renewed = append(c.Renewed, e)
-		}
+	if string(r.Take(len(changeMagic))) != changeMagic {
+		return Change{}, ErrForm
 	}
-	for _, e := range r.Entries {
-		if _, ok := next.Find(e.Key.Fingerprint()); !ok {
-			c.Left = append(c.Left, e)
-		}
+	for n := r.Uint16(); n > 0 && !r.Failed(); n-- {
+		c.Renewed = append(c.Renewed, readRenewal(r))
+	}
+	for n := r.Uint16(); n > 0 && !r.Failed(); n-- {
+		name := identity.Name(r.Bytes(identity.MaxName))
+		c.Revoked = append(c.Revoked, Revocation{name, string(r.Bytes(MaxReason))})
+	}
+	if !r.Done() {
+		return Change{}, ErrForm
 	}
 	return c, nil
 }
 
-// An Acceptance is a party's consent to a version of the roster.
-type Acceptance struct {
-	Party     identity.Fingerprint
-	Signature [identity.SignatureSize]byte
-}
-
-// Accept returns the signer's signed consent to next. The signer should first examine the
-// changes that Compare returns.
-func Accept(signer *identity.Identity, next *Roster) Acceptance {
-	hash := next.Hash()
-	return Acceptance{signer.Fingerprint(), signer.Sign(acceptDomain, hash[:])}
-}
-
-// InForce returns nil if next may replace r. This requires that next is the version after r, and
-// that every client in both versions has accepted next. The coordinator accepts it by signing
-// the roster.
-func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
-	if _, err := r.Compare(next); err != nil {
-		return err
+// Apply returns the version after r with a change. It checks every renewal against the entry in r.
+func (r *Roster) Apply(c Change) (*Roster, error) {
+	next := Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash(), Entries: slices.Clone(r.Entries), Revoked: slices.Clone(r.Revoked)}
+	named := map[identity.Name]bool{}
+	for _, name := range r.Revoked {
+		named[name] = true
 	}
-	hash := next.Hash()
-	accepted := map[identity.Fingerprint]bool{}
-	for _, a := range acceptances {
-		party, ok := r.Find(a.Party)
-		if !ok || accepted[a.Party] || !party.Key.Verify(acceptDomain, hash[:], a.Signature) {
-			return ErrAcceptance
+	for i, renewal := range c.Renewed {
+		name := renewal.Entry.Name
+		at, ok := slices.BinarySearchFunc(next.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
+		if !ok || named[name] || i > 0 && c.Renewed[i-1].Entry.Name >= name {
+			return nil, ErrChange
 		}
-		accepted[a.Party] = true
-	}
-	for _, e := range r.Entries {
-		_, stays := next.Find(e.Key.Fingerprint())
-		if e.Role == identity.Client && stays && !accepted[e.Key.Fingerprint()] {
-			return fmt.Errorf("version %d of the roster waits for the consent of %s", next.Version, e.Name)
+		if err := renewal.Check(r.Study, r.Entries[at]); err != nil {
+			return nil, fmt.Errorf("the new keys of %s: %w", name, err)
 		}
+		named[name], next.Entries[at] = true, renewal.Entry
 	}
-	return nil
+	for i, revoked := range c.Revoked {
+		e, ok := r.Named(revoked.Name)
+		if !ok || e.Role != identity.Client || named[e.Name] || i > 0 && c.Revoked[i-1].Name >= e.Name {
+			return nil, ErrChange
+		}
+		named[e.Name], next.Revoked = true, append(next.Revoked, e.Name)
+	}
+	if len(c.Renewed)+len(c.Revoked) == 0 {
+		return nil, ErrChange
+	}
+	slices.Sort(next.Revoked)
+	if err := next.check(); err != nil {
+		return nil, err
+	}
+	return &next, nil
 }

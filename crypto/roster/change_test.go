@@ -1,104 +1,182 @@
 package roster
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/testing/memory"
 )
 
-func next(t *testing.T, r *Roster, all []Entry) *Roster {
+// renewal returns new keys for a party, with the same identity, and their renewal.
+func renewal(t testing.TB, p party) Renewal {
 	t.Helper()
-	n, err := r.Next(all)
+	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
+}
+
+// rotated returns a party with a new identity and other new keys, and its renewal.
+func rotated(t testing.TB, p party) (party, Renewal) {
+	t.Helper()
+	after := newParty(t, string(p.entry.Name), p.entry.Role)
+	return after, Renew(p.Identity, study, p.entry, after.entry)
+}
+
+func apply(t testing.TB, r *Roster, c Change) *Roster {
+	t.Helper()
+	next, err := r.Apply(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return next
 }
 
-func accepted(n *Roster, parties ...party) []Acceptance {
-	var all []Acceptance
-	for _, p := range parties {
-		all = append(all, Accept(p.Identity, n))
+//abuse:case P10 the next version of a roster has the parties of the version before, with keys that their holders have signed
+func TestChangeOfARoster(t *testing.T) {
+	parties := newParties(t)
+	north, hub, east := parties[0], parties[1], parties[2]
+	r := newRoster(t, parties...)
+	newEast, eastRenewal := rotated(t, east)
+	newHub, hubRenewal := rotated(t, hub)
+	change := Change{[]Renewal{eastRenewal, hubRenewal, renewal(t, north)}, []Revocation{{"south", "its keys were stolen"}}}
+	parsed, err := ParseChange(change.Bytes())
+	if err != nil || !bytes.Equal(parsed.Bytes(), change.Bytes()) {
+		t.Fatalf("the change was not read: %v", err)
 	}
-	return all
+	n := apply(t, r, parsed)
+	if n.Version != 2 || n.Previous != r.Hash() || len(n.Entries) != len(r.Entries) {
+		t.Errorf("version %d after %x with %d parties", n.Version, n.Previous, len(n.Entries))
+	}
+	if n.Coordinator().Key != newHub.Public() {
+		t.Error("the coordinator has its old identity")
+	}
+	if e, _ := n.Named("east"); e.Key != newEast.Public() {
+		t.Error("east has its old identity")
+	}
+	if e, _ := n.Named("north"); e.Key != north.Public() || e.Pin == north.entry.Pin {
+		t.Error("north does not have its identity and a new TLS key")
+	}
+	if !n.Valid("north") || n.Valid("south") || n.Valid("hub") || n.Valid("west") {
+		t.Errorf("the revoked parties are %v", n.Revoked)
+	}
+	got, err := Parse(n.Bytes(), study)
+	if err != nil || got.Hash() != n.Hash() || !slices.Equal(got.Revoked, n.Revoked) {
+		t.Errorf("the next version was not read: %v", err)
+	}
 }
 
-//abuse:case P10 a new roster comes into force when all clients that stay have accepted it
-func TestChangesNeedConsent(t *testing.T) {
+// The test makes changes that are not allowed: with keys of others, with keys that were replaced
+// before, of other studies, and of revoked parties.
+//
+//abuse:case P10 a stolen identity that was replaced makes no further keys, and no party joins a roster
+func TestInvalidChangesAreRefused(t *testing.T) {
 	parties := newParties(t)
 	north, hub, east, south := parties[0], parties[1], parties[2], parties[3]
 	r := newRoster(t, parties...)
-	west := newParty(t, "west", identity.Client)
-	renewed := entryOf(t, north.Identity, "north", identity.Client)
-	// In the next version west joins, south leaves, and north has new keys for TLS and
-	// encryption.
-	n := next(t, r, []Entry{hub.entry, renewed, east.entry, west.entry})
-	if n.Version != 2 || n.Previous != r.Hash() {
-		t.Errorf("version %d after %x", n.Version, n.Previous)
-	}
-	c, err := r.Compare(n)
-	if err != nil || len(c.Joined) != 1 || len(c.Left) != 1 || len(c.Renewed) != 1 ||
-		c.Joined[0].Name != "west" || c.Left[0].Name != "south" || c.Renewed[0].Name != "north" {
-		t.Errorf("%v, %v", c, err)
-	}
+	newEast, once := rotated(t, east)
+	second := apply(t, apply(t, r, Change{Renewed: []Renewal{once}}), Change{Revoked: []Revocation{{"south", "stolen"}}})
+	_, twice := rotated(t, newEast)
+	_, thief := rotated(t, party{east.Identity, newEast.entry})
+	_, forged := rotated(t, party{north.Identity, newEast.entry})
+	foreign := Renew(newEast.Identity, Hash{9}, newEast.entry, entryOf(t, newEast.Identity, "east", identity.Client))
+	unsigned := twice
+	unsigned.Entry.Pin[0] ^= 1
+	renamed := Renew(north.Identity, study, north.entry, entryOf(t, north.Identity, "west", identity.Client))
+	promoted := Renew(north.Identity, study, north.entry, entryOf(t, north.Identity, "north", identity.Coordinator))
+	copied := Renew(north.Identity, study, north.entry, func() Entry {
+		e, err := NewEntry(north.Identity, study, "north", identity.Client, newEast.entry.Pin, north.entry.Recipient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}())
 	for name, tc := range map[string]struct {
-		acceptances []Acceptance
-		want        string
+		change Change
+		want   string
 	}{
-		"all that stay":               {accepted(n, north, east), ""},
-		"and one that leaves":         {accepted(n, north, east, south), ""},
-		"and the coordinator":         {accepted(n, north, east, hub), ""},
-		"one is missing":              {accepted(n, north), "waits for the consent of east"},
-		"no acceptance":               {nil, "waits for the consent of east"},
-		"one accepts twice":           {accepted(n, north, north), ErrAcceptance.Error()},
-		"one accepts another version": {append(accepted(r, north), accepted(n, east)...), ErrAcceptance.Error()},
-		"the new party":               {accepted(n, north, west), ErrAcceptance.Error()},
-		"in the name of another":      {[]Acceptance{accepted(n, north)[0], {east.Fingerprint(), Accept(west.Identity, n).Signature}}, ErrAcceptance.Error()},
+		"nothing":                              {Change{}, ErrChange.Error()},
+		"a renewal again":                      {Change{Renewed: []Renewal{once}}, ErrConsent.Error()},
+		"an identity that was replaced":        {Change{Renewed: []Renewal{thief}}, ErrConsent.Error()},
+		"the identity of another":              {Change{Renewed: []Renewal{forged}}, ErrConsent.Error()},
+		"another study":                        {Change{Renewed: []Renewal{foreign}}, ErrConsent.Error()},
+		"a changed entry":                      {Change{Renewed: []Renewal{unsigned}}, ErrConsent.Error()},
+		"another name":                         {Change{Renewed: []Renewal{renamed}}, ErrChange.Error()},
+		"another role":                         {Change{Renewed: []Renewal{promoted}}, ErrParty.Error()},
+		"a key of another party":               {Change{Renewed: []Renewal{copied}}, "a key of another party"},
+		"one party twice":                      {Change{Renewed: []Renewal{twice, twice}}, ErrChange.Error()},
+		"renewed and revoked":                  {Change{Renewed: []Renewal{twice}, Revoked: []Revocation{{"east", ""}}}, ErrChange.Error()},
+		"out of order":                         {Change{Renewed: []Renewal{renewal(t, north), twice}}, ErrChange.Error()},
+		"the coordinator revoked":              {Change{Revoked: []Revocation{{"hub", ""}}}, ErrChange.Error()},
+		"a stranger revoked":                   {Change{Revoked: []Revocation{{"west", ""}}}, ErrChange.Error()},
+		"revoked again":                        {Change{Revoked: []Revocation{{"south", ""}}}, ErrChange.Error()},
+		"new keys after a revocation":          {Change{Renewed: []Renewal{renewal(t, south)}}, ErrChange.Error()},
+		"the coordinator with another's right": {Change{Renewed: []Renewal{Renew(north.Identity, study, hub.entry, newParty(t, "hub", identity.Coordinator).entry)}}, ErrConsent.Error()},
 	} {
-		err := r.InForce(n, tc.acceptances)
-		if (tc.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.want) {
+		if _, err := second.Apply(tc.change); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := second.Apply(Change{Renewed: []Renewal{twice}}); err != nil {
+		t.Errorf("the next renewal of east: %v", err)
+	}
+}
+
+func TestLatestEntryOfAChain(t *testing.T) {
+	hub := newParty(t, "hub", identity.Coordinator)
+	second, one := rotated(t, hub)
+	third, two := rotated(t, second)
+	e, err := Latest(study, hub.entry, [][]byte{one.Bytes(), two.Bytes()})
+	if err != nil || !sameEntry(e, third.entry) {
+		t.Error(err)
+	}
+	if e, err := Latest(study, hub.entry, nil); err != nil || !sameEntry(e, hub.entry) {
+		t.Error(err)
+	}
+	for name, chain := range map[string][][]byte{
+		"a link left out": {two.Bytes()}, "in another order": {two.Bytes(), one.Bytes()}, "a link twice": {one.Bytes(), one.Bytes()},
+		"cut short": {one.Bytes()[:100]},
+	} {
+		if _, err := Latest(study, hub.entry, chain); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := Latest(Hash{9}, hub.entry, [][]byte{one.Bytes()}); err == nil {
+		t.Error("a chain of another study was accepted")
+	}
+}
+
+func TestRevokedPartiesOfARoster(t *testing.T) {
+	r := newRoster(t, newParties(t)...)
+	for name, revoked := range map[string][]identity.Name{
+		"a stranger": {"west"}, "the coordinator": {"hub"}, "twice": {"north", "north"}, "out of order": {"south", "north"},
+	} {
+		bad := *r
+		bad.Revoked = revoked
+		if _, err := Parse(bad.Bytes(), study); err == nil {
+			t.Errorf("%s was revoked", name)
+		}
+	}
+	empty := append([]byte(magicRevoked), r.Bytes()[len(magic):]...)
+	for _, b := range [][]byte{empty, append(bytes.Clone(empty), 0, 0)} {
+		if _, err := Parse(b, study); !errors.Is(err, ErrForm) {
+			t.Errorf("the second form without revoked parties: %v", err)
 		}
 	}
 }
 
-func TestOnlyTheNextVersionMayFollow(t *testing.T) {
-	parties := newParties(t)
-	r := newRoster(t, parties...)
-	good := next(t, r, entries(parties...))
-	if c, err := r.Compare(good); err != nil || len(c.Joined)+len(c.Left)+len(c.Renewed) != 0 {
-		t.Errorf("%v, %v", c, err)
-	}
-	third := next(t, good, entries(parties...))
-	other := newRoster(t, parties[:3]...)
-	for name, n := range map[string]*Roster{
-		"itself":               r,
-		"a version left out":   third,
-		"after another roster": next(t, other, entries(parties...)),
-	} {
-		if _, err := r.Compare(n); !errors.Is(err, ErrSuccession) {
-			t.Errorf("%s: %v", name, err)
+func FuzzParseChange(f *testing.F) {
+	p := newParty(f, "north", identity.Client)
+	_, r := rotated(f, p)
+	f.Add(Change{[]Renewal{r}, []Revocation{{"south", "stolen"}}}.Bytes())
+	f.Add(Change{}.Bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c Change
+		var err error
+		memory.Bound(t, len(b), func() { c, err = ParseChange(b) })
+		if err == nil && !bytes.Equal(c.Bytes(), b) {
+			t.Error("one change has two encodings")
 		}
-		if err := r.InForce(n, accepted(n, parties...)); !errors.Is(err, ErrSuccession) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	skipped := *good
-	skipped.Version = 3
-	if _, err := r.Compare(&skipped); !errors.Is(err, ErrSuccession) {
-		t.Errorf("a skipped version number: %v", err)
-	}
-	foreign := *good
-	foreign.Study = Hash{9}
-	if _, err := r.Compare(&foreign); !errors.Is(err, ErrSuccession) {
-		t.Errorf("another study: %v", err)
-	}
-	usurper := slices.Clone(parties)
-	usurper[1] = newParty(t, "hub", identity.Coordinator)
-	if _, err := r.Compare(next(t, r, entries(usurper...))); !errors.Is(err, ErrCoordinator) {
-		t.Errorf("another coordinator: %v", err)
-	}
+	})
 }

@@ -2,10 +2,11 @@
 // signatures, their connections and the encryption of messages to them.
 //
 // Every party signs its own entry. The signature shows that the party has the key and consents
-// to be in this study under this name and role. The coordinator signs the whole roster. A change
-// of the roster makes a new version, which contains the hash of the previous version. The new
-// version comes into force when the parties that stay have accepted it. A party therefore cannot
-// join without the knowledge of the others.
+// to be in this study under this name and role. The coordinator signs the whole roster. A [Change]
+// of the roster makes a new version, which contains the hash of the previous version. A change
+// gives parties new keys, each signed with the keys before, or revokes the keys of clients. So
+// every key of every version goes back to the first version by signatures of its holder, and no
+// party can join later.
 package roster
 
 import (
@@ -18,8 +19,8 @@ import (
 )
 
 const (
-	entryDomain  identity.Domain = "fedpvi/v1/entry"
-	acceptDomain identity.Domain = "fedpvi/v1/accept"
+	entryDomain identity.Domain = "fedpvi/v1/entry"
+	renewDomain identity.Domain = "fedpvi/v1/renewal"
 )
 
 // A Hash is a SHA-256.

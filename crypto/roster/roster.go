@@ -17,11 +17,13 @@ const MaxParties = 1024
 
 const (
 	magic = "FPR1"
+	// magicRevoked begins a roster with revoked clients, whose names follow the entries.
+	magicRevoked = "FPR2"
 	// entrySize is the maximum size of an entry in bytes: the length of the name, the name,
 	// role, key, pin, recipient and signature.
 	entrySize = 4 + identity.MaxName + 1 + identity.PublicKeySize + 32 + seal.RecipientSize + identity.SignatureSize
 	// MaxSize is the maximum size of an encoded roster in bytes.
-	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*entrySize
+	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*(entrySize+4+identity.MaxName) + 2
 )
 
 // ErrForm is returned for bytes that are not the encoding of a roster or an entry. Its
@@ -34,21 +36,15 @@ type Roster struct {
 	Version  uint64 // number of the version, from 1
 	Previous Hash   // hash of the previous version; zero for the first version
 	Entries  []Entry
+	// Revoked has the names of the clients whose keys are not valid any more, in order. They
+	// stay in Entries.
+	Revoked []identity.Name
 }
 
 // New returns the first version of the roster of a study. The entries may be in any
 // order.
 func New(study Hash, entries []Entry) (*Roster, error) {
-	return assemble(Roster{Study: study, Version: 1}, entries)
-}
-
-// Next returns the version after r with the given entries. They are the entries of the parties
-// that stay, unchanged or renewed, and the entries of new parties.
-func (r *Roster) Next(entries []Entry) (*Roster, error) {
-	return assemble(Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash()}, entries)
-}
-
-func assemble(r Roster, entries []Entry) (*Roster, error) {
+	r := Roster{Study: study, Version: 1}
 	r.Entries = slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	if err := r.check(); err != nil {
 		return nil, err
@@ -78,6 +74,11 @@ func (r *Roster) check() error {
 	if coordinators != 1 {
 		return fmt.Errorf("a roster must have one coordinator, not %d", coordinators)
 	}
+	for i, name := range r.Revoked {
+		if e, ok := r.Named(name); !ok || e.Role != identity.Client || i > 0 && r.Revoked[i-1] >= name {
+			return errors.New("the revoked parties of a roster must be clients in it, sorted by name, without duplicates")
+		}
+	}
 	return r.distinct()
 }
 
@@ -101,10 +102,19 @@ func (r *Roster) distinct() error {
 // Bytes returns the encoding of the roster, which the coordinator signs.
 func (r *Roster) Bytes() []byte {
 	b := append([]byte(magic), r.Study[:]...)
+	if len(r.Revoked) > 0 {
+		copy(b, magicRevoked)
+	}
 	b = append(wire.AppendUint64(b, r.Version), r.Previous[:]...)
 	b = wire.AppendUint16(b, uint16(len(r.Entries)))
 	for _, e := range r.Entries {
 		b = append(b, e.Bytes()...)
+	}
+	if n := len(r.Revoked); n > 0 {
+		b = wire.AppendUint16(b, uint16(n))
+	}
+	for _, name := range r.Revoked {
+		b = wire.AppendBytes(b, string(name))
 	}
 	return b
 }
@@ -120,7 +130,8 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	}
 	rd := wire.NewReader(b)
 	var r Roster
-	if string(rd.Take(len(magic))) != magic {
+	form := string(rd.Take(len(magic)))
+	if form != magic && form != magicRevoked {
 		return nil, ErrForm
 	}
 	rd.Fixed(r.Study[:])
@@ -130,6 +141,14 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	// false.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))
+	}
+	if form == magicRevoked {
+		for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
+			r.Revoked = append(r.Revoked, identity.Name(rd.Bytes(identity.MaxName)))
+		}
+		if len(r.Revoked) == 0 {
+			return nil, ErrForm
+		}
 	}
 	if !rd.Done() {
 		return nil, ErrForm
@@ -165,4 +184,10 @@ func (r *Roster) Named(name identity.Name) (Entry, bool) {
 		return Entry{}, false
 	}
 	return r.Entries[i], true
+}
+
+// Valid reports whether the roster has a client with the given name whose keys were not revoked.
+func (r *Roster) Valid(name identity.Name) bool {
+	e, ok := r.Named(name)
+	return ok && e.Role == identity.Client && !slices.Contains(r.Revoked, name)
 }

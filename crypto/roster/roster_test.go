@@ -119,7 +119,8 @@ func TestLargestRosterFitsInAMessage(t *testing.T) {
 		t.Errorf("an entry has up to %d bytes, not %d", n, entrySize)
 	}
 	head := len((&Roster{}).Bytes())
-	if head+MaxParties*entrySize != MaxSize {
+	const revoked = 2 + MaxParties*(4+identity.MaxName)
+	if head+MaxParties*entrySize+revoked != MaxSize {
 		t.Errorf("%d bytes without entries", head)
 	}
 }

@@ -12,10 +12,10 @@ import (
 // Errors of Follow and Sign. Their text does not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
-	ErrKind   = errors.New("the entry is out of place: the roster is the first entry only, and only plans, steps and outcomes have the number of a plan")
+	ErrKind   = errors.New("the entry is out of place: the first entry is the roster, and only plans, steps and outcomes have the number of a plan")
 	ErrOver   = errors.New("the entry comes after the last one of the study")
 	ErrBody   = errors.New("the body of the entry is not the signed one")
-	ErrRoster = errors.New("the roster in the first entry is not the one in its header, or has another coordinator")
+	ErrRoster = errors.New("the roster of the entry is not the one in its header, or has another coordinator")
 
 	ErrCommitment = errors.New("the answer must be signed together with the hash of its release in this study, or without it in a study that began with an earlier program")
 )
@@ -24,9 +24,9 @@ var (
 // next. A Chain is a value, and Follow returns a new Chain.
 type Chain struct {
 	study       Hash
-	coordinator identity.PublicKey
+	coordinator identity.PublicKey // key that signs the next entry
 	protocol    Hash
-	members     *roster.Roster // roster of the study; nil before the first entry
+	members     *roster.Roster // present version of the roster; nil before the first entry
 	roster      Hash           // SHA-256 of members
 	commits     bool           // whether answers have commitments
 	at          Position
@@ -40,7 +40,7 @@ type Position struct {
 }
 
 // Begin returns the chain of a study whose transcript is empty. The coordinator with the given
-// key must sign all entries.
+// key must sign all entries, until an entry of the kind Roster gives it another key.
 func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
@@ -55,8 +55,16 @@ func (c Chain) At(p Position) Chain {
 	return c
 }
 
-// Members returns the roster, which is the body of the first entry. It returns nil before that
-// entry.
+// With returns a copy of c with a stored version of the roster.
+func (c Chain) With(members *roster.Roster) Chain {
+	c.members, c.roster, c.coordinator = members, members.Hash(), members.Coordinator().Key
+	return c
+}
+
+// Coordinator returns the key with which the coordinator signs the next entry.
+func (c Chain) Coordinator() identity.PublicKey { return c.coordinator }
+
+// Members returns the present version of the roster. It returns nil before the first entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
 // Commits reports whether the study has commitments: answers contain the hash of their release, and
@@ -77,7 +85,7 @@ func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 }
 
 // FollowHashed is like [Chain.Follow] for a body that is not in memory and that the caller has
-// hashed. It cannot process the first entry, whose body is the roster.
+// hashed. It cannot process entries of the kind Roster, whose bodies it needs.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -91,17 +99,42 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 		return c, Entry{}, ErrBody
 	}
 	if e.Kind == Roster {
-		members, err := roster.Parse(body, c.study)
+		members, err := c.version(body)
 		if err != nil {
 			return c, Entry{}, err
 		}
-		if members.Hash() != header.Roster || members.Coordinator().Key != c.coordinator {
+		if members.Hash() != header.Roster {
 			return c, Entry{}, ErrRoster
 		}
-		c.members, c.roster, c.protocol, c.commits = members, header.Roster, header.Protocol, e.Commits
+		c = c.With(members)
+		if c.protocol = header.Protocol; e.Number == 1 {
+			c.commits = e.Commits
+		}
 	}
 	c.at = Position{Number: e.Number, Head: e.Hash, Over: e.Kind.Last()}
 	return c, e, nil
+}
+
+// version returns the version of the roster in the body of an entry. The body of the first entry is
+// the whole roster. Later bodies are changes of the version before.
+func (c Chain) version(body []byte) (*roster.Roster, error) {
+	if c.members == nil {
+		members, err := roster.Parse(body, c.study)
+		if err == nil && (members.Version != 1 || members.Coordinator().Key != c.coordinator) {
+			err = ErrRoster
+		}
+		return members, err
+	}
+	change, err := roster.ParseChange(body)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range change.Revoked {
+		if _, err := Reason(r.Reason); err != nil {
+			return nil, err
+		}
+	}
+	return c.members.Apply(change)
 }
 
 // read verifies an envelope and checks that its entry can be the next one.
@@ -114,7 +147,10 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	// header, which is not verified yet.
 	want := c.Header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
-		want.Protocol, want.Roster = claimed.Protocol, claimed.Roster
+		want.Protocol = claimed.Protocol
+	}
+	if c.members == nil || claimed.Domain == signed.Roster {
+		want.Roster = claimed.Roster // the header has the version after the entry
 	}
 	m, err := signed.Verify(envelope, c.coordinator, want)
 	if err != nil {
@@ -138,7 +174,7 @@ func (c Chain) follows(e Entry) error {
 		return ErrOver
 	case e.Number != c.at.Number+1 || e.Previous != c.at.Head:
 		return ErrOrder
-	case (e.Kind == Roster) != (e.Number == 1), (e.Ask > 0) != (e.Kind.Plan() || e.Kind.Step() || e.Kind.Outcome()):
+	case e.Number == 1 && e.Kind != Roster, e.Number > 1 && e.Commits, (e.Ask > 0) != (e.Kind.Plan() || e.Kind.Step() || e.Kind.Outcome()):
 		return ErrKind
 	}
 	return nil
@@ -175,10 +211,26 @@ func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Has
 
 // SignHashed is like [Chain.Sign] for a body that the caller has hashed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
-	if c.at.Number == 0 {
+	if c.at.Number == 0 || kind == Roster {
 		return nil, ErrKind
 	}
 	return c.sign(signer, Entry{Kind: kind, Ask: plan, Model: model}, body)
+}
+
+// Change returns the signed entry that begins the next version of the roster. The signer is the
+// coordinator with its identity before the change. Later entries are signed with the one after it.
+func (c Chain) Change(signer *identity.Identity, change roster.Change, model Hash) (envelope, body []byte, err error) {
+	if c.members == nil {
+		return nil, nil, ErrKind
+	}
+	members, err := c.members.Apply(change)
+	if err != nil {
+		return nil, nil, err
+	}
+	body = change.Bytes()
+	c.roster = members.Hash()
+	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model}, BodyOf(body))
+	return envelope, body, err
 }
 
 func (c Chain) sign(signer *identity.Identity, e Entry, body Body) ([]byte, error) {

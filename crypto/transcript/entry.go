@@ -15,7 +15,7 @@ type Kind string
 
 // Kinds of the entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // first entry, which contains the roster
+	Roster Kind = "roster" // first entry, which contains the roster, or a later entry, which contains a change of it
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 

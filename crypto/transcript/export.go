@@ -15,8 +15,9 @@ import (
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
-	Coordinator []byte        `json:"coordinator"` // the coordinator's entry of the roster
-	Envelopes   [][]byte      `json:"envelopes"`   // envelopes in order, from the first that the client has kept
+	Coordinator []byte        `json:"coordinator"`        // the coordinator's first entry of the roster
+	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of that entry, in order
+	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in order, from the first that the client has kept
 }
 
 // Entries checks every signature and the links between the entries, and returns the entries. The
@@ -29,9 +30,17 @@ func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry,
 	if hub.Key.Fingerprint() != coordinator || hub.Role != identity.Coordinator {
 		return nil, errors.New("it is of another coordinator")
 	}
+	renewals := x.Renewals
 	entries := make([]Entry, 0, len(x.Envelopes))
 	for _, envelope := range x.Envelopes {
 		e, err := verified(envelope, study, hub.Key)
+		for len(renewals) > 0 && errors.Is(err, signed.ErrSender) { // signed with a later identity
+			if hub, err = roster.Latest(study, hub, renewals[:1]); err != nil {
+				return nil, fmt.Errorf("the coordinator's new keys: %w", err)
+			}
+			renewals = renewals[1:]
+			e, err = verified(envelope, study, hub.Key)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("envelope %d: %w", len(entries)+1, err)
 		}

@@ -163,7 +163,7 @@ func TestMisplacedEntriesAreRefused(t *testing.T) {
 		"another predecessor":                {begun, signs(t, f, with(func(e *Entry) { e.Previous[0]++ }), "", nil), ErrOrder},
 		"another number":                     {begun, signs(t, f, with(func(e *Entry) { e.Number = 3 }), "", nil), ErrOrder},
 		"no roster first":                    {f.begin(), signs(t, f, Entry{Number: 1, Kind: "plan", Ask: 1}, "", nil), ErrKind},
-		"a second roster":                    {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), ErrKind},
+		"a second roster":                    {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), roster.ErrForm},
 		"a cut without the number of a plan": {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Cut, 0 }), "", nil), ErrKind},
 		"a cut signed as a plan":             {begun, signs(t, f, with(func(e *Entry) { e.Kind = Cut }), "", func(h *signed.Header) { h.Domain = signed.Plan }), ErrForm},
 		"a plan without a number":            {begun, signs(t, f, with(func(e *Entry) { e.Ask = 0 }), "", nil), ErrKind},

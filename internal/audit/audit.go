@@ -23,6 +23,8 @@ const (
 	Join          = "join"          // a client redeemed an invitation
 	Consent       = "consent"       // a client consented to the study
 	Leave         = "leave"         // a client left the study
+	Keys          = "keys"          // a client has new keys
+	Roster        = "roster"        // the roster has a new version
 	Order         = "order"         // a user of this machine gave an order
 	OrderFailed   = "order-failed"  // the order was refused, or failed
 	Study         = "study"         // a study began, ended, or was aborted

@@ -139,6 +139,19 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 
 // readAll reads at most limit bytes and returns an error if there are more. The file may have
 // grown since Stat.
+// Names returns the names of the files in a directory, in order. There are none if the directory does
+// not exist.
+func Names(dir string) (names []string, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names, nil
+}
+
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {

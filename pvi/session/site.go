@@ -103,6 +103,9 @@ func (s *Site) Pending() (plan int, ok bool) {
 	return s.pending.Plan, true
 }
 
+// Open reports whether a plan is open, for any client.
+func (s *Site) Open() bool { return len(s.open) > 0 }
+
 // Plans returns the number of plans published so far, for any client, and the number of plans of
 // the whole study.
 func (s *Site) Plans() (soFar, all int) { return s.planned, s.course.plans() }

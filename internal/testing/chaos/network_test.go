@@ -172,12 +172,12 @@ func (k *link) Approve(ctx context.Context, envelope []byte) error {
 	})
 }
 
-func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
+func (k *link) Renew(ctx context.Context, r transport.RenewRequest) (out transport.Renewed, err error) {
 	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
-		got, err := to.study.Renew(ctx, k.peer, request)
-		return func() { certificate = got }, err
+		got, err := to.study.Renew(ctx, k.peer, r)
+		return func() { out = got }, err
 	})
-	return certificate, err
+	return out, err
 }
 
 // Entry returns an entry. Like the real server, it omits a body that the client can compute.

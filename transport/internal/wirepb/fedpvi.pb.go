@@ -357,6 +357,7 @@ func (b0 JoinResponse_builder) Build() *JoinResponse {
 type RenewRequest struct {
 	state              protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Request []byte                 `protobuf:"bytes,1,opt,name=request"`
+	xxx_hidden_Renewal []byte                 `protobuf:"bytes,2,opt,name=renewal"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -393,6 +394,13 @@ func (x *RenewRequest) GetRequest() []byte {
 	return nil
 }
 
+func (x *RenewRequest) GetRenewal() []byte {
+	if x != nil {
+		return x.xxx_hidden_Renewal
+	}
+	return nil
+}
+
 func (x *RenewRequest) SetRequest(v []byte) {
 	if v == nil {
 		v = []byte{}
@@ -400,10 +408,18 @@ func (x *RenewRequest) SetRequest(v []byte) {
 	x.xxx_hidden_Request = v
 }
 
+func (x *RenewRequest) SetRenewal(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Renewal = v
+}
+
 type RenewRequest_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	Request []byte
+	Renewal []byte
 }
 
 func (b0 RenewRequest_builder) Build() *RenewRequest {
@@ -411,14 +427,18 @@ func (b0 RenewRequest_builder) Build() *RenewRequest {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Request = b.Request
+	x.xxx_hidden_Renewal = b.Renewal
 	return m0
 }
 
 type RenewResponse struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Certificate []byte                 `protobuf:"bytes,1,opt,name=certificate"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	state                         protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Certificate        []byte                 `protobuf:"bytes,1,opt,name=certificate"`
+	xxx_hidden_Authority          []byte                 `protobuf:"bytes,2,opt,name=authority"`
+	xxx_hidden_AuthoritySignature []byte                 `protobuf:"bytes,3,opt,name=authority_signature,json=authoritySignature"`
+	xxx_hidden_Renewals           [][]byte               `protobuf:"bytes,4,rep,name=renewals"`
+	unknownFields                 protoimpl.UnknownFields
+	sizeCache                     protoimpl.SizeCache
 }
 
 func (x *RenewResponse) Reset() {
@@ -453,6 +473,27 @@ func (x *RenewResponse) GetCertificate() []byte {
 	return nil
 }
 
+func (x *RenewResponse) GetAuthority() []byte {
+	if x != nil {
+		return x.xxx_hidden_Authority
+	}
+	return nil
+}
+
+func (x *RenewResponse) GetAuthoritySignature() []byte {
+	if x != nil {
+		return x.xxx_hidden_AuthoritySignature
+	}
+	return nil
+}
+
+func (x *RenewResponse) GetRenewals() [][]byte {
+	if x != nil {
+		return x.xxx_hidden_Renewals
+	}
+	return nil
+}
+
 func (x *RenewResponse) SetCertificate(v []byte) {
 	if v == nil {
 		v = []byte{}
@@ -460,10 +501,31 @@ func (x *RenewResponse) SetCertificate(v []byte) {
 	x.xxx_hidden_Certificate = v
 }
 
+func (x *RenewResponse) SetAuthority(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Authority = v
+}
+
+func (x *RenewResponse) SetAuthoritySignature(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_AuthoritySignature = v
+}
+
+func (x *RenewResponse) SetRenewals(v [][]byte) {
+	x.xxx_hidden_Renewals = v
+}
+
 type RenewResponse_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	Certificate []byte
+	Certificate        []byte
+	Authority          []byte
+	AuthoritySignature []byte
+	Renewals           [][]byte
 }
 
 func (b0 RenewResponse_builder) Build() *RenewResponse {
@@ -471,6 +533,9 @@ func (b0 RenewResponse_builder) Build() *RenewResponse {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Certificate = b.Certificate
+	x.xxx_hidden_Authority = b.Authority
+	x.xxx_hidden_AuthoritySignature = b.AuthoritySignature
+	x.xxx_hidden_Renewals = b.Renewals
 	return m0
 }
 
@@ -524,6 +589,7 @@ type StandingResponse struct {
 	xxx_hidden_Last       []byte                 `protobuf:"bytes,3,opt,name=last"`
 	xxx_hidden_GossipPort uint32                 `protobuf:"varint,4,opt,name=gossip_port,json=gossipPort"`
 	xxx_hidden_GossipKey  []byte                 `protobuf:"bytes,5,opt,name=gossip_key,json=gossipKey"`
+	xxx_hidden_Renewals   [][]byte               `protobuf:"bytes,6,rep,name=renewals"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
 }
@@ -588,6 +654,13 @@ func (x *StandingResponse) GetGossipKey() []byte {
 	return nil
 }
 
+func (x *StandingResponse) GetRenewals() [][]byte {
+	if x != nil {
+		return x.xxx_hidden_Renewals
+	}
+	return nil
+}
+
 func (x *StandingResponse) SetEntries(v uint64) {
 	x.xxx_hidden_Entries = v
 }
@@ -614,6 +687,10 @@ func (x *StandingResponse) SetGossipKey(v []byte) {
 	x.xxx_hidden_GossipKey = v
 }
 
+func (x *StandingResponse) SetRenewals(v [][]byte) {
+	x.xxx_hidden_Renewals = v
+}
+
 type StandingResponse_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -622,6 +699,7 @@ type StandingResponse_builder struct {
 	Last       []byte
 	GossipPort uint32
 	GossipKey  []byte
+	Renewals   [][]byte
 }
 
 func (b0 StandingResponse_builder) Build() *StandingResponse {
@@ -633,6 +711,7 @@ func (b0 StandingResponse_builder) Build() *StandingResponse {
 	x.xxx_hidden_Last = b.Last
 	x.xxx_hidden_GossipPort = b.GossipPort
 	x.xxx_hidden_GossipKey = b.GossipKey
+	x.xxx_hidden_Renewals = b.Renewals
 	return m0
 }
 
@@ -1831,12 +1910,16 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\x05study\x18\x01 \x01(\fR\x05study\x12\x1c\n" +
 	"\tauthority\x18\x02 \x01(\fR\tauthority\x12 \n" +
 	"\vcertificate\x18\x03 \x01(\fR\vcertificate\x12 \n" +
-	"\vcoordinator\x18\x04 \x01(\fR\vcoordinator\"(\n" +
+	"\vcoordinator\x18\x04 \x01(\fR\vcoordinator\"B\n" +
 	"\fRenewRequest\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"1\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\x12\x18\n" +
+	"\arenewal\x18\x02 \x01(\fR\arenewal\"\x9c\x01\n" +
 	"\rRenewResponse\x12 \n" +
-	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x11\n" +
-	"\x0fStandingRequest\"\x9c\x01\n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x1c\n" +
+	"\tauthority\x18\x02 \x01(\fR\tauthority\x12/\n" +
+	"\x13authority_signature\x18\x03 \x01(\fR\x12authoritySignature\x12\x1a\n" +
+	"\brenewals\x18\x04 \x03(\fR\brenewals\"\x11\n" +
+	"\x0fStandingRequest\"\xb8\x01\n" +
 	"\x10StandingResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x1a\n" +
 	"\bapproved\x18\x02 \x01(\bR\bapproved\x12\x12\n" +
@@ -1844,7 +1927,8 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\vgossip_port\x18\x04 \x01(\rR\n" +
 	"gossipPort\x12\x1d\n" +
 	"\n" +
-	"gossip_key\x18\x05 \x01(\fR\tgossipKey\",\n" +
+	"gossip_key\x18\x05 \x01(\fR\tgossipKey\x12\x1a\n" +
+	"\brenewals\x18\x06 \x03(\fR\brenewals\",\n" +
 	"\x0eApproveRequest\x12\x1a\n" +
 	"\benvelope\x18\x01 \x01(\fR\benvelope\"\x11\n" +
 	"\x0fApproveResponse\"\x82\x01\n" +

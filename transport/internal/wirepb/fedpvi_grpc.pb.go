@@ -38,8 +38,10 @@ const (
 type StudyClient interface {
 	// Hello negotiates the protocol version of later calls.
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
-	// Join redeems an invitation. Guests may call Hello and Join.
+	// Join redeems an invitation. Guests may call Hello, Join and Renew.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Renew certifies the caller's TLS key, and accepts new keys of the caller. A client whose
+	// certificate has expired calls it as a guest: the request is signed with its identity.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	Standing(ctx context.Context, in *StandingRequest, opts ...grpc.CallOption) (*StandingResponse, error)
 	Approve(ctx context.Context, in *ApproveRequest, opts ...grpc.CallOption) (*ApproveResponse, error)
@@ -183,8 +185,10 @@ func (c *studyClient) Confirm(ctx context.Context, in *ConfirmRequest, opts ...g
 type StudyServer interface {
 	// Hello negotiates the protocol version of later calls.
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
-	// Join redeems an invitation. Guests may call Hello and Join.
+	// Join redeems an invitation. Guests may call Hello, Join and Renew.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Renew certifies the caller's TLS key, and accepts new keys of the caller. A client whose
+	// certificate has expired calls it as a guest: the request is signed with its identity.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	Standing(context.Context, *StandingRequest) (*StandingResponse, error)
 	Approve(context.Context, *ApproveRequest) (*ApproveResponse, error)

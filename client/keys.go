@@ -1,0 +1,247 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/internal/durable"
+)
+
+// New keys are in new files, such as tls-2.key. The client's entry in the roster determines which of
+// them a study uses. The first identity also signs the ledger, for ever.
+
+// keys are the keys of this client for one study.
+type keys struct {
+	identity *identity.Identity
+	tls      *channel.Key
+	sealing  *seal.Key // nil when the study is over
+}
+
+const (
+	tlsKeyFile     = "tls.key"
+	sealingKeyFile = "sealing.key"
+)
+
+// keyFolder returns the folder with the keys of a study.
+func (c *Client) keyFolder(of ledger.Hash) string {
+	return filepath.Join(c.dir, "studies", of.String()[:16])
+}
+
+// identities returns all identities of this client, oldest first.
+func (c *Client) identities() ([]*identity.Identity, error) {
+	paths, err := keyfile.Versions(filepath.Join(c.dir, ledger.IdentityFile))
+	if err != nil {
+		return nil, err
+	}
+	all := []*identity.Identity{c.store.Identity()}
+	for _, path := range paths[1:] {
+		i, err := identity.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, nil
+}
+
+// Fingerprint returns the fingerprint of the newest identity, with which the client joins studies.
+func (c *Client) Fingerprint() (identity.Fingerprint, error) {
+	all, err := c.identities()
+	if err != nil {
+		return identity.Fingerprint{}, err
+	}
+	return all[len(all)-1].Fingerprint(), nil
+}
+
+// newKeys makes keys for a study, with the newest identity. It loads keys that an interrupted join
+// has made. When the study is over, there is no sealing key, and newKeys returns none.
+func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
+	all, err := c.identities()
+	if err != nil {
+		return keys{}, err
+	}
+	k.identity = all[len(all)-1]
+	folder := c.keyFolder(of)
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
+		return keys{}, err
+	}
+	if k.tls, err = loadOrMake(filepath.Join(folder, tlsKeyFile), channel.LoadKey, channel.CreateKey); err != nil {
+		return keys{}, err
+	}
+	ending, err := c.Ending(&Member{Hash: of})
+	if err != nil || ending != nil {
+		return k, err
+	}
+	k.sealing, err = loadOrMake(filepath.Join(folder, sealingKeyFile), seal.Load, seal.Create)
+	return k, err
+}
+
+func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, error) {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return create(path)
+	}
+	return load(path)
+}
+
+// keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key is
+// destroyed, and keysOf returns none.
+func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
+	all, err := c.identities()
+	if err != nil {
+		return keys{}, err
+	}
+	for _, i := range all {
+		if i.Public() == e.Key {
+			k.identity = i
+		}
+	}
+	folder := c.keyFolder(of)
+	_, k.tls, err = find(filepath.Join(folder, tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
+	if err != nil {
+		return keys{}, err
+	}
+	_, k.sealing, err = find(filepath.Join(folder, sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
+	if err != nil {
+		return keys{}, err
+	}
+	ending, err := c.Ending(&Member{Hash: of})
+	if err == nil && (k.identity == nil || k.tls == nil || k.sealing == nil && ending == nil) {
+		err = fmt.Errorf("%w: a key of this client in the roster of the study is missing: restore %s and the folder %s from a backup", keyfile.ErrDamaged, ledger.IdentityFile, folder)
+	}
+	return k, err
+}
+
+// find returns the version of a key that has a property, and its path. If there is none, it returns
+// the zero values.
+func find[K any](path string, load func(string) (*K, error), has func(*K) bool) (string, *K, error) {
+	paths, err := keyfile.Versions(path)
+	for _, path := range paths {
+		k, err := load(path)
+		if err != nil {
+			return "", nil, err
+		}
+		if has(k) {
+			return path, k, nil
+		}
+	}
+	return "", nil, err
+}
+
+// destroyKey destroys the sealing keys of a study that is over. With them and the messages that the
+// coordinator has kept, others could otherwise decrypt what the other clients dealt to this one.
+func (c *Client) destroyKey(m *Member) error {
+	m.keys.sealing = nil
+	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
+}
+
+// destroyOld destroys the TLS keys and sealing keys of a study that are not in the entries that this
+// client has or will have.
+func (c *Client) destroyOld(m *Member) error {
+	var tls, sealing []string
+	for _, e := range m.entries() {
+		path, _, err := find(filepath.Join(c.keyFolder(m.Hash), tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
+		if err != nil {
+			return err
+		}
+		tls = append(tls, path)
+		path, _, err = find(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
+		if err != nil {
+			return err
+		}
+		sealing = append(sealing, path)
+	}
+	return errors.Join(
+		c.destroyAll(filepath.Join(c.keyFolder(m.Hash), tlsKeyFile), tls...),
+		c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), sealing...))
+}
+
+// destroyAll removes all versions of a key file, except for those with the given paths.
+func (c *Client) destroyAll(path string, except ...string) error {
+	paths, err := keyfile.Versions(path)
+	if err != nil {
+		return err
+	}
+	removed := false
+	for _, path := range paths {
+		if slices.Contains(except, path) {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	return durable.Layer{}.SyncDir(filepath.Dir(path))
+}
+
+// makeKeys makes new keys for a study, and the renewal that gives them to this client.
+func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
+	var k keys
+	var err error
+	folder := c.keyFolder(m.Hash)
+	if k.identity, err = newVersion(filepath.Join(c.dir, ledger.IdentityFile), identity.Create); err != nil {
+		return roster.Renewal{}, err
+	}
+	if k.tls, err = newVersion(filepath.Join(folder, tlsKeyFile), channel.CreateKey); err != nil {
+		return roster.Renewal{}, err
+	}
+	if k.sealing, err = newVersion(filepath.Join(folder, sealingKeyFile), seal.Create); err != nil {
+		return roster.Renewal{}, err
+	}
+	e, err := roster.NewEntry(k.identity, m.Hash, m.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())
+	if err != nil {
+		return roster.Renewal{}, err
+	}
+	return roster.Renew(m.keys.identity, m.Hash, m.own, e), nil
+}
+
+func newVersion[K any](path string, create func(string) (K, error)) (k K, err error) {
+	path, err = keyfile.Next(path)
+	if err != nil {
+		return k, err
+	}
+	return create(path)
+}
+
+// entries returns the entries of the roster that this client has, and will have with new keys.
+func (m *Member) entries() []roster.Entry {
+	if m.next == nil {
+		return []roster.Entry{m.own}
+	}
+	return []roster.Entry{m.own, m.next.Entry}
+}
+
+// newest returns the newest keys that the coordinator has accepted. Certificates are for them.
+func (m *Member) newest() keys {
+	if m.Accepted {
+		return m.nextKeys
+	}
+	return m.keys
+}
+
+// promote makes the new keys those that are in force, because e is now the entry of this client in
+// the roster. It returns a Refusal for an entry that this client did not make.
+func (m *Member) promote(e roster.Entry) error {
+	switch {
+	case bytes.Equal(e.Bytes(), m.own.Bytes()):
+		return nil
+	case m.next == nil || !bytes.Equal(e.Bytes(), m.next.Entry.Bytes()):
+		return &Refusal{"the roster lacks this client with its own keys: if another party has made keys in its name, its identity was stolen. Ask the coordinator's people to revoke its keys"}
+	}
+	m.Own, m.Next, m.Accepted = e.Bytes(), nil, false
+	m.own, m.next, m.keys, m.nextKeys = e, nil, m.nextKeys, keys{}
+	return nil
+}

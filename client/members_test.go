@@ -1,0 +1,382 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// Renew accepts new keys of a client and returns a certificate.
+func (l line) Renew(_ context.Context, r transport.RenewRequest) (transport.Renewed, error) {
+	e := l.members[l.name]
+	if w, ok := l.waiting[l.name]; ok {
+		e = w.Entry
+	}
+	if r.Renewal != nil {
+		renewal, err := roster.ParseRenewal(r.Renewal, l.hash())
+		check(l.t, err)
+		if !bytes.Equal(renewal.Entry.Bytes(), e.Bytes()) {
+			check(l.t, renewal.Check(l.hash(), l.members[l.name]))
+			if e = renewal.Entry; l.server == nil {
+				l.members[l.name] = e
+			} else {
+				l.waiting[l.name] = renewal
+			}
+		}
+	}
+	certificate, err := l.authority.Issue(r.Request, channel.Party{Study: l.hash(), Role: e.Role, Name: e.Name}, e.Key, e.Pin, today, today.AddDate(0, 6, 0))
+	check(l.t, err)
+	signature := l.authority.Vouch(l.identity)
+	return transport.Renewed{Certificate: certificate, Authority: l.authority.Certificate(), Signature: signature[:], Renewals: l.renewals}, nil
+}
+
+// newEntry returns a roster entry for new keys, and the keys.
+func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*identity.Identity, *channel.Key, *seal.Key, roster.Entry) {
+	t.Helper()
+	i, err := identity.Generate()
+	check(t, err)
+	key, err := channel.GenerateKey()
+	check(t, err)
+	sealing, err := seal.Generate()
+	check(t, err)
+	e, err := roster.NewEntry(i, h.hash(), name, role, key.Pin(), sealing.Recipient())
+	check(t, err)
+	return i, key, sealing, e
+}
+
+// rotate gives the hub new keys, from the next version of the roster if the study has begun.
+func (h *hub) rotate() {
+	h.t.Helper()
+	who, key, sealing, e := newEntry(h.t, h, "hub", identity.Coordinator)
+	renewal := roster.Renew(h.identity, h.hash(), h.entry, e)
+	use := func() {
+		h.identity, h.tls, h.sealing, h.entry = who, key, sealing, e
+		h.renewals = append(h.renewals, renewal.Bytes())
+	}
+	if h.server == nil {
+		use()
+		h.chain = transcript.Begin(h.hash(), who.Public())
+		return
+	}
+	h.waiting["hub"], h.succeeds = renewal, use
+}
+
+// version signs the next version of the roster, if keys are new or revoked.
+func (h *hub) version() {
+	h.t.Helper()
+	var change roster.Change
+	for _, e := range h.chain.Members().Entries {
+		if r, ok := h.waiting[e.Name]; ok {
+			change.Renewed = append(change.Renewed, r)
+		}
+	}
+	change.Revoked, h.revoked = h.revoked, nil
+	if len(change.Renewed)+len(change.Revoked) == 0 {
+		return
+	}
+	chain := h.chain
+	if h.forged != nil {
+		chain = chain.With(h.forged)
+	}
+	envelope, body, err := chain.Change(h.identity, change, h.server.Model())
+	check(h.t, err)
+	if h.forged != nil {
+		h.items = append(h.items, transport.Item{Envelope: envelope, Body: body})
+		return
+	}
+	h.append(envelope, body)
+	if h.swallow {
+		h.items = h.items[:len(h.items)-1]
+	}
+	for _, r := range change.Renewed {
+		if r.Entry.Role == identity.Client {
+			h.members[r.Entry.Name] = r.Entry
+		}
+	}
+	if h.succeeds != nil {
+		h.succeeds()
+	}
+	h.succeeds = nil
+	clear(h.waiting)
+}
+
+// rotate makes new keys for a data holder. If boundary is set, it is called at every commit.
+func (p *holder) rotate(boundary func(string) error) error {
+	p.t.Helper()
+	c := p.openWith(boundary)
+	m, err := c.Member("")
+	if err == nil {
+		err = c.Rotate(p.t.Context(), m, func(context.Context) (client.Renewer, func() error, error) {
+			return line{p.hub, p.name}, func() error { return nil }, nil
+		})
+	}
+	check(p.t, c.Close())
+	return err
+}
+
+// parties returns the members of the study as a data holder sees them.
+func (p *holder) parties() (r *client.Members) {
+	p.t.Helper()
+	check(p.t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) (err error) {
+		r, err = c.Roster(m, policy)
+		return err
+	}))
+	return r
+}
+
+// A client and the coordinator get new keys in the middle of a study. The client is killed before and
+// after every commit, of the command that makes the keys and of the run. The result must be that of
+// a client with its first keys, with one charge for each answer, and the old keys must be gone.
+//
+//abuse:case A01 a client that is killed while its keys change continues with one charge for each answer
+//abuse:case P10 a client follows new keys of its own and of the coordinator
+func TestKilledClientGetsNewKeys(t *testing.T) {
+	source := planeStudy(recordPrivacy, "", "")
+	h, all := federation(t, source, "north", "south")
+	h.begin()
+	want := play(t, all)[0]
+
+	h, all = federation(t, source, "north", "south")
+	h.begin()
+	north := all[0]
+	_, err := north.step()
+	check(t, err)
+	for n := 1; ; n++ {
+		at := 0
+		err := north.rotate(func(string) error {
+			if at++; at == n {
+				return errKilled
+			}
+			return nil
+		})
+		if errors.Is(err, errKilled) {
+			continue
+		}
+		check(t, err)
+		if n < 3 {
+			t.Errorf("new keys were made with %d commits", n-1)
+		}
+		break
+	}
+	if err := north.rotate(nil); client.CodeOf(err) != client.Declined {
+		t.Errorf("new keys while others wait: %v", err)
+	}
+	h.rotate()
+	before := h.entry
+	for range 30 {
+		for north.killed(1) && north.killed(2) {
+		}
+		_, err := all[1].step()
+		check(t, err)
+	}
+	ending, err := north.step()
+	check(t, err)
+	if ending == nil || string(ending.Result) != string(want.Result) {
+		t.Fatalf("the result differs: %+v", ending)
+	}
+	one(t, h, north)
+	for pattern, want := range map[string]int{"identity*.key": 2, "studies/*/tls*.key": 1, "studies/*/sealing*.key": 0} {
+		if files, err := filepath.Glob(filepath.Join(north.dir, pattern)); err != nil || len(files) < 1 && want > 0 || want <= 1 && len(files) != want {
+			t.Errorf("keys after the study: %v, %v", files, err)
+		}
+	}
+	r := north.parties()
+	if r.Version != 2 || r.NewKeys != "" || h.entry.Key == before.Key {
+		t.Errorf("version %d, new keys %q", r.Version, r.NewKeys)
+	}
+	for _, p := range r.Parties {
+		e, _ := h.chain.Members().Named(p.Name)
+		if p.Fingerprint != e.Key.Fingerprint() || (p.First != nil) != (p.Name != "south") {
+			t.Errorf("%+v", p)
+		}
+	}
+	x := exportOf(t, north)
+	if entries, err := x.Entries(h.hash(), before.Key.Fingerprint()); err != nil || len(entries) != len(h.items) {
+		t.Errorf("the exported transcript has %d entries, %v", len(entries), err)
+	}
+}
+
+func exportOf(t *testing.T, p *holder) (x *transcript.Export) {
+	t.Helper()
+	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) (err error) {
+		x, err = c.Export(m)
+		return err
+	}))
+	return x
+}
+
+// Before a study begins, a client and then the coordinator get new keys. The client consents with its
+// new identity, and joins the study.
+func TestNewKeysBeforeTheBeginning(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	var all []*holder
+	for m, name := range []identity.Name{"north", "south"} {
+		p := newHolder(t, h, name, m)
+		check(t, p.approve())
+		all = append(all, p)
+	}
+	check(t, all[0].rotate(nil))
+	h.rotate()
+	for _, p := range all {
+		_, err := p.step()
+		check(t, err)
+	}
+	h.rotate() // while the clients wait
+	h.begin()
+	for _, e := range play(t, all) {
+		if e.Aborted {
+			t.Error("the study was aborted")
+		}
+	}
+	one(t, h, all[0])
+}
+
+// The coordinator changes the roster in ways that are not allowed. The client must stop before its
+// next answer, and its spending must not change.
+//
+//abuse:case P10 a version of the roster that is forged, left out, or comes within a round stops the client
+//abuse:case A05 a coordinator that signs two successions of its keys is noticed
+func TestLyingVersionsOfTheRoster(t *testing.T) {
+	for says, lie := range map[string]func(h *hub){
+		"with its own keys": func(h *hub) { // a thief with north's stolen identity
+			_, _, _, e := newEntry(t, h, "north", identity.Client)
+			h.waiting["north"] = roster.Renew(h.stolen, h.hash(), h.members["north"], e)
+		},
+		"keys of this client were revoked: a laptop": func(h *hub) {
+			h.revoked = []roster.Revocation{{Name: "north", Reason: "a laptop"}}
+		},
+		"while a plan is open": func(h *hub) {
+			h.revoked = []roster.Revocation{{Name: "south", Reason: "early"}}
+			h.version()
+		},
+		"not signed with its identity": func(h *hub) {
+			_, _, _, e := newEntry(t, h, "south", identity.Client)
+			stranger, err := identity.Generate()
+			check(t, err)
+			fake, err := roster.NewEntry(stranger, h.hash(), "south", identity.Client, identity.Pin{9}, e.Recipient)
+			check(t, err)
+			members := append([]roster.Entry{fake}, h.members["north"], h.entry)
+			h.forged, err = roster.New(h.hash(), members)
+			check(t, err)
+			h.waiting["south"] = roster.Renew(stranger, h.hash(), fake, e)
+		},
+		"belongs to another roster": func(h *hub) {
+			h.revoked = []roster.Revocation{{Name: "south", Reason: "in silence"}}
+			h.swallow = true
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+			north := all[0]
+			check(t, north.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
+				h.stolen = c.Store().Identity()
+				return nil
+			}))
+			h.begin()
+			_, err := north.step()
+			check(t, err)
+			lie(h)
+			_, _ = all[1].step()
+			before := north.account().Spent
+			_, err = north.step()
+			if client.CodeOf(err) != client.Declined || !strings.Contains(fmt.Sprint(err), says) {
+				t.Errorf("code %d: %v", client.CodeOf(err), err)
+			}
+			if after := north.account().Spent; after != before {
+				t.Errorf("spent %g, and %g after the lie", before, after)
+			}
+		})
+	}
+	t.Run("two successions", func(t *testing.T) {
+		h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+		first := *h
+		h.rotate()
+		_, err := all[0].step()
+		check(t, err)
+		h.identity, h.entry, h.renewals = first.identity, first.entry, nil
+		h.rotate()
+		if _, err := all[0].step(); client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), "two successions") {
+			t.Errorf("code %d: %v", client.CodeOf(err), err)
+		}
+	})
+}
+
+// With participants.known the policy lists the clients with which this one takes part. A roster with
+// another client is refused before the first answer, and the review shows why.
+//
+//abuse:case A05 a roster with a client that the policy does not know is refused before the first answer, and the review shows it
+func TestPolicyKnowsTheClients(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	north := all[0]
+	south := h.members["south"].Key.Fingerprint().String()
+	north.edit("# known = []", `known = ["`+strings.Repeat("0", 64)+`"]`)
+	check(t, north.approve())
+	h.begin()
+	_, err := north.step()
+	north.refused("an unknown client", err, client.Declined, "participants.known", 0)
+	problems := func() (all []string) {
+		check(t, north.with(func(c *client.Client, m *client.Member, p *client.Policy) error {
+			r, err := c.Review(m, p, "")
+			all = r.Problems
+			return err
+		}))
+		return all
+	}
+	if got := problems(); len(got) != 1 || !strings.Contains(got[0], south) {
+		t.Errorf("the review has the problems %q", got)
+	}
+	if err := north.approve(); client.CodeOf(err) != client.Declined {
+		t.Errorf("approved with an unknown client: %v", err)
+	}
+	if p := north.parties().Parties; len(p) != 3 || p[2].State != "not recognised" {
+		t.Errorf("the roster: %+v", p)
+	}
+	north.edit(strings.Repeat("0", 64), south)
+	check(t, north.approve())
+	if got := problems(); len(got) != 0 {
+		t.Errorf("the review has the problems %q", got)
+	}
+	if p := north.parties().Parties; p[2].State != "known" {
+		t.Errorf("the roster: %+v", p)
+	}
+	play(t, all)
+	one(t, h, north)
+}
+
+// With participants.review the run stops when the clients are known, until the data holder has
+// approved them. An approval of another roster does not count.
+//
+//abuse:case A05 where the policy asks for it, the data holder approves the roster before the first answer
+func TestDataHolderApprovesTheRoster(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	north := all[0]
+	north.edit("# review = true", "review = true")
+	check(t, north.approve())
+	h.begin()
+	_, err := north.step()
+	north.refused("a roster without an approval", err, client.Declined, "client roster", 0)
+	var text bytes.Buffer
+	check(t, north.with(func(c *client.Client, m *client.Member, p *client.Policy) error {
+		r, err := c.Review(m, p, "")
+		check(t, err)
+		return r.Text(&text)
+	}))
+	if short := h.members["south"].Key.Fingerprint().Short(); !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "south ("+short+")") {
+		t.Errorf("the review does not show south and %s:\n%s", short, &text)
+	}
+	check(t, north.approve())
+	play(t, all)
+	one(t, h, north)
+}

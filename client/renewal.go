@@ -1,0 +1,181 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/transport"
+)
+
+// A Renewer is a connection on which a client renews its certificate. A guest has one too.
+type Renewer interface {
+	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
+}
+
+// renew requests a new certificate if more than two thirds of the current certificate's validity
+// period have passed, or if the coordinator has not accepted new keys of this client yet.
+func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
+	credentials, err := c.credentials(m)
+	if err == nil && c.now().Before(credentials.RenewFrom()) && (m.next == nil || m.Accepted) {
+		return nil
+	}
+	return c.renewNow(ctx, m, link)
+}
+
+// renewNow requests a new certificate, and sends new keys if this client has made some. Nothing that
+// it sends is secret, and it checks the coordinator's signature of everything that it receives, so
+// the connection need not be authenticated.
+func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
+	k := m.keys
+	if m.next != nil {
+		k = m.nextKeys
+	}
+	request, err := channel.NewRequest(k.identity, k.tls, m.party())
+	if err != nil {
+		return err
+	}
+	r, err := link.Renew(ctx, transport.RenewRequest{Request: request, Renewal: m.Next})
+	if err != nil {
+		return err
+	}
+	if err := m.learn(r.Renewals); err != nil {
+		return err
+	}
+	authority := m.Authority
+	if r.Authority != nil {
+		if err := channel.CheckAuthority(r.Authority, m.Hash, m.coordinator().Key, r.Signature); err != nil {
+			return &Refusal{err.Error()}
+		}
+		authority = r.Authority
+	}
+	if _, err := channel.NewCredentials(m.party(), k.tls, authority, r.Certificate, c.now()); err != nil {
+		return &Refusal{"the new certificate from the coordinator: " + err.Error()}
+	}
+	m.Authority, m.Certificate, m.Accepted = authority, r.Certificate, m.next != nil
+	return c.put(m.Hash, membershipPart, m.membership)
+}
+
+// comeBackTo renews the certificate over a connection that authenticates neither end. A client needs
+// it if its certificate has expired, or if the coordinator's keys have changed while it was away.
+func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
+	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy}
+	line, err := n.dial(ctx, c.log, m.Addresses, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, line.Close()) }()
+	if err := c.renewNow(ctx, m, line); err != nil {
+		return err
+	}
+	c.log.Info("renewed the certificate with the client's identity", "study", m.Study.Name)
+	return nil
+}
+
+// Rotate gives this client new keys in a study: its identity, its TLS key and its sealing key. It
+// makes and saves them, and sends them when it is called with a connection. In a study that has begun
+// they are in force from the next version of the roster, which the client follows. A Rotate that was
+// interrupted continues with the same keys.
+func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) (err error) {
+	if ending, err := c.Ending(m); err != nil || ending != nil {
+		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
+	}
+	if err := c.leftAlready(m); err != nil {
+		return err
+	}
+	if m.Accepted {
+		return &Refusal{"the coordinator has accepted the last new keys, and they are not in a version of the roster that was followed here: run client run, and make new keys after that"}
+	}
+	if m.next == nil {
+		renewal, err := c.makeKeys(m)
+		if err != nil {
+			return err
+		}
+		saved := m.membership
+		saved.Next = renewal.Bytes()
+		if err := c.put(m.Hash, membershipPart, saved); err != nil {
+			return err
+		}
+		m.membership = saved
+		if err := c.loadMember(m); err != nil {
+			return err
+		}
+	}
+	link, end, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if m.Accepted {
+		return nil // the client came back with the new keys
+	}
+	return c.renewNow(ctx, m, link)
+}
+
+// learn checks the renewals of the coordinator's entry since the study was made, and adds those that
+// this client does not know. It returns a Refusal if they are not the ones that it knows.
+func (m *Member) learn(all [][]byte) error {
+	for i, b := range all { // a client that joined later knows only the renewals after that
+		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
+			all = all[i+1:]
+			break
+		}
+	}
+	for i, b := range all {
+		if i < len(m.Renewals) && !bytes.Equal(m.Renewals[i], b) {
+			return &Refusal{"the coordinator has signed two successions of its keys: one of its identities may be stolen. Ask its people, by telephone or in person"}
+		}
+	}
+	if len(all) <= len(m.Renewals) {
+		return nil
+	}
+	first, err := roster.ParseEntry(m.Entry, m.Hash)
+	if err != nil {
+		return err
+	}
+	now, err := roster.Latest(m.Hash, first, all)
+	if err != nil {
+		return &Refusal{"the coordinator's new keys: " + err.Error()}
+	}
+	m.Renewals = all
+	m.hub.Store(&now)
+	return nil
+}
+
+// learnAndSave is like learn, and saves the renewals.
+func (c *Client) learnAndSave(m *Member, all [][]byte) error {
+	before := len(m.Renewals)
+	if err := m.learn(all); err != nil || len(m.Renewals) == before {
+		return err
+	}
+	c.log.Warn("the coordinator has new keys, signed with those before", "study", m.Study.Name, "key", m.coordinator().Key.Fingerprint())
+	return c.put(m.Hash, membershipPart, m.membership)
+}
+
+// coordinator returns the newest roster entry of the coordinator that this client knows.
+func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
+
+// coordinatorOf returns the roster entry of the coordinator that has the identity with a
+// fingerprint, among those that this client knows, and the renewals after it.
+func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
+	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
+		return e, nil, err
+	}
+	for i := 0; e.Key.Fingerprint() != f; i++ {
+		if i == len(m.Renewals) {
+			return e, nil, &Refusal{fmt.Sprintf("the identity %s is not one of the coordinator", f)}
+		}
+		if e, err = roster.Latest(m.Hash, e, m.Renewals[i:i+1]); err != nil {
+			return e, nil, err
+		}
+		later = m.Renewals[i+1:]
+	}
+	if later == nil {
+		later = m.Renewals
+	}
+	return e, later, nil
+}

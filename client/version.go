@@ -1,0 +1,230 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
+)
+
+// first returns the chain before the first entry of the transcript. If the entry is not signed by
+// the coordinator, following it returns an error.
+func (a *participant) first(envelope []byte) transcript.Chain {
+	hub := a.member.coordinator()
+	if claims, err := signed.Claims(envelope); err == nil {
+		if e, _, err := a.member.coordinatorOf(claims.Sender); err == nil {
+			hub = e
+		}
+	}
+	return transcript.Begin(a.member.Hash, hub.Key)
+}
+
+// version returns the present version of the roster, if it has changed since the study began.
+func (c *Client) version(m *Member) (members *roster.Roster, changed bool, err error) {
+	b, changed, err := c.store.Part(m.Hash, versionPart)
+	if err != nil || !changed {
+		return nil, false, err
+	}
+	if members, err = roster.Parse(b, m.Hash); err != nil {
+		return nil, false, c.damaged("the version of the roster: " + err.Error())
+	}
+	return members, true, nil
+}
+
+// signedBy reports whether this client has signed an envelope, with its present identity or an
+// earlier one.
+func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
+	all, err := c.identities()
+	for _, i := range all {
+		if _, err := signed.Verify(envelope, i.Public(), claims); err == nil {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// newVersion applies an entry that changes the roster, which the chain has verified. The entry must
+// come between rounds, and may give this client only keys that it has made.
+func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
+	m := a.member
+	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
+		return &Refusal{"the coordinator has changed the roster while a plan is open"}
+	}
+	change, err := roster.ParseChange(body)
+	if err != nil {
+		return err
+	}
+	for _, r := range change.Revoked {
+		if r.Name == m.Name {
+			return &Refusal{"the keys of this client were revoked: " + r.Reason}
+		}
+		a.client.log.Warn("the keys of a client were revoked: it takes no part any more", "client", r.Name, "reason", r.Reason)
+	}
+	if len(change.Revoked) > 0 {
+		a.site.Resume()
+	}
+	for _, r := range change.Renewed {
+		a.client.log.Warn("a party has new keys, signed with those before", "party", r.Entry.Name, "key", r.Entry.Key.Fingerprint())
+		if r.Entry.Role == identity.Coordinator {
+			if err := m.learnNext(r); err != nil {
+				return err
+			}
+		}
+	}
+	own, _ := chain.Members().Named(m.Name)
+	if err := m.promote(own); err != nil {
+		return err
+	}
+	a.keyed, a.said = false, false
+	return a.beginSums(chain)
+}
+
+// learnNext adds the renewal of the coordinator's entry that a version of the roster has, unless
+// this client knows it already.
+func (m *Member) learnNext(r roster.Renewal) error {
+	e, err := roster.ParseEntry(m.Entry, m.Hash)
+	if err != nil {
+		return err
+	}
+	for i, b := range m.Renewals {
+		known, err := roster.ParseRenewal(b, m.Hash)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Equal(b, r.Bytes()):
+			return nil
+		case r.Check(m.Hash, e) == nil:
+			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes())) // states that there are two successions
+		}
+		e = known.Entry
+	}
+	return m.learn(append(slices.Clone(m.Renewals), r.Bytes()))
+}
+
+// consents returns an error unless the data holder consents to the clients of a roster, by the
+// policy or by an approval of this roster. It is called before the first answer.
+func (a *participant) consents(members *roster.Roster) error {
+	if err := a.policy.knows(members, a.member.Name); err != nil {
+		return a.refuseRoster(err.Error(), members)
+	}
+	if !a.policy.ReviewRoster {
+		return nil
+	}
+	var approved approval
+	if err := a.client.get(a.member.Hash, approvalPart, &approved); err != nil {
+		return err
+	}
+	if approved.Roster == nil || *approved.Roster != members.Hash() {
+		return a.refuseRoster("the clients of the study are known now: read client review and client roster, then client approve (participants.review in the policy)", members)
+	}
+	return nil
+}
+
+// refuseRoster returns a refusal of a roster. It saves the roster, so that a review shows it and an
+// approval takes its terms.
+func (a *participant) refuseRoster(why string, members *roster.Roster) error {
+	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
+}
+
+// knows returns an error unless the policy knows all clients of a roster, or names none. The name of
+// this client is own.
+func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
+	if p.Known == nil {
+		return nil
+	}
+	for _, e := range members.Entries {
+		if f := e.Key.Fingerprint(); e.Role == identity.Client && e.Name != own && !slices.Contains(p.Known, f) {
+			return &Refusal{fmt.Sprintf("the roster has %s, which the policy does not know: if its people confirm the fingerprint %s over another channel, add it to participants.known in %s", e.Name, f, PolicyFile)}
+		}
+	}
+	return nil
+}
+
+// A Party is a member of a study, as a client sees it.
+type Party struct {
+	Name        identity.Name        `json:"name"`
+	Role        string               `json:"role"` // client or coordinator
+	Fingerprint identity.Fingerprint `json:"fingerprint"`
+	// First is the fingerprint when the study began, if the party has another identity since then.
+	// Policies name this one.
+	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
+	State string                `json:"state"` // this client, known, recognised, not recognised, revoked; for the coordinator allowed or not allowed
+}
+
+// A Members is the roster of a study, as a client sees it.
+type Members struct {
+	Study   string  `json:"study"`
+	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun
+	Parties []Party `json:"parties"`
+	NewKeys string  `json:"new_keys,omitempty"` // state of this client's new keys, if it has made some
+}
+
+// Roster returns the members of a study. Before the roster is known, these are the coordinator and
+// this client. The policy may be nil.
+func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
+	if p == nil {
+		p = &Policy{}
+	}
+	out := &Members{Study: m.Study.Name}
+	switch {
+	case m.Accepted:
+		out.NewKeys = "accepted: they are in force from the next version of the roster"
+	case m.next != nil:
+		out.NewKeys = "made, and not sent yet: client rotate"
+	}
+	known, err := c.has(m.Hash, rosterPart)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		out.Parties = []Party{c.partyOf(m, p, m.coordinator(), m.Coordinator), c.partyOf(m, p, m.own, m.own.Key.Fingerprint())}
+		return out, nil
+	}
+	first, err := c.roster(m)
+	if err != nil {
+		return nil, err
+	}
+	members, changed, err := c.version(m)
+	if err != nil {
+		return nil, err
+	}
+	if !changed {
+		members = first
+	}
+	out.Version = members.Version
+	for _, e := range members.Entries {
+		before, _ := first.Named(e.Name)
+		party := c.partyOf(m, p, e, before.Key.Fingerprint())
+		if slices.Contains(members.Revoked, e.Name) {
+			party.State = "revoked"
+		}
+		out.Parties = append(out.Parties, party)
+	}
+	return out, nil
+}
+
+func (c *Client) partyOf(m *Member, p *Policy, e roster.Entry, first identity.Fingerprint) Party {
+	out := Party{Name: e.Name, Role: e.Role.String(), Fingerprint: e.Key.Fingerprint(), State: "not recognised"}
+	if first != out.Fingerprint {
+		out.First = &first
+	}
+	switch {
+	case e.Name == m.Name:
+		out.State = "this client"
+	case e.Role == identity.Coordinator && p.Allows(m.Coordinator):
+		out.State = "allowed"
+	case e.Role == identity.Coordinator:
+		out.State = "not allowed"
+	case slices.Contains(p.Known, first):
+		out.State = "known"
+	case slices.Contains(p.Recognised, first):
+		out.State = "recognised"
+	}
+	return out
+}

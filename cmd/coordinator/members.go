@@ -1,0 +1,67 @@
+package main
+
+import "fedpvi/coordinator/admin"
+
+type revokeCommand struct {
+	jsonFlag
+	Client string `arg:"" help:"Name of the client." placeholder:"NAME"`
+	Study  string `help:"Study, by name or first digits of its digest; not needed for a single one." placeholder:"STUDY"`
+	Why    string `help:"Reason for all clients, one line. It is signed into the roster." required:"" placeholder:"TEXT"`
+}
+
+func (revokeCommand) Help() string {
+	return `Examples:
+
+  coordinator revoke north --why "its laptop was stolen"
+  coordinator revoke north --why "somebody else used its invitation"
+
+The keys of the client are invalid at once: its connections are closed, and no message with them is
+accepted. In a study that has begun, the client counts as missing for good, and the next version of
+the roster tells all clients why. Before a study begins, the client is removed, and coordinator
+invite can invite it again.
+
+A client that still has its keys to itself can make new ones instead: client rotate. To leave out a
+client whose keys are not stolen, use coordinator exclude.`
+}
+
+func (c *revokeCommand) Run(e *environment) error {
+	names, err := parseNames([]string{c.Client})
+	if err != nil {
+		return err
+	}
+	return e.with(func(api admin.API) error {
+		if err := api.Revoke(e.ctx, c.Study, names[0], c.Why); err != nil {
+			return err
+		}
+		return c.report(e, api, c.Study)
+	})
+}
+
+type rotateCommand struct {
+	studyArg
+	jsonFlag
+}
+
+func (rotateCommand) Help() string {
+	return `Examples:
+
+  coordinator rotate
+  coordinator rotate blood-pressure --json
+
+The coordinator gets a new identity, a new key for connections, a new key that opens answers, and a
+new key of the authority, in one study. The identity before signs them, so clients follow by
+themselves, also those that are away now. In a study that has begun, the new keys are in force when
+the open rounds are over. Before it begins, clients consent again when they connect, and earlier
+invitations do not work any more: make new ones with coordinator invite.
+
+Certificates need no rotation: the coordinator renews its own and those of the clients.`
+}
+
+func (c *rotateCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		if err := api.Rotate(e.ctx, c.Study); err != nil {
+			return err
+		}
+		return c.report(e, api, c.Study)
+	})
+}

@@ -1,0 +1,444 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// A successor has the keys of a party after a renewal.
+type successor struct {
+	identity *identity.Identity
+	tls      *channel.Key
+	sealing  *seal.Key
+	renewal  roster.Renewal
+	request  []byte
+}
+
+// entryNow returns the roster entry of a party.
+func (p *party) entryNow() roster.Entry {
+	e, err := roster.ParseEntry(p.entry, p.invited.Study)
+	check(p.house.t, err)
+	return e
+}
+
+// succeed makes new keys for a party, signed with the keys before.
+func (p *party) succeed() *successor {
+	t := p.house.t
+	t.Helper()
+	s := &successor{}
+	var err error
+	s.identity, err = identity.Generate()
+	check(t, err)
+	s.tls, err = channel.GenerateKey()
+	check(t, err)
+	s.sealing, err = seal.Generate()
+	check(t, err)
+	e, err := roster.NewEntry(s.identity, p.invited.Study, p.peer.Name, identity.Client, s.tls.Pin(), s.sealing.Recipient())
+	check(t, err)
+	s.renewal = roster.Renew(p.identity, p.invited.Study, p.entryNow(), e)
+	s.request, err = channel.NewRequest(s.identity, s.tls, p.peer)
+	check(t, err)
+	return s
+}
+
+func (s *successor) asks() transport.RenewRequest {
+	return transport.RenewRequest{Request: s.request, Renewal: s.renewal.Bytes()}
+}
+
+// adopt makes new keys those of the party.
+func (p *party) adopt(s *successor) {
+	p.identity, p.tls, p.sealing, p.request, p.entry, p.next = s.identity, s.tls, s.sealing, s.request, s.renewal.Entry.Bytes(), nil
+}
+
+// version follows a new version of the roster.
+func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
+	own, _ := chain.Members().Named(p.peer.Name)
+	if !bytes.Equal(own.Bytes(), p.entry) {
+		if p.next == nil || !bytes.Equal(own.Bytes(), p.next.renewal.Entry.Bytes()) {
+			return errors.New("the roster has keys that this client did not make")
+		}
+		p.adopt(p.next)
+	}
+	p.hub = chain.Members().Coordinator()
+	if p.house.study.secure() {
+		p.outbox = nil
+		return p.shares(e, chain, nil)
+	}
+	return nil
+}
+
+// rotate gives a party new keys. It may be called again with the same keys.
+func (p *party) rotate(ctx context.Context) error {
+	if p.next == nil {
+		p.next = p.succeed()
+	}
+	_, err := p.house.study.Renew(ctx, channel.Party{}, p.next.asks())
+	return err
+}
+
+// playRotated runs a study. After the first plan, two clients and the coordinator get new keys, and
+// the keys of one client are revoked. It kills the coordinator at the point that g determines.
+func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte, commits int, h *house, parties []*party) {
+	at := g.at
+	g.at = 0 // commits before the changes do not count
+	h = newHouse(t, Options{Store: store.Options{Commit: g.commit}})
+	h.found(document)
+	parties = h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	g.at, g.seen = at, 0
+	for _, p := range parties[:2] {
+		h.survive(g, func() error { return p.rotate(t.Context()) })
+	}
+	h.survive(g, func() error {
+		err := h.study.Rotate(t.Context())
+		if err != nil && strings.Contains(err.Error(), "new keys already") {
+			return nil
+		}
+		return err
+	})
+	west := parties[3]
+	h.survive(g, func() error {
+		err := h.study.Revoke(t.Context(), west.peer.Name, "its laptop was stolen")
+		if err != nil && strings.Contains(err.Error(), "takes no part any more") {
+			return nil
+		}
+		return err
+	})
+	for moved := true; moved; {
+		moved = false
+		for _, p := range parties[:3] {
+			h.survive(g, func() error {
+				did, err := p.step(t.Context())
+				moved = moved || did
+				return err
+			})
+		}
+	}
+	if s := h.mustStatus(); s.Phase != Ended || s.Roster != 2 && s.Roster != 3 {
+		t.Fatalf("the study is %s, waiting for %s %v, with version %d of the roster", s.Phase, s.Waits, s.For, s.Roster)
+	}
+	sum := sha256.New()
+	for _, i := range parties[0].entries {
+		e, err := transcript.Claims(i.Envelope)
+		check(t, err)
+		if e.Kind.Plan() || e.Kind.Outcome() {
+			sum.Write(i.Body)
+		}
+	}
+	return [32]byte(sum.Sum(nil)), g.seen, h, parties
+}
+
+// The test changes the roster while a study runs, and kills the coordinator at every commit. The
+// rounds must be the same to the last bit, every version must be in the transcript that verify
+// accepts, and the revoked client must be refused, also after a restart.
+//
+//abuse:case A01 new keys and revocations survive a kill at every commit, and the rounds are the same to the last bit
+//abuse:case P10 keys change between rounds, in a transcript that verify accepts
+func TestRosterChangesKilledAtEveryTransaction(t *testing.T) {
+	for name, document := range map[string][]byte{
+		"by the coordinator": planeText(clientPrivacy, "rounds = 3", "min_clients = 3"),
+		"secure":             secureText(3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var undisturbed [32]byte
+			var commits int
+			t.Run("undisturbed", func(t *testing.T) {
+				var h *house
+				var parties []*party
+				undisturbed, commits, h, parties = playRotated(t, document, &guillotine{})
+				checkRotated(t, h, parties)
+			})
+			step := 5
+			if os.Getenv("FEDPVI_LONG") != "" {
+				step = 1
+			}
+			for at := 1; at <= commits; at += step {
+				for name, g := range map[string]guillotine{"before it": {at: at}, "after it": {at: at, after: true}, "it fails": {at: at, once: true}} {
+					t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
+						t.Parallel()
+						got, _, h, parties := playRotated(t, document, &g)
+						if got != undisturbed {
+							t.Error("the rounds differ from the undisturbed ones")
+						}
+						checkRotated(t, h, parties)
+					})
+				}
+			}
+		})
+	}
+}
+
+// checkRotated checks a study after playRotated: the new keys, the keys before, the revocation and
+// the bundle.
+func checkRotated(t *testing.T, h *house, parties []*party) {
+	t.Helper()
+	h.restart()
+	members, own := parties[0].chain.Members(), h.study.st.own
+	if members.Coordinator().Key == h.study.founder.Key || own.Key != members.Coordinator().Key || parties[0].next != nil || parties[1].next != nil {
+		t.Error("the new keys are not in force")
+	}
+	if west := parties[3]; members.Valid("west") {
+		t.Error("the keys of west are valid")
+	} else if _, err := h.study.Standing(t.Context(), west.peer); reasonOf(t, err) != transport.Denied {
+		t.Errorf("the revoked client calls: %v", err)
+	} else if _, err := h.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: west.request}); reasonOf(t, err) != transport.Denied || !strings.Contains(err.Error(), "laptop") {
+		t.Errorf("the revoked client renews: %v", err)
+	} else if _, ok := h.study.pin(west.peer); ok {
+		t.Error("the TLS key of the revoked client is accepted")
+	}
+	if pin, ok := h.study.pin(parties[0].peer); !ok || pin != parties[0].tls.Pin() {
+		t.Error("the new TLS key is not accepted")
+	}
+	var b bytes.Buffer
+	check(t, h.study.WriteBundle(&b))
+	if r, err := bundle.Verify(&b); err != nil || r.Ending != "end" {
+		t.Errorf("the bundle: %+v, %v", r, err)
+	}
+	if h.study.secure() {
+		return
+	}
+	for _, e := range parties[0].entries {
+		if c, err := transcript.Claims(e.Envelope); err != nil || c.Kind == transcript.End {
+			check(t, err)
+			closing, err := transcript.ParseClosing(e.Body)
+			check(t, err)
+			for _, r := range closing.Receipts {
+				if r.Client == "west" && r.Ask > 1 {
+					t.Errorf("an answer of the revoked client to plan %d counts", r.Ask)
+				}
+			}
+		}
+	}
+}
+
+// A virtual clock, which tests move.
+type virtual struct{ now time.Time }
+
+func (v *virtual) Now() time.Time { return v.now }
+
+// renewed asks for a certificate as a guest, checks it, and returns the answer.
+func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
+	t.Helper()
+	r, err := p.house.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: p.request})
+	check(t, err)
+	check(t, channel.CheckAuthority(r.Authority, p.invited.Study, p.hub.Key, r.Signature))
+	c, err := channel.NewCredentials(p.peer, p.tls, r.Authority, r.Certificate, now)
+	check(t, err)
+	if left := c.Expires().Sub(now); left < 60*24*time.Hour {
+		t.Errorf("the new certificate is valid for %v", left)
+	}
+	return r
+}
+
+// The test lets clients stay away for 91 days before the study begins, and for 400 days within it,
+// with a restart or without. They must be able to come back with their identities alone, and the
+// study must end as if nothing had happened. The requests are sent again, and those of others and with
+// keys before are refused.
+//
+//abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
+//abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
+func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
+	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			clock := &virtual{time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+			h := newHouse(t, Options{Now: clock.Now})
+			h.found(planeText(clientPrivacy, "rounds = 3", ""))
+			parties := h.invite(two...)
+			later := func(days int) {
+				clock.now = clock.now.Add(time.Duration(days) * 24 * time.Hour)
+				if restart {
+					h.restart()
+				}
+			}
+			for _, p := range parties {
+				check(t, p.join(t.Context()))
+			}
+			later(91)
+			for _, p := range parties {
+				p.renewed(t, clock.now)
+				check(t, p.approve(t.Context()))
+			}
+			north, south := parties[0], parties[1]
+			for _, p := range parties {
+				_, err := p.step(t.Context())
+				check(t, err)
+			}
+			for range 2 {
+				later(400)
+				for _, p := range parties {
+					first, before := p.renewed(t, clock.now), h.content()
+					if second := p.renewed(t, clock.now); bytes.Equal(first.Certificate, second.Certificate) {
+						t.Error("a certificate was not renewed")
+					}
+					if !reflect.DeepEqual(before, h.content()) {
+						t.Error("a renewal has written to the store")
+					}
+				}
+			}
+			foreign, err := channel.NewRequest(south.identity, north.tls, north.peer)
+			check(t, err)
+			stolen, err := channel.NewRequest(north.identity, south.tls, north.peer)
+			check(t, err)
+			for name, request := range map[string][]byte{"another identity": foreign, "another TLS key": stolen, "nothing": nil, "half": north.request[:100]} {
+				if _, err := h.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: request}); reasonOf(t, err) != transport.Malformed {
+					t.Errorf("a renewal with %s: %v", name, err)
+				}
+			}
+			if _, err := h.study.Renew(t.Context(), south.peer, transport.RenewRequest{Request: north.request}); reasonOf(t, err) != transport.Denied {
+				t.Errorf("a client renews for another: %v", err)
+			}
+			play(t, parties...)
+			if s := h.mustStatus(); s.Phase != Ended {
+				t.Errorf("the study is %s: %s", s.Phase, s.Waits)
+			}
+			north.renewed(t, clock.now) // it still reads the result
+		})
+	}
+}
+
+// The test checks that new keys need the identity before them: a thief with a stolen identity can
+// make new keys at most once, and then the client notices; an identity that was replaced makes no
+// keys and signs no messages.
+//
+//abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
+func TestStolenIdentityAfterRotation(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 3", ""))
+	parties := h.invite(two...)
+	admit(t, parties...)
+	north := parties[0]
+	thief := *north // has the keys before
+	for _, p := range parties {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	check(t, north.rotate(t.Context()))
+	check(t, north.rotate(t.Context())) // a request can be repeated
+	refused := func(what string, r transport.RenewRequest) {
+		t.Helper()
+		if _, err := h.study.Renew(t.Context(), channel.Party{}, r); err == nil {
+			t.Errorf("%s was accepted", what)
+		}
+	}
+	refused("a second renewal by the thief", thief.succeed().asks())
+	refused("a certificate for the old key", transport.RenewRequest{Request: thief.request})
+	if pin, _ := h.study.pin(north.peer); pin != north.next.tls.Pin() {
+		t.Error("the TLS key before the renewal is accepted")
+	}
+	play(t, parties...)
+	if north.next != nil || h.mustStatus().Phase != Ended {
+		t.Fatalf("north does not have its new keys at the end: %+v", h.mustStatus())
+	}
+	refused("a renewal after the end", north.succeed().asks())
+	refused("a renewal with the old identity", thief.succeed().asks())
+	if _, err := h.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: north.request}); err != nil {
+		t.Errorf("a certificate after the end: %v", err)
+	}
+}
+
+// The test gives a client new keys before the study begins, and removes another one, whose
+// invitation was stolen. A new client of the same name can then join, and the thief cannot.
+//
+//abuse:case P11 whoever joined with a stolen invitation is removed, and the invitation can be made again
+func TestMembersChangeBeforeTheBeginning(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	parties := h.invite(two...)
+	north, thief := parties[0], parties[1]
+	admit(t, north)
+	check(t, thief.join(t.Context()))
+	check(t, h.study.Revoke(t.Context(), "south", "somebody else used its invitation"))
+	h.restart()
+	if err := thief.join(t.Context()); reasonOf(t, err) != transport.Denied {
+		t.Errorf("the thief joins again: %v", err)
+	}
+	if _, err := h.study.Standing(t.Context(), thief.peer); reasonOf(t, err) != transport.Denied {
+		t.Errorf("the thief calls: %v", err)
+	}
+	check(t, north.rotate(t.Context()))
+	north.adopt(north.next)
+	check(t, h.study.Rotate(t.Context()))
+	h.restart()
+	s := h.mustStatus()
+	if len(s.Clients) != 2 || s.Clients[0].State != stateJoined || s.Clients[1].State != stateExpired {
+		t.Fatalf("the clients: %+v", s.Clients)
+	}
+	south := h.invite("south")[0]
+	admit(t, south)
+	standing, err := h.study.Standing(t.Context(), north.peer)
+	check(t, err)
+	if north.hub, err = roster.Latest(north.invited.Study, north.hub, standing.Renewals); err != nil || standing.Approved {
+		t.Fatalf("the coordinator's new keys: %v, and north has consented: %v", err, standing.Approved)
+	}
+	north.chain = transcript.Begin(north.invited.Study, north.hub.Key)
+	north.invited.Coordinator = north.hub.Key.Fingerprint()
+	check(t, north.approve(t.Context()))
+	play(t, north, south)
+	if s := h.mustStatus(); s.Phase != Ended || s.Roster != 1 {
+		t.Errorf("%+v", s)
+	}
+	var b bytes.Buffer
+	check(t, h.study.WriteBundle(&b))
+	if _, err := bundle.Verify(&b); err != nil {
+		t.Errorf("the bundle: %v", err)
+	}
+}
+
+func TestRevokeIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	parties := h.invite(two...)
+	admit(t, parties...)
+	revoke := func(name identity.Name, why string) error { return h.study.Revoke(t.Context(), name, why) }
+	for name, why := range map[identity.Name]string{"east": "unknown", "coordinator": "itself", "north": "two\nlines"} {
+		if err := revoke(name, why); err == nil {
+			t.Errorf("%s was revoked for %q", name, why)
+		}
+	}
+	if err := revoke("north", "all are needed"); err == nil || !strings.Contains(err.Error(), "coordinator abort") {
+		t.Errorf("revoked below min_clients: %v", err)
+	}
+	check(t, h.study.Abort(t.Context(), "enough"))
+	if err := revoke("north", "late"); err == nil {
+		t.Error("revoked after the end")
+	}
+	if err := h.study.Rotate(t.Context()); err == nil {
+		t.Error("rotated after the end")
+	}
+}
+
+// The test checks that a client cannot fill the transcript with new keys.
+func TestRenewalsAreLimited(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	north := h.invite("north", "south")[0]
+	check(t, north.join(t.Context()))
+	for range maxRenewals {
+		check(t, north.rotate(t.Context()))
+		north.adopt(north.next)
+	}
+	if err := north.rotate(t.Context()); reasonOf(t, err) != transport.OutOfPlace {
+		t.Errorf("one renewal more: %v", err)
+	}
+}
