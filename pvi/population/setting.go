@@ -87,6 +87,8 @@ type rules struct {
 	// true, rounds from the middle on use late. Otherwise the clips are equal.
 	early, late float64
 	two         bool
+
+	noisy bool // whether a skewed model has low clips, because the signal is between leastSignal and fairSignal
 }
 
 func newRules(s *Setting) (*rules, bool) {
@@ -106,6 +108,11 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
+// Skewed models have a high clip in the late rounds, because a low clip moves their mode. If the
+// signal is below fairSignal, the noise of a high clip is worse than this bias. Below leastSignal the
+// first rounds do not find the mode, and the high clip, which makes intervals wide, stays.
+const leastSignal, fairSignal = 5, 15
+
 // chooseClips chooses the clips from the ratio of signal to noise. The noise is proportional to
 // the clip, but a clip below the root mean square norm clips most clients.
 func (r *rules) chooseClips() {
@@ -116,7 +123,8 @@ func (r *rules) chooseClips() {
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
 	r.late = math.Min(.35*mu*math.Sqrt(clients/d), math.Sqrt(.15*mu*math.Sqrt(shares.outer)*clients/math.Sqrt(d)))
-	if r.Skewed {
+	r.noisy = r.Skewed && r.signal >= leastSignal && r.signal < fairSignal
+	if r.Skewed && !r.noisy {
 		r.late = within(r.late, 2, 3)
 	} else {
 		r.late = math.Min(1.5, r.late)

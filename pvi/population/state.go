@@ -342,12 +342,18 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 
 // clipped returns the variance, in each coordinate, of what a clip of the given slope takes away
 // from the mean gradient of a model with skewed gradients. The slope tells the share of clients
-// that are clipped. They are taken to lose one clip each, in the same unknown direction.
+// that are clipped. They are taken to lose one clip each, in the same unknown direction. Low clips
+// cut most clients, on both sides, and half of that is counted. To first order in the skewness γ, a
+// clip of c root mean square norms takes γφ(c)/3 clips away in a direction, where φ is the standard
+// normal density, so that half of it covers a skewness of about 2.
 func (r *rules) clipped(clip, slope float64) float64 {
 	if !r.Skewed {
 		return 0
 	}
 	lost := (1 - slope) * clip / slope
+	if r.noisy {
+		lost /= 2
+	}
 	return lost * lost / float64(r.dim)
 }
 
