@@ -76,15 +76,16 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 	}
 }
 
-// hurdle returns a density in which the outcome is 0 with the probability hu, and else has the
-// given density of numbers above 0.
-func hurdle(log string) func(w *writer, y, link string) density {
+// hurdle returns a density in which the outcome is 0 with the probability share, and else has the
+// given density of numbers above 0. That density may have no finite value at 0, so that it is given
+// the value instead there, unless this is "".
+func hurdle(share, instead, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
-		if strings.Contains(log, "lpdf") {
-			above = w.local("above", fmt.Sprintf("%s > 0 ? %s : 1.0", y, y)) // the density at 0 is not finite
+		if instead != "" {
+			above = w.local("above", fmt.Sprintf("%s > 0 ? %s : %s", y, y, instead))
 		}
-		return density{log: fmt.Sprintf("%s == 0 ? log(hu) : log1m(hu) + %s", y, fmt.Sprintf(log, above))}
+		return density{log: fmt.Sprintf("%s == 0 ? log(%s) : log1m(%s) + %s", y, share, share, fmt.Sprintf(log, above))}
 	}
 }
 
@@ -132,15 +133,11 @@ var families = []family{
 	{name: "zero_inflated_binomial", links: []string{"logit"}, outcome: counts, trials: true, further: []string{"zi"}, density: func(w *writer, y, link string) density {
 		return inflated(w.trials+" * log_inv_logit(-mu)", "binomial_logit_lpmf(%s | "+w.trials+", mu)")(w, y, link)
 	}},
-	{name: "zero_inflated_beta", links: []string{"logit"}, outcome: unitOrZero, further: []string{"phi", "zi"}, density: func(w *writer, y, link string) density {
-		d := hurdle("beta_lpdf(%s | phi * inv_logit(mu), phi * inv_logit(-mu))")(w, y, link)
-		w.relocal("above", fmt.Sprintf("%s > 0 ? %s : 0.5", y, y))
-		return density{log: strings.ReplaceAll(strings.ReplaceAll(d.log, "log(hu)", "log(zi)"), "log1m(hu)", "log1m(zi)")}
-	}},
-	{name: "hurdle_poisson", links: []string{"log"}, outcome: counts, further: []string{"hu"}, density: hurdle("poisson_log_lpmf(%s | mu) - " + poissonTail)},
-	{name: "hurdle_negbinomial", links: []string{"log"}, outcome: counts, further: []string{"shape", "hu"}, density: hurdle("neg_binomial_2_log_lpmf(%s | mu, shape) - " + negativeTail)},
-	{name: "hurdle_gamma", links: []string{"log"}, outcome: nonneg, further: []string{"shape", "hu"}, density: hurdle("gamma_lpdf(%s | shape, shape * exp(-mu))")},
-	{name: "hurdle_lognormal", links: []string{"identity"}, outcome: nonneg, further: []string{"sigma", "hu"}, density: hurdle("lognormal_lpdf(%s | mu, sigma)")},
+	{name: "zero_inflated_beta", links: []string{"logit"}, outcome: unitOrZero, further: []string{"phi", "zi"}, density: hurdle("zi", "0.5", "beta_lpdf(%s | phi * inv_logit(mu), phi * inv_logit(-mu))")},
+	{name: "hurdle_poisson", links: []string{"log"}, outcome: counts, further: []string{"hu"}, density: hurdle("hu", "", "poisson_log_lpmf(%s | mu) - "+poissonTail)},
+	{name: "hurdle_negbinomial", links: []string{"log"}, outcome: counts, further: []string{"shape", "hu"}, density: hurdle("hu", "", "neg_binomial_2_log_lpmf(%s | mu, shape) - "+negativeTail)},
+	{name: "hurdle_gamma", links: []string{"log"}, outcome: nonneg, further: []string{"shape", "hu"}, density: hurdle("hu", "1.0", "gamma_lpdf(%s | shape, shape * exp(-mu))")},
+	{name: "hurdle_lognormal", links: []string{"identity"}, outcome: nonneg, further: []string{"sigma", "hu"}, density: hurdle("hu", "1.0", "lognormal_lpdf(%s | mu, sigma)")},
 }
 
 // Families returns the names of the families in order of use.

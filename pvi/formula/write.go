@@ -171,15 +171,6 @@ func (w *writer) local(like, value string) string {
 	return name
 }
 
-// relocal changes the value of a number of the record.
-func (w *writer) relocal(name, value string) {
-	for i := range w.locals {
-		if w.locals[i][0] == name {
-			w.locals[i][1] = value
-		}
-	}
-}
-
 // parameter declares a parameter. The study can give its prior by its name, or by one of its classes.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
