@@ -77,7 +77,7 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 }
 
 // hurdle returns a density in which the outcome is 0 with the probability share, and else has the
-// given density of numbers above 0. That density may have no finite value at 0, so that it is given
+// given density of numbers above 0. The latter may have no finite value at 0, and is given
 // the value instead there, unless this is "".
 func hurdle(share, instead, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
