@@ -56,7 +56,7 @@ func (s *Server) influence(number int, r *round) []Influence {
 			norms[m] = math.Hypot(norms[m], float64(e))
 		}
 	}
-	proper := s.q.try(number, n, r.Sum, r.Centre)
+	proper := s.q.try(number, n, s.protocol.combined(n, r.Sum, r.Releases), r.Centre)
 	var mean, sds []float64
 	if proper && s.shifts(n) {
 		if mean, sds = s.triedMoments(); s.protocol.study.Points() {
@@ -76,7 +76,8 @@ func (s *Server) influence(number int, r *round) []Influence {
 		for i, e := range r.Releases[m*size:][:size] {
 			rest[i] = r.Sum[i] - e
 		}
-		if s.q.try(number, n-1, rest, r.Centre) {
+		without := slices.Delete(slices.Clone(r.Releases), m*size, (m+1)*size)
+		if s.q.try(number, n-1, s.protocol.combined(n-1, rest, without), r.Centre) {
 			all[m].Blocks = !proper
 			all[m].Shift = s.shift(mean, sds)
 		}

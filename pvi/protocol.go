@@ -53,7 +53,7 @@ func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
 	p.digest = p.roster.Digest(st, st.Scales())
-	for _, step := range []func() error{p.deriveScaling, p.deriveSetting, p.deriveMethod, p.checkSums} {
+	for _, step := range []func() error{p.deriveScaling, p.deriveSetting, p.deriveMethod, p.checkSums, p.checkCombine} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("study %s: %w", st.Name, err)
 		}

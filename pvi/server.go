@@ -182,7 +182,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Sum, outcome.Releases = r.Sum, r.Releases
 		outcome.Verdict = Rejected
 		s.influences = s.influence(number, r)
-		if s.q.try(number, len(r.Answered), r.Sum, r.Centre) {
+		if s.q.try(number, len(r.Answered), s.protocol.combined(len(r.Answered), r.Sum, r.Releases), r.Centre) {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {

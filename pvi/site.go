@@ -157,7 +157,7 @@ func (s *Site) Settle(o *Outcome) error {
 	}
 	if o.Verdict != Void {
 		accepted := o.Verdict == Accepted
-		if s.q.try(o.Number, len(o.Participants), o.Sum, o.Centre) != accepted && !s.q.borderline() {
+		if s.q.try(o.Number, len(o.Participants), p.combined(len(o.Participants), o.Sum, o.Releases), o.Centre) != accepted && !s.q.borderline() {
 			return refuse("the verdict on plan %d is %q, which does not follow from its sum", o.Number, o.Verdict)
 		}
 		if accepted {

@@ -33,6 +33,7 @@ func read(s *Study, root *document.Table) {
 	readInference(s, inference)
 	readFederation(s, federation)
 	readOpens(s, federation, inference)
+	readCombine(s, federation)
 	readPrivacy(s, privacy)
 	refuseForScoring(s, inference, privacy, federation)
 	checkDescent(s, inference)

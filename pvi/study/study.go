@@ -252,6 +252,9 @@ type Federation struct {
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
 	MaxRecords     int         // largest number of records of one client; default 1,000,000
 
+	// Combine is the way in which the releases of a round move λ.
+	Combine Combination
+
 	// MaxRejected is the number of rejected rounds in a row after which the coordinator ends the
 	// study and clients stop answering. The default is 3 since version 2. A value of 0, the default
 	// in version 1, means no limit.

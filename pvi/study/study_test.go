@@ -130,7 +130,7 @@ func TestParse(t *testing.T) {
 		Prior:      study.Prior{SD: 2, Coefficients: map[string]study.Normal{"intercept": {Mean: -.3, SD: .5}}},
 		Inference:  study.Inference{Q: "full", Schedule: study.Synchronous, Rounds: 10, Factors: study.Tied, Solver: "conjugate", Damping: study.Damping{Alpha: 1, Harmonic: true}, NoiseAware: study.NoNoiseAware},
 		Privacy:    study.Privacy{Unit: study.Client, Adjacency: accountant.ZeroOut, Epsilon: 2, Delta: 1e-5, Centred: true},
-		Federation: study.Federation{MinClients: 8, Colluders: 2, Opens: study.OpenSums, Aggregation: study.ByCoordinator, NominalRecords: 500, MaxRecords: 1_000_000},
+		Federation: study.Federation{MinClients: 8, Colluders: 2, Opens: study.OpenSums, Aggregation: study.ByCoordinator, NominalRecords: 500, MaxRecords: 1_000_000, Combine: study.BySum},
 		Simulation: study.Simulation{
 			Data: []string{"pressure.csv"}, Clients: 10, Seed: 3,
 			Partition: study.Partition{Kind: "label-skew", SizeSkew: .5, LabelSkew: -1, LabelThreshold: 140},

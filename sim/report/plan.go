@@ -25,6 +25,9 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		{"schedule", schedule(p)},
 		{"", roundsNeeded(p)},
 	}
+	if c := st.Federation.Combine; c.Robust() {
+		rows = append(rows, []string{"combination", fmt.Sprintf("%s: noise and the spread between clients count up to %.2f times in the variance, and a client with few records as much as one with many", c, c.Loss())})
+	}
 	if err := Table(w, "", 2, rows); err != nil {
 		return err
 	}

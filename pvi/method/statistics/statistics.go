@@ -6,6 +6,7 @@ package statistics
 
 import (
 	"errors"
+	"math"
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/method"
@@ -59,6 +60,7 @@ func clip(s *method.Setting) float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast {
 	f := m.NewForecast(m.Noise())
+	f.Noise *= math.Sqrt(m.Study.Federation.Combine.Loss())
 	if m.anew {
 		f.Noise *= method.Settled(m.Study.Inference)
 	}

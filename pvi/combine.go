@@ -1,0 +1,62 @@
+package pvi
+
+import (
+	"errors"
+	"slices"
+
+	"fedpvi/pvi/study"
+)
+
+// fewestRobust is the smallest number of answers for which a robust combination differs from the sum
+// in a useful way: one of three answers may be wrong.
+const fewestRobust = 3
+
+// checkCombine returns an error if the releases cannot be combined robustly as the study says.
+func (p *Protocol) checkCombine() error {
+	switch {
+	case !p.study.Federation.Combine.Robust():
+		return nil
+	case !p.publishes():
+		return errors.New("federation.combine needs published releases, and those of all clients have too many numbers: enrol fewer clients, or remove combine")
+	case p.roster.Fewest < fewestRobust:
+		return errors.New("federation.combine leaves out the answers that are unlike the others: it needs min_clients = 3 or more")
+	}
+	return nil
+}
+
+// combined returns the change of λ that follows from a round, before damping. It is the sum, or the
+// robust combination of the releases of the given number of clients. The releases are one after the
+// other.
+func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
+	how := p.study.Federation.Combine
+	if !how.Robust() || releases == nil {
+		return sum
+	}
+	return Combine(how, answers, releases)
+}
+
+// Combine returns the number of releases times a robust mean of each element, rounded towards zero.
+// An element of a release must be at most 2^60 divided by the number of releases.
+func Combine(how study.Combination, answers int, releases []int64) []int64 {
+	size := len(releases) / answers
+	out, column := make([]int64, size), make([]int64, answers)
+	left := (answers - 1) / 2 // number of values that are left out at each end
+	if how == study.ByTrimmed {
+		left = answers / 4
+	}
+	kept := int64(answers - 2*left)
+	for i := range out {
+		for m := range column {
+			column[m] = releases[m*size+i]
+		}
+		slices.Sort(column)
+		var total int64
+		for _, n := range column[left : answers-left] {
+			total += n
+		}
+		// This is total·answers/kept, without overflow.
+		whole, rest := total/kept, total%kept
+		out[i] = whole*int64(answers) + rest*int64(answers)/kept
+	}
+	return out
+}

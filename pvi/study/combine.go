@@ -1,0 +1,54 @@
+package study
+
+import (
+	"math"
+
+	"fedpvi/internal/document"
+)
+
+// A Combination is the way in which the releases of a round move λ.
+type Combination string
+
+// These are the combinations. The robust ones are functions of published releases, so they cost no
+// privacy. They need the factors of clients that have about the same number of records.
+const (
+	BySum     Combination = "sum"     // sum of the releases; the default
+	ByMedian  Combination = "median"  // number of releases times the median of each element
+	ByTrimmed Combination = "trimmed" // number of releases times the mean of each element without the smallest and the largest quarter
+)
+
+// Robust reports whether a minority of clients cannot move the result of c as far as it likes.
+func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
+
+// Loss returns the largest variance of c relative to that of the sum, for releases with Gaussian noise
+// and a Gaussian spread between clients. It is the limit for many clients: π/2 for the median, and 1.2
+// for the trimmed mean (Huber and Ronchetti, Robust Statistics, 2009, section 1).
+func (c Combination) Loss() float64 {
+	switch c {
+	case ByMedian:
+		return math.Pi / 2
+	case ByTrimmed:
+		return 1.2
+	}
+	return 1
+}
+
+// readCombine reads how releases are combined. A robust combination is possible only if a release is
+// the difference between a client's own factor, which does not depend on the round, and a share of λ.
+func readCombine(s *Study, federation *document.Table) {
+	f := &s.Federation
+	f.Combine = BySum
+	if !readChoice(federation, "combine", &f.Combine, BySum, ByMedian, ByTrimmed) || !f.Combine.Robust() {
+		return
+	}
+	switch in := &s.Inference; {
+	case s.Version < 2:
+		federation.Errorf("combine", "is of version 2: write version = 2 in [study], or remove combine")
+	case s.Privacy.Unit == None || f.Opens != OpenMessages:
+		federation.Errorf("combine", `%q needs the release of each client, and this study publishes none: write privacy.unit = "record" and federation.opens = %q, or remove combine`, f.Combine, OpenMessages)
+	case in.Solver == Scoring:
+		federation.Errorf("combine", `%q does not go together with solver = %q, whose intervals follow from the noise and the bias of sums. A combination without some clients has neither, and they would be too short. Write solver = %q, factors = %q and intervals = "none", or remove combine; coordinator exclude leaves out a client`, f.Combine, Scoring, ClippedAnalytical, Tied)
+	case in.Solver != ClippedAnalytical || in.Factors != Tied || in.Schedule != Synchronous:
+		federation.Errorf("combine", `%q combines factors that do not depend on the round: write solver = %q, factors = %q and schedule = %q, or remove combine`, f.Combine, ClippedAnalytical, Tied, Synchronous)
+	}
+}
