@@ -405,6 +405,34 @@ func TestMembersChangeBeforeTheBeginning(t *testing.T) {
 	}
 }
 
+// The test revokes the keys of a client within a round and restarts the coordinator before the next
+// version of the roster. The client must stay out, and the version must have the revocation.
+//
+//abuse:case P10 a restarted coordinator remembers a revocation that is not in the roster yet
+func TestRevocationSurvivesARestart(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties[:2] {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	west := parties[3]
+	check(t, h.study.Revoke(t.Context(), "west", "its laptop was stolen"))
+	h.restart()
+	if s := h.mustStatus(); s.Roster != 1 || len(s.Open) != 1 || s.Clients[3].State != stateRevoked {
+		t.Errorf("%+v", s)
+	}
+	if _, err := h.study.Standing(t.Context(), west.peer); reasonOf(t, err) != transport.Denied {
+		t.Errorf("the revoked client calls: %v", err)
+	}
+	play(t, parties[:3]...)
+	if s := h.mustStatus(); s.Phase != Ended || s.Roster != 2 || parties[0].chain.Members().Valid("west") {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestRevokeIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))

@@ -39,6 +39,15 @@ var proofFaults = []testedFault{
 	{fault{"forgets-exclusion", "a coordinator that restarts forgets an exclusion", []edit{
 		before("coordinator/exclude.go", "forgets-exclusion", "\tfor name, why := range st.excluded {\n", "\t\tclear(st.excluded)"),
 	}}, "coordinator", "TestExcludedClient"},
+	{fault{"forgets-revocation", "a coordinator that restarts forgets that keys were revoked", []edit{
+		before("coordinator/members.go", "forgets-revocation", "\tfor name, why := range st.changes.Revoked {\n", "\t\tclear(st.changes.Revoked)"),
+	}}, "coordinator", "TestRevocationSurvivesARestart"},
+	{fault{"any-version", "the version of the roster in a message is not checked", []edit{
+		{File: "crypto/transcript/chain.go", Anchor: "\tif c.members == nil || claimed.Domain == signed.Roster", After: " || planted.Is(\"any-version\")"},
+	}}, "client", "TestLyingVersionsOfTheRoster"},
+	{fault{"any-renewal", "new keys count without the signature of the identity before", []edit{
+		{File: "crypto/roster/change.go", Anchor: "r.Entry), r.Consent)", After: " && !planted.Is(\"any-renewal\")"},
+	}}, "crypto/roster", "TestInvalidChangesAreRefused"},
 	{fault{"no-anchor", "the anchor of the ledger is not compared", []edit{
 		around("client/ledger/anchor.go", "no-anchor", "\tif err := compare(path, holder, db, head, previous); err != nil {\n\t\treturn nil, err\n\t}\n"),
 	}}, "client/ledger", "TestFilesFromThePast"},
