@@ -103,7 +103,8 @@ type hub struct {
 	// poison, if set, changes an answer after its decryption.
 	poison func(name identity.Name, payload []byte) []byte
 	// rules, if set, changes the digest of the rules in the first entry of the transcript.
-	rules func(protocol *transcript.Hash)
+	rules    func(protocol *transcript.Hash)
+	unsigned bool // whether outcomes have no signatures of clients, as those of an earlier program
 	// sums is the state of the secure sums; nil unless the study aggregates securely.
 	sums *hubSums
 	// falsify, if set, changes the elements of a sum after the clients have opened it.
@@ -182,7 +183,7 @@ func (h *hub) begin() {
 	if h.rules != nil {
 		h.rules(&protocol)
 	}
-	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model(), h.server.Commits())
+	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model(), h.server.Commits() && !h.unsigned)
 	check(h.t, err)
 	h.append(envelope, body)
 	if h.study.Federation.Aggregation == study.Secure {

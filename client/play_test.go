@@ -234,3 +234,19 @@ func TestAStudyIsPlayed(t *testing.T) {
 		})
 	}
 }
+
+// A coordinator that would publish releases without the signatures of clients could change one of
+// them. A client refuses to begin such a study.
+//
+//abuse:case A21 a study whose outcomes would have no signatures of clients: refused before the first answer
+func TestUnsignedOutcomesAreRefused(t *testing.T) {
+	h, all := federation(t, signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""), "north", "south")
+	h.unsigned = true
+	h.begin()
+	if _, err := all[0].step(); client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), "without the signatures") {
+		t.Errorf("exit code %d: %v", client.CodeOf(err), err)
+	}
+	if spent := all[0].account().Spent; spent != 0 {
+		t.Errorf("the client has spent %g", spent)
+	}
+}
