@@ -121,8 +121,11 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.Renew
 	if err != nil {
 		return out, malformed("the request for a certificate", err)
 	}
-	if peer != (channel.Party{}) && peer != party || party.Study != s.hash || party.Role != identity.Client {
+	switch guest := peer == (channel.Party{}); {
+	case !guest && !s.knows(peer), guest && (party.Study != s.hash || party.Role != identity.Client):
 		return out, errPeer
+	case !guest && peer != party:
+		return out, malformed("the request for a certificate", channel.ErrRequest)
 	}
 	err = s.call(ctx, func(b *batch) error {
 		c := b.state.clients[party.Name]

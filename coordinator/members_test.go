@@ -305,7 +305,7 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 					t.Errorf("a renewal with %s: %v", name, err)
 				}
 			}
-			if _, err := h.study.Renew(t.Context(), south.peer, transport.RenewRequest{Request: north.request}); reasonOf(t, err) != transport.Denied {
+			if _, err := h.study.Renew(t.Context(), south.peer, transport.RenewRequest{Request: north.request}); reasonOf(t, err) != transport.Malformed {
 				t.Errorf("a client renews for another: %v", err)
 			}
 			play(t, parties...)
