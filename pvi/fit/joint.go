@@ -105,6 +105,33 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
+// Multiplies reports whether the model is a program whose records read a product of two parameters,
+// as a spread times standardised effects. The log likelihood of such a program is far from
+// quadratic where the records say little about one of them.
+func (m *Model) Multiplies() bool {
+	if m.Study.Model.Program == nil {
+		return false
+	}
+	v := m.Program().Verified()
+	p := v.Program()
+	moves := func(node int) bool { return v.Phase(node) == ir.Shared || v.Phase(node) == ir.Record }
+	used := make([]bool, len(p.Nodes))
+	used[p.Likelihood] = true
+	for i := p.Likelihood; i >= 0; i-- {
+		if !used[i] {
+			continue
+		}
+		n := &p.Nodes[i]
+		for _, a := range n.Args {
+			used[a] = true
+		}
+		if n.Op == ir.Mul && moves(n.Args[0]) && moves(n.Args[1]) {
+			return true
+		}
+	}
+	return false
+}
+
 // refused returns the error about a program whose posterior cannot be computed from scores.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)

@@ -32,6 +32,9 @@ func (w *walk) Remarks() *method.Remarks {
 	if len(w.method.Model.Effects()) > 0 {
 		out = append(out, "Where groups differ and records are few, the spread of effects comes out too small, and intervals of effects and spreads are too narrow (docs/prove/bank.md).")
 	}
+	if w.method.Model.Multiplies() {
+		out = append(out, "The program multiplies parameters, as in tau * z[site[n]]: intervals of both factors are often too narrow. Write effects with a prior of their own, alpha ~ normal(mu, tau), and read alpha[site[n]].")
+	}
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
 	}
@@ -53,9 +56,10 @@ func dispersion(median, low, high float64) string {
 
 // silent returns the parameters whose sd is near the prior's.
 func (w *walk) silent() (names []string) {
+	_, prior := w.method.begin().Posterior()
 	_, cov := w.state.Posterior()
 	for i, p := range w.method.Model.Parameters.All() {
-		if math.Sqrt(cov.At(i, i)) > silent*p.Prior.SD {
+		if cov.At(i, i) > silent*silent*prior.At(i, i) {
 			names = append(names, p.Name)
 		}
 	}
