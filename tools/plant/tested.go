@@ -22,7 +22,7 @@ type testedFault struct {
 }
 
 // testedFaults are the faults that named tests must find.
-var testedFaults = slices.Concat(sumFaults, proofFaults)
+var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults)
 
 // proofFaults are faults of the promise that no party can spoil a study in silence.
 var proofFaults = []testedFault{
