@@ -140,18 +140,20 @@ func (f diagonal) Entropy(nat []float64) (float64, error) {
 	return entropy, nil
 }
 
-func (f diagonal) LogDensity(nat, theta []float64) (float64, error) {
-	mustHave(len(theta), int(f), "theta")
+func (f diagonal) LogDensity(nat []float64) (func(theta []float64) float64, error) {
 	if err := f.Check(nat); err != nil {
-		return 0, err
+		return nil, err
 	}
 	h, precision := f.split(nat)
-	log := -float64(f) * logTwoPi / 2
-	for i, p := range precision {
-		apart := theta[i] - h[i]/p
-		log += (math.Log(p) - apart*apart*p) / 2
-	}
-	return log, nil
+	return func(theta []float64) float64 {
+		mustHave(len(theta), int(f), "theta")
+		log := -float64(f) * logTwoPi / 2
+		for i, p := range precision {
+			apart := theta[i] - h[i]/p
+			log += (math.Log(p) - apart*apart*p) / 2
+		}
+		return log
+	}, nil
 }
 
 func (f diagonal) Sampler(nat []float64) (Sampler, error) {

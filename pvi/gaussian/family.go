@@ -54,8 +54,9 @@ type Family interface {
 	// Entropy returns the differential entropy of nat in nats.
 	Entropy(nat []float64) (float64, error)
 
-	// LogDensity returns the log density of nat at theta.
-	LogDensity(nat, theta []float64) (float64, error)
+	// LogDensity returns a function that returns the log density of nat at theta. The function is
+	// not safe for concurrent use.
+	LogDensity(nat []float64) (func(theta []float64) float64, error)
 
 	// Sampler returns a function that draws from nat.
 	Sampler(nat []float64) (Sampler, error)

@@ -224,14 +224,17 @@ func (f full) Entropy(nat []float64) (float64, error) {
 	return (float64(f)*(1+logTwoPi) - r.logDet()) / 2, nil
 }
 
-func (f full) LogDensity(nat, theta []float64) (float64, error) {
-	mustHave(len(theta), int(f), "theta")
+func (f full) LogDensity(nat []float64) (func(theta []float64) float64, error) {
 	r, mean, err := f.solve(nat)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	floats.Sub(mean, theta)
-	return (r.logDet() - r.quadratic(mean) - float64(f)*logTwoPi) / 2, nil
+	apart := make([]float64, f)
+	return func(theta []float64) float64 {
+		mustHave(len(theta), int(f), "theta")
+		floats.SubTo(apart, mean, theta)
+		return (r.logDet() - r.quadratic(apart) - float64(f)*logTwoPi) / 2
+	}, nil
 }
 
 func (f full) Sampler(nat []float64) (Sampler, error) {

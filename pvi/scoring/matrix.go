@@ -184,6 +184,24 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
+// packSquare does what pack does with AᵀA, which it does not make.
+func packSquare(dst []float64, a *mat.Dense, scale float64) {
+	clear(dst)
+	rows, _ := a.Dims()
+	for k := range rows {
+		row, n := a.RawRowView(k), 0
+		for i, x := range row {
+			x *= scale
+			off := dst[n : n+i]
+			for j, y := range row[:i] {
+				off[j] += math.Sqrt2 * x * y
+			}
+			dst[n+i] += x * row[i]
+			n += i + 1
+		}
+	}
+}
+
 // unpack returns scale times the symmetric matrix that packed stands for. Independent noise of
 // sd τ on the packed elements is noise of sd τ on the diagonal and τ/√2 off it.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {

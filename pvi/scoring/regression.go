@@ -3,8 +3,6 @@ package scoring
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/hierarchy"
 	"fedpvi/pvi/shard"
@@ -154,7 +152,7 @@ func (r *regression) row(x []float64, s *shard.Shard, i int) {
 func (r *rows) at(theta []float64) evaluator {
 	return &evaluated{
 		workspace: r.workspace(), rows: r, theta: theta, scratch: make([]float64, len(r.columns)),
-		curved: r.newCurved(), square: mat.NewSymDense(r.dim, nil),
+		curved: r.newCurved(),
 	}
 }
 
@@ -167,7 +165,6 @@ type evaluated struct {
 	x       []float64
 	y       float64
 	curved  *curved
-	square  *mat.SymDense
 }
 
 func (e *evaluated) record(i int) {
@@ -186,8 +183,7 @@ func (e *evaluated) curvature(units whitening) float64 {
 }
 
 func (e *evaluated) packed(dst []float64, scale float64) {
-	e.square.SymOuterK(1, e.curved.factors.T())
-	pack(dst, e.square, scale)
+	packSquare(dst, e.curved.factors, scale)
 }
 
 // predictors returns the number of a record's predictors.

@@ -86,14 +86,14 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 	if err != nil {
 		return err
 	}
+	density, err := s.family.LogDensity(s.natural)
+	if err != nil {
+		return err
+	}
 	theta, units := make([]float64, s.family.Dim()), make([]float64, s.family.Dim())
 	for range n {
 		sample(theta, normal)
-		lp, err := s.family.LogDensity(s.natural, theta)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%.10g,1", lp)
+		fmt.Fprintf(out, "%.10g,1", density(theta))
 		draw := theta
 		if natural {
 			draw = units

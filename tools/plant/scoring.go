@@ -43,9 +43,11 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"off-diagonal-twice", "elements off the diagonal counted twice in a norm", []edit{{
-		File: "pvi/scoring/matrix.go", Anchor: "\t\t\tdst[n] = scale * math.Sqrt2 * a.At(i, j)\n", After: `
+		File: "pvi/scoring/matrix.go", Anchor: "\t\t\tdst[n+i] += x * row[i]\n", Before: `
 			if planted.Is("off-diagonal-twice") {
-				dst[n] *= math.Sqrt2
+				for j, y := range row[:i] {
+					off[j] += (2 - math.Sqrt2) * x * y
+				}
 			}
 `,
 	}}},
