@@ -193,6 +193,10 @@ func TestServe(t *testing.T) {
 		t.Error("a guest has a standing")
 	}
 	check(t, guest.Close())
+	orders, err := admin.Dial(t.Context(), r.dir)
+	check(t, err)
+	_, err = orders.Invite(t.Context(), admin.Invitation{Clients: []identity.Name{"another-clinic"}, Valid: time.Hour})
+	check(t, err)
 	if got := r.get(t, "/healthz"); got != "ok\n" {
 		t.Errorf("health: %q", got)
 	}
