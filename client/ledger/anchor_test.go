@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -267,4 +268,32 @@ func FuzzAnchor(f *testing.F) {
 			t.Errorf("%d entries of 3", n)
 		}
 	})
+}
+
+// The test flips bits of the names of the parts of the file. Without the name of its first part, the
+// file looks new. It must be refused as damaged all the same.
+func TestFlippedNamesOfParts(t *testing.T) {
+	p := newPast(t, 2)
+	file, anchor := p.files[1], p.anchors[1]
+	names := 0
+	for _, name := range []string{"meta", "chain", "studies", "outbox"} {
+		for at := 0; ; at++ {
+			next := bytes.Index(file[at:], []byte(name))
+			if next < 0 {
+				break
+			}
+			at += next
+			names++
+			for bit := range 8 {
+				file[at] ^= 1 << bit
+				if n, err := p.entries(t, file, anchor); err == nil && n != 3 {
+					t.Errorf("with bit %d of %s at %d flipped there are %d entries", bit, name, at, n)
+				}
+				file[at] ^= 1 << bit
+			}
+		}
+	}
+	if names < 4 {
+		t.Errorf("%d names were found", names)
+	}
 }

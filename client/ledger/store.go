@@ -241,7 +241,11 @@ func (s *Store) fresh() (fresh bool, err error) {
 func (s *Store) initialise(tx *bbolt.Tx) error {
 	s.chain = newChain(s.holder.Public())
 	for _, name := range [][]byte{metaBucket, chainBucket, studiesBucket, outboxBucket} {
-		if _, err := tx.CreateBucket(name); err != nil {
+		_, err := tx.CreateBucket(name)
+		if errors.Is(err, bolterrors.ErrBucketExists) {
+			return &Damaged{Path: s.path, Problem: fmt.Sprintf("it has the part %q, and no part %q", name, metaBucket), Cause: err}
+		}
+		if err != nil {
 			return err
 		}
 	}

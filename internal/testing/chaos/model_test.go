@@ -177,6 +177,16 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
+// refused is called when the coordinator has refused an answer as late: its plan is over or, with
+// secure sums, has a cut without the answer. The client may then discard the answer.
+func (m *model) refused(from *process, item transport.Item) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if h, err := signed.Claims(item.Envelope); err == nil && !m.isWord(h.Domain) {
+		m.late[answer{from.name, h.Round}] = true
+	}
+}
+
 // kept checks that the given envelope survives a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()

@@ -244,8 +244,12 @@ func (k *link) Submit(ctx context.Context, item transport.Item) error {
 	w.model.left(k.life, item)
 	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
 		err := k.send(ctx, to.study, item)
-		if err == nil {
+		var refused *transport.Refusal
+		switch {
+		case err == nil:
 			w.model.took(to.life, k.life.p, item)
+		case errors.As(err, &refused) && refused.Reason == transport.OutOfPlace:
+			w.model.refused(k.life.p, item)
 		}
 		return nothing, err
 	})
