@@ -84,7 +84,7 @@ type saddle struct {
 // maxOrder is the largest point at which a saddle is searched.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the point order, with the ε to which it belongs.
+// saddleAt returns the saddle at the given order. The order determines ε.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)

@@ -253,9 +253,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// The test checks the errors of both kinds of filters. If noise is too coarse for a Gaussian
-// filter, the error has the unit of the divergence. A full filter returns the error that the
-// budget is spent. An empty event costs nothing.
+// The test checks the errors of a Gaussian filter. Noise on a lattice that is too coarse gives an
+// error whose unit is that of the divergence. A charge to a filter without budget gives an error
+// that says so. An empty event costs nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError

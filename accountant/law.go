@@ -25,7 +25,7 @@ type part struct {
 
 type atom struct{ loss, mass float64 }
 
-// whole returns the distribution of the loss between the densities p, on the whole line.
+// whole returns the distribution of the privacy loss for a pair of densities on the whole line.
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
 // gaussianLaw returns the distribution of the loss of a Gaussian release with parameter μ.

@@ -79,8 +79,8 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	return p, nil
 }
 
-// newPlanSteps returns the common part of a plan, with keys that it draws from streams and
-// draws.
+// newPlanSteps returns the common part of a plan, with new keys. The keys for sampling and noise
+// come from streams, and the third key comes from the stream draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)

@@ -76,7 +76,7 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 	return f
 }
 
-// A follower keeps a call open, over which entries arrive in order.
+// A follower keeps a call open and receives entries in order.
 type follower struct {
 	next   uint64 // number of the next entry
 	items  chan Item

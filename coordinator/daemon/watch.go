@@ -13,8 +13,8 @@ import (
 // clients for which studies wait. The interval is at most a minute.
 const patience = 10
 
-// watch regularly logs the clients for which studies wait. With UntilDone, it closes the
-// returned channel when all studies are over and their clients have received the end.
+// watch regularly logs the clients for which studies wait. If UntilDone is set, it closes the
+// returned channel when all studies are over and every client has been told.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {

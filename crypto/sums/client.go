@@ -195,9 +195,9 @@ func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather takes the parts for this client of all deals in the cut, in the order of the cut
-// ([Federation.Column]). It overwrites them. It returns [Unopened] for the first deal that it
-// cannot decrypt. The client then must not confirm.
+// Gather decrypts and adds up this client's pieces of all deals in the cut. The argument has the
+// pieces ([Federation.Column]) in the order of the cut, and Gather overwrites it. Gather returns
+// [Unopened] for the first deal that it cannot decrypt. The client then must not confirm.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {

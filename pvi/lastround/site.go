@@ -42,9 +42,9 @@ func (s *Site) ID() phase.ClientID { return s.id }
 
 // Releases returns the number of releases that the client must be charged for because of the
 // last round. It is 0 before the answer. After the answer it is one plus the number of releases
-// that the client missed in the rounds. Missed releases count because costs are computed for a
-// client's first releases, and the last round's release, which costs most, comes after all
-// releases of the rounds.
+// that the client missed in the rounds. Missed releases count because the cost of n releases is
+// computed as the cost of the first n releases in the order of the study. The release of the last
+// round is the last in this order and costs most, so all releases before it are charged too.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1

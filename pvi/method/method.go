@@ -84,9 +84,9 @@ type Client interface {
 	// releases or because the study has no privacy guarantee.
 	Reuses() bool
 
-	// Save writes the client's state to m. Check returns an error for a state that a client
-	// cannot have after it has answered the plan with the number answered. Restore sets a new
-	// client to a state for which Check returned nil.
+	// Save writes the client's state to m. Check returns an error if m is not a possible state of
+	// a client whose last answer was to the plan with the given number. Restore sets a new client
+	// to a state for which Check returned nil.
 	Save(m *Memory)
 	Check(m *Memory, answered int) error
 	Restore(m *Memory) error

@@ -67,7 +67,7 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 // A released curvature is a noisy sum K of the records' information at a point.
 type releasedCurvature struct {
 	at    []float64
-	units *mat.TriDense // the units L
+	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
 	k     *mat.SymDense // the noisy sum K in units
 	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
 }

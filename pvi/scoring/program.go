@@ -117,7 +117,7 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 }
 
 // variates reports, for each column of the program, whether one of its numbers is the variate of a
-// density. It reports false for all of them if a record has too many.
+// density. If these columns have more numbers than mostOutcomes, it reports false for every column.
 func (r *program) variates() []bool {
 	p := r.model.Verified().Program()
 	reached := make([]bool, len(p.Nodes))

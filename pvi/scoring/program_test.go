@@ -221,7 +221,7 @@ func (s scripted) study(t testing.TB, records int) *study.Study {
 	return st
 }
 
-// world draws a truth and n records of five clients.
+// world draws true parameters and n records, and divides the records among five clients.
 func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st := s.study(t, n)

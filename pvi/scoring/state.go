@@ -80,7 +80,7 @@ type Query struct {
 	sizes          [blocks]int
 	scales         [blocks]float64 // by block, the norm of a block that is as long as its clip
 	clips          [blocks]float64
-	units          *mat.TriDense // units of the scores
+	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
 	white          whitening // of units
 	curvatureWhite whitening // of curvatureUnits

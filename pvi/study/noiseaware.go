@@ -18,8 +18,8 @@ const (
 	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. It costs
 	// no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates widens the posterior of every coefficient by the variance of the last means of q,
-	// as published for the last of many steps of constant size (Jälkö, Prediger, Honkela and
+	// Iterates adds to the variance of every coefficient the variance of the means of q over the
+	// last rounds. The method was proposed for the last of many steps of constant size (Jälkö, Prediger, Honkela and
 	// Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It exists
 	// for comparison: the variance depends on the step size and on the number of means.
 	Iterates NoiseAware = "iterates"

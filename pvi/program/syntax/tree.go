@@ -31,7 +31,7 @@ const (
 	For                              // Body for each Name from Low to High
 	If                               // Body if Value, else Else
 	Block                            // Body
-	Call                             // a function is called for its effect; it has none
+	Call                             // a statement that prints or rejects; it is read and ignored
 	Return                           // the value of the function is Value
 )
 

@@ -1,5 +1,5 @@
-// Package seen contains functions with which daemons draw their noise from a seed and record their
-// actions. Only programs built by the command demonet import it, which a policy test checks.
+// Package seen lets a daemon draw its noise from a seed and record its actions. Only programs that
+// the command demonet builds import it. A policy test checks this.
 package seen
 
 import (
