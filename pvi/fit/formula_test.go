@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"fedpvi/pvi/fit"
@@ -69,8 +70,21 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 		for i := range theta {
 			theta[i] = r.NormFloat64()
 		}
+		// An effect of the formula is the spread times the standardised effect of the family, and
+		// its density is that of the standardised effect over the spread.
+		spreads := map[string]float64{}
+		var logs float64
 		for i, k := range order {
 			moved[i] = theta[k]
+			name := formula.Names()[i]
+			if sd, ok := strings.CutPrefix(name, "sd_"); ok {
+				spreads[sd] = theta[k]
+			}
+			effect, _, _ := strings.Cut(strings.TrimPrefix(name, "r_"), "[")
+			if log, ok := spreads[effect]; ok && strings.HasPrefix(name, "r_") {
+				moved[i] *= math.Exp(log)
+				logs += log
+			}
 		}
 		want, got := make([]float64, n), make([]float64, n)
 		evaluate(t, family, records, theta, want)
@@ -80,6 +94,6 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 				t.Errorf("record %d: %.16g, not %.16g", i, got[i], want[i])
 			}
 		}
-		near(t, "prior", formula.Program().LogPrior(moved, nil), family.Program().LogPrior(theta, nil))
+		near(t, "prior", formula.Program().LogPrior(moved, nil)+logs, family.Program().LogPrior(theta, nil))
 	}
 }

@@ -183,13 +183,13 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"
 	k := v.smooth.knots
-	sd, z, basis := w.names.unique("sds_"+prefix+c.Name), w.names.unique("zs_"+prefix+c.Name), w.names.unique("basis_"+prefix+c.Name)
+	sd, curve, basis := w.names.unique("sds_"+prefix+c.Name), w.names.unique("s_"+prefix+c.Name), w.names.unique("basis_"+prefix+c.Name)
 	w.parameter(Prior{sd, fmt.Sprintf("student_t(3, 0, %s)", short(of.unit, 3)), "half of a Student t with scale " + of.says}, "real<lower=0>", "sds")
-	w.parameter(Prior{z, "std_normal()", "unit of the curve " + v.source}, fmt.Sprintf("vector[%d]", k), "zs")
+	w.centred(curve, sd, k, "coefficients of the curve "+v.source)
 	w.predictors = append(w.predictors,
 		fmt.Sprintf("vector[%d] %s;", k, basis),
 		fmt.Sprintf("for (j in 1:%d)\n%s[j] = sqrt(2) * cos(pi() * j * (%s) / %s) / (1.0 * j * j);", k, basis, minus(x, c.Low), real(c.High-c.Low)))
-	return fmt.Sprintf("%s * dot_product(%s, %s)", sd, basis, z)
+	return fmt.Sprintf("dot_product(%s, %s)", basis, curve)
 }
 
 // mostLevelsOfGroups is the largest number of levels of a group.
@@ -217,41 +217,60 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	}
 	by, index, levels := w.levelsOfGroup(g)
 	correlated := g.correlated && len(designs) > 1
-	var sds, zs, lines []string
+	var sds, lines []string
 	for _, d := range designs {
 		sd := w.names.unique("sd_" + prefix + by + "_" + d.name)
 		scale := of.unit / d.spread
 		w.parameter(Prior{sd, fmt.Sprintf("student_t(3, 0, %s)", short(scale, 3)), "half of a Student t with scale " + of.says + d.says}, "real<lower=0>", "sd")
 		sds = append(sds, sd)
 	}
-	factor := ""
+	var effects []string
 	if correlated {
-		if len(designs) > 20 {
-			fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
+		effects = w.correlated(prefix, by, g, designs, sds, levels)
+	} else {
+		for k, d := range designs {
+			r := w.names.unique("r_" + prefix + by + "_" + d.name)
+			w.centred(r, sds[k], levels, fmt.Sprintf("effects of %d levels", levels))
+			effects = append(effects, r)
 		}
-		factor = w.names.unique("L_" + prefix + by)
-		w.parameter(Prior{factor, "lkj_corr_cholesky(2)", "correlations of effects are likely to be small"}, fmt.Sprintf("cholesky_factor_corr[%d]", len(designs)), "cor")
 	}
 	for k, d := range designs {
-		z, r := w.names.unique("z_"+prefix+by+"_"+d.name), w.names.unique("r_"+prefix+by+"_"+d.name)
-		w.parameter(Prior{z, "std_normal()", fmt.Sprintf("effects of %d levels in units of %s", levels, sds[k])}, fmt.Sprintf("vector[%d]", levels), "z")
-		zs = append(zs, z)
-		unit := z
-		if correlated {
-			var mixed []string
-			for m := range k + 1 {
-				mixed = append(mixed, fmt.Sprintf("%s[%d, %d] * %s", factor, k+1, m+1, zs[m]))
-			}
-			unit = "(" + strings.Join(mixed, " + ") + ")"
-		}
-		w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %s * %s;", levels, r, sds[k], unit))
-		line := fmt.Sprintf("%s[%s]", r, index)
+		line := fmt.Sprintf("%s[%s]", effects[k], index)
 		if d.text != "" {
 			line += " * " + expression{text: d.text, binds: d.binds}.factor()
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// centred declares a vector whose elements are normal around 0 with an sd that is a parameter. The
+// study cannot give its prior: it would leave the sd without a use.
+func (w *writer) centred(name, sd string, length int, from string) {
+	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
+	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
+}
+
+// correlated declares the correlated effects of a group and returns their names. The effects are
+// linear combinations of standardised ones.
+func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
+	if len(designs) > 20 {
+		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
+	}
+	factor := w.names.unique("L_" + prefix + by)
+	w.parameter(Prior{factor, "lkj_corr_cholesky(2)", "correlations of effects are likely to be small"}, fmt.Sprintf("cholesky_factor_corr[%d]", len(designs)), "cor")
+	var zs, effects []string
+	for k, d := range designs {
+		z, r := w.names.unique("z_"+prefix+by+"_"+d.name), w.names.unique("r_"+prefix+by+"_"+d.name)
+		w.parameter(Prior{z, "std_normal()", fmt.Sprintf("effects of %d levels in units of %s", levels, sds[k])}, fmt.Sprintf("vector[%d]", levels), "z")
+		zs, effects = append(zs, z), append(effects, r)
+		var mixed []string
+		for m := range k + 1 {
+			mixed = append(mixed, fmt.Sprintf("%s[%d, %d] * %s", factor, k+1, m+1, zs[m]))
+		}
+		w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %s * (%s);", levels, r, sds[k], strings.Join(mixed, " + ")))
+	}
+	return effects
 }
 
 // levelsOfGroup returns the name of a group, the number of the record's level, and the number of levels.

@@ -161,7 +161,7 @@ var naive = map[string]func(r record, p given) float64{
 		eta := p["Intercept"] + p["b_s_age"]*(r["age"]-59) + p["b_smoking_yes"]*r["smoking"]
 		for j := range 5 {
 			k := float64(j + 1)
-			eta += p["sds_age"] * p.level("zs_age", float64(j)) * math.Sqrt2 * math.Cos(math.Pi*k*(r["age"]-18)/82) / (k * k)
+			eta += p.level("s_age", float64(j)) * math.Sqrt2 * math.Cos(math.Pi*k*(r["age"]-18)/82) / (k * k)
 		}
 		return normalLog(r["score"], eta, p["sigma"])
 	},
@@ -171,7 +171,7 @@ var naive = map[string]func(r record, p given) float64{
 		return special.Lgamma((nu+1)/2) - special.Lgamma(nu/2) - .5*math.Log(nu*math.Pi) - math.Log(sigma) - (nu+1)/2*math.Log1p(z*z/nu)
 	},
 	"logit": func(r record, p given) float64 {
-		eta := p.smoking(r) + p["sd_practice_Intercept"]*p.level("z_practice_Intercept", r["practice"])
+		eta := p.smoking(r) + p.level("r_practice_Intercept", r["practice"])
 		return r["sick"]*eta - math.Log1p(math.Exp(eta))
 	},
 	"probit": func(r record, p given) float64 { return math.Log(normalBelow((2*r["sick"] - 1) * p.age(r))) },
@@ -204,8 +204,8 @@ var naive = map[string]func(r record, p given) float64{
 		return poissonLog(r["visits"], r["years"]*math.Exp(eta))
 	},
 	"negbinomial": func(r record, p given) float64 {
-		eta := p.age(r) + p["sd_region_Intercept"]*p.level("z_region_Intercept", r["region"]) +
-			p["sd_region_practice_Intercept"]*p.level("z_region_practice_Intercept", 4*r["region"]+r["practice"])
+		eta := p.age(r) + p.level("r_region_Intercept", r["region"]) +
+			p.level("r_region_practice_Intercept", 4*r["region"]+r["practice"])
 		return negativeLog(r["visits"], math.Exp(eta), math.Exp(p["Intercept_shape"]+p["b_shape_region_south"]*r["region"]))
 	},
 	"negbinomial-rate": func(r record, p given) float64 {
@@ -224,7 +224,7 @@ var naive = map[string]func(r record, p given) float64{
 		return classLog(r["grade"], p.smoking(r), special.InvLogit, p["Intercept[1]"], p["Intercept[2]"], p["Intercept[3]"])
 	},
 	"cumulative-probit": func(r record, p given) float64 {
-		eta := p.age(r) + p["sd_region_Intercept"]*p.level("z_region_Intercept", r["region"])
+		eta := p.age(r) + p.level("r_region_Intercept", r["region"])
 		return classLog(r["grade"], eta, normalBelow, p["Intercept[1]"], p["Intercept[2]"], p["Intercept[3]"])
 	},
 	"gamma": func(r record, p given) float64 {
@@ -317,14 +317,14 @@ var naive = map[string]func(r record, p given) float64{
 	"error": func(r record, p given) float64 { return normalLog(r["score"], p.age(r), r["error"]) },
 	"slopes": func(r record, p given) float64 {
 		k := r["practice"]
-		eta := p.age(r) + p["sd_practice_Intercept"]*p.level("z_practice_Intercept", k) + r["age"]*p["sd_practice_age"]*p.level("z_practice_age", k)
+		eta := p.age(r) + p.level("r_practice_Intercept", k) + r["age"]*p.level("r_practice_age", k)
 		return normalLog(r["score"], eta, p["sigma"])
 	},
 	"correlated": func(r record, p given) float64 {
 		k := r["practice"]
 		rows := correlatedRows([3]float64{p["L_practice[1]"], p["L_practice[2]"], p["L_practice[3]"]})
 		z := [3]float64{p.level("z_practice_Intercept", k), p.level("z_practice_age", k), p.level("z_practice_bmi", k)}
-		eta := p.age(r) + p["b_bmi"]*(r["bmi"]-32.5) + p["sd_region_grade_Intercept"]*p.level("z_region_grade_Intercept", 4*r["region"]+r["grade"])
+		eta := p.age(r) + p["b_bmi"]*(r["bmi"]-32.5) + p.level("r_region_grade_Intercept", 4*r["region"]+r["grade"])
 		for e, effect := range []struct {
 			sd string
 			x  float64
@@ -484,6 +484,9 @@ func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 					}
 					if strings.HasPrefix(coordinate, "log sd_") && !strings.HasSuffix(coordinate, "Intercept") {
 						theta[i] -= 4
+					}
+					if strings.HasPrefix(coordinate, "r_practice_age") {
+						theta[i] *= .02
 					}
 				}
 				f.compare(t, naive[name], theta)

@@ -20,14 +20,13 @@ parameters {
   vector[4] z_practice_age;
   vector[4] z_practice_bmi;
   real<lower=0> sd_region_grade_Intercept;
-  vector[8] z_region_grade_Intercept;
+  vector[8] r_region_grade_Intercept;
   real<lower=0> sigma;
 }
 transformed parameters {
   vector[4] r_practice_Intercept = sd_practice_Intercept * (L_practice[1, 1] * z_practice_Intercept);
   vector[4] r_practice_age = sd_practice_age * (L_practice[2, 1] * z_practice_Intercept + L_practice[2, 2] * z_practice_age);
   vector[4] r_practice_bmi = sd_practice_bmi * (L_practice[3, 1] * z_practice_Intercept + L_practice[3, 2] * z_practice_age + L_practice[3, 3] * z_practice_bmi);
-  vector[8] r_region_grade_Intercept = sd_region_grade_Intercept * z_region_grade_Intercept;
 }
 model {
   Intercept ~ normal(0, 72.2);
@@ -41,7 +40,7 @@ model {
   z_practice_age ~ std_normal();
   z_practice_bmi ~ std_normal();
   sd_region_grade_Intercept ~ student_t(3, 0, 28.9);
-  z_region_grade_Intercept ~ std_normal();
+  r_region_grade_Intercept ~ normal(0, sd_region_grade_Intercept);
   sigma ~ student_t(3, 0, 28.9);
   for (n in 1:N) {
     real mu = Intercept
@@ -71,5 +70,5 @@ model {
 // z_practice_age ~ std_normal(): effects of 4 levels in units of sd_practice_age
 // z_practice_bmi ~ std_normal(): effects of 4 levels in units of sd_practice_bmi
 // sd_region_grade_Intercept ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)
-// z_region_grade_Intercept ~ std_normal(): effects of 8 levels in units of sd_region_grade_Intercept
+// r_region_grade_Intercept ~ normal(0, sd_region_grade_Intercept): effects of 8 levels
 // sigma ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)

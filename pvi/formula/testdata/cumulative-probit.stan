@@ -9,16 +9,13 @@ parameters {
   ordered[3] Intercept;
   real b_age;
   real<lower=0> sd_region_Intercept;
-  vector[2] z_region_Intercept;
-}
-transformed parameters {
-  vector[2] r_region_Intercept = sd_region_Intercept * z_region_Intercept;
+  vector[2] r_region_Intercept;
 }
 model {
   Intercept ~ normal(0, 3);
   b_age ~ normal(0, 0.106);
   sd_region_Intercept ~ student_t(3, 0, 1);
-  z_region_Intercept ~ std_normal();
+  r_region_Intercept ~ normal(0, sd_region_Intercept);
   for (n in 1:N) {
     real mu = b_age * (age[n] - 59)
       + r_region_Intercept[region[n]];
@@ -31,4 +28,4 @@ model {
 // Intercept ~ normal(0, 3): default of ordered cut points
 // b_age ~ normal(0, 0.106): 2.5 on the probit scale, over 23.7, the spread of age (half the width of the bounds over √3)
 // sd_region_Intercept ~ student_t(3, 0, 1): half of a Student t with scale 1 on the probit scale
-// z_region_Intercept ~ std_normal(): effects of 2 levels in units of sd_region_Intercept
+// r_region_Intercept ~ normal(0, sd_region_Intercept): effects of 2 levels

@@ -10,7 +10,7 @@ parameters {
   real b_s_age;
   real b_smoking_yes;
   real<lower=0> sds_age;
-  vector[5] zs_age;
+  vector[5] s_age;
   real<lower=0> sigma;
 }
 model {
@@ -18,7 +18,7 @@ model {
   b_s_age ~ normal(0, 3.05);
   b_smoking_yes ~ normal(0, 72.2);
   sds_age ~ student_t(3, 0, 28.9);
-  zs_age ~ std_normal();
+  s_age ~ normal(0, sds_age);
   sigma ~ student_t(3, 0, 28.9);
   for (n in 1:N) {
     vector[5] basis_age;
@@ -27,7 +27,7 @@ model {
     real mu = Intercept
       + b_s_age * (age[n] - 59)
       + b_smoking_yes * smoking_yes[n]
-      + sds_age * dot_product(basis_age, zs_age);
+      + dot_product(basis_age, s_age);
     score[n] ~ normal(mu, sigma);
   }
 }
@@ -38,5 +38,5 @@ model {
 // b_s_age ~ normal(0, 3.05): 2.5 times 28.9, the spread of score (half the width of the bounds over √3), over 23.7, the spread of s_age (half the width of the bounds over √3)
 // b_smoking_yes ~ normal(0, 72.2): 2.5 times 28.9, the spread of score (half the width of the bounds over √3)
 // sds_age ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)
-// zs_age ~ std_normal(): unit of the curve s(age,k=5)
+// s_age ~ normal(0, sds_age): coefficients of the curve s(age,k=5)
 // sigma ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)

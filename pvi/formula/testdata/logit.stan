@@ -11,17 +11,14 @@ parameters {
   real b_age;
   real b_smoking_yes;
   real<lower=0> sd_practice_Intercept;
-  vector[4] z_practice_Intercept;
-}
-transformed parameters {
-  vector[4] r_practice_Intercept = sd_practice_Intercept * z_practice_Intercept;
+  vector[4] r_practice_Intercept;
 }
 model {
   Intercept ~ normal(0, 2.5);
   b_age ~ normal(0, 0.106);
   b_smoking_yes ~ normal(0, 2.5);
   sd_practice_Intercept ~ student_t(3, 0, 1);
-  z_practice_Intercept ~ std_normal();
+  r_practice_Intercept ~ normal(0, sd_practice_Intercept);
   for (n in 1:N) {
     real mu = Intercept
       + b_age * (age[n] - 59)
@@ -38,4 +35,4 @@ model {
 // b_age ~ normal(0, 0.106): 2.5 on the logit scale, over 23.7, the spread of age (half the width of the bounds over √3)
 // b_smoking_yes ~ normal(0, 2.5): 2.5 on the logit scale
 // sd_practice_Intercept ~ student_t(3, 0, 1): half of a Student t with scale 1 on the logit scale
-// z_practice_Intercept ~ std_normal(): effects of 4 levels in units of sd_practice_Intercept
+// r_practice_Intercept ~ normal(0, sd_practice_Intercept): effects of 4 levels

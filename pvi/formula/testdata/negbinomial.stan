@@ -11,23 +11,19 @@ parameters {
   real Intercept;
   real b_age;
   real<lower=0> sd_region_Intercept;
-  vector[2] z_region_Intercept;
+  vector[2] r_region_Intercept;
   real<lower=0> sd_region_practice_Intercept;
-  vector[8] z_region_practice_Intercept;
+  vector[8] r_region_practice_Intercept;
   real Intercept_shape;
   real b_shape_region_south;
-}
-transformed parameters {
-  vector[2] r_region_Intercept = sd_region_Intercept * z_region_Intercept;
-  vector[8] r_region_practice_Intercept = sd_region_practice_Intercept * z_region_practice_Intercept;
 }
 model {
   Intercept ~ normal(1.35, 2.5);
   b_age ~ normal(0, 0.106);
   sd_region_Intercept ~ student_t(3, 0, 1);
-  z_region_Intercept ~ std_normal();
+  r_region_Intercept ~ normal(0, sd_region_Intercept);
   sd_region_practice_Intercept ~ student_t(3, 0, 1);
-  z_region_practice_Intercept ~ std_normal();
+  r_region_practice_Intercept ~ normal(0, sd_region_practice_Intercept);
   Intercept_shape ~ normal(0, 2.5);
   b_shape_region_south ~ normal(0, 2.5);
   for (n in 1:N) {
@@ -49,8 +45,8 @@ model {
 // Intercept ~ normal(1.35, 2.5): the middle of log visits within its bounds
 // b_age ~ normal(0, 0.106): 2.5 on the log scale, over 23.7, the spread of age (half the width of the bounds over √3)
 // sd_region_Intercept ~ student_t(3, 0, 1): half of a Student t with scale 1 on the log scale
-// z_region_Intercept ~ std_normal(): effects of 2 levels in units of sd_region_Intercept
+// r_region_Intercept ~ normal(0, sd_region_Intercept): effects of 2 levels
 // sd_region_practice_Intercept ~ student_t(3, 0, 1): half of a Student t with scale 1 on the log scale
-// z_region_practice_Intercept ~ std_normal(): effects of 8 levels in units of sd_region_practice_Intercept
+// r_region_practice_Intercept ~ normal(0, sd_region_practice_Intercept): effects of 8 levels
 // Intercept_shape ~ normal(0, 2.5): 2.5 on the log scale
 // b_shape_region_south ~ normal(0, 2.5): 2.5 on the log scale

@@ -10,21 +10,17 @@ parameters {
   real b_age;
   real<lower=0> sd_practice_Intercept;
   real<lower=0> sd_practice_age;
-  vector[4] z_practice_Intercept;
-  vector[4] z_practice_age;
+  vector[4] r_practice_Intercept;
+  vector[4] r_practice_age;
   real<lower=0> sigma;
-}
-transformed parameters {
-  vector[4] r_practice_Intercept = sd_practice_Intercept * z_practice_Intercept;
-  vector[4] r_practice_age = sd_practice_age * z_practice_age;
 }
 model {
   Intercept ~ normal(0, 72.2);
   b_age ~ normal(0, 3.05);
   sd_practice_Intercept ~ student_t(3, 0, 28.9);
   sd_practice_age ~ student_t(3, 0, 1.22);
-  z_practice_Intercept ~ std_normal();
-  z_practice_age ~ std_normal();
+  r_practice_Intercept ~ normal(0, sd_practice_Intercept);
+  r_practice_age ~ normal(0, sd_practice_age);
   sigma ~ student_t(3, 0, 28.9);
   for (n in 1:N) {
     real mu = Intercept
@@ -41,6 +37,6 @@ model {
 // b_age ~ normal(0, 3.05): 2.5 times 28.9, the spread of score (half the width of the bounds over √3), over 23.7, the spread of age (half the width of the bounds over √3)
 // sd_practice_Intercept ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)
 // sd_practice_age ~ student_t(3, 0, 1.22): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3), over 23.7, the spread of age (half the width of the bounds over √3)
-// z_practice_Intercept ~ std_normal(): effects of 4 levels in units of sd_practice_Intercept
-// z_practice_age ~ std_normal(): effects of 4 levels in units of sd_practice_age
+// r_practice_Intercept ~ normal(0, sd_practice_Intercept): effects of 4 levels
+// r_practice_age ~ normal(0, sd_practice_age): effects of 4 levels
 // sigma ~ student_t(3, 0, 28.9): half of a Student t with scale 28.9, the spread of score (half the width of the bounds over √3)
