@@ -28,10 +28,16 @@ model {
   y ~ normal(a + b * x, 1);  // a line
 }
 '''
+[inference]
+solver = "dp-svi"
+rounds = 2
+steps = 5
+intervals = "none"
 [privacy]
 unit = "record"
 epsilon = 5.0
 delta = 1e-5
+clip = 3.0
 [federation]
 nominal_records = 20
 pace = 0.0
