@@ -25,7 +25,7 @@ func observing() []overlay.Edit {
 
 // These are lines of code that edits use as an anchor.
 const (
-	answering  = "\tanswer, failed := a.site.Answer(a.client.noise(int(ask)))\n"
+	answering  = "\tanswer, failed := a.compute(ctx, ask)\n"
 	submitting = "\terr := link.Submit(ctx, item)\n"
 	keeping    = "\trecords = records.Keep(m.Study)\n"
 )
