@@ -25,7 +25,7 @@ const (
 	hyperRole
 )
 
-// A joint has what is known about the prior of a program.
+// A joint describes the prior of a program.
 type joint struct {
 	program *ir.Program
 	shared  *model.Shared

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Additions are what a formula says of an outcome on its left side, beside its column.
+// Additions are the additions to an outcome on the left side of a formula, such as trials(n).
 type additions struct {
 	weight    string // factor of the record's log density; "" for 1
 	censored  string // 0, or 1, −1 or 2 for an outcome above, below or between bounds

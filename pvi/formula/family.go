@@ -294,7 +294,7 @@ type scale struct {
 	says       string  // what the unit is
 }
 
-// wide says what 2.5 units are.
+// wide describes 2.5 units in words.
 func (s *scale) wide() string {
 	if s.unit == 1 {
 		return "2.5 " + strings.TrimPrefix(s.says, "1 ")

@@ -184,7 +184,7 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare does what pack does with AᵀA, which it does not make.
+// packSquare packs AᵀA as pack does, without making this matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	clear(dst)
 	rows, _ := a.Dims()

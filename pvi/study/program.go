@@ -97,7 +97,7 @@ func readProgram(s *Study, t *document.Table) {
 	s.findIntegers()
 }
 
-// refuseOfPrograms refuses what neither a program nor a formula can have.
+// refuseOfPrograms refuses the keys that neither a program nor a formula can have.
 func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
