@@ -102,12 +102,14 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	}
 	// Newton's method aims a little below the target. It works on the logarithm of the certified
 	// cost, which is nearly linear. From the second point on, the slope comes from the last two
-	// points.
+	// points. A mechanism may round σ to steps of its lattice, so that the cost is constant over
+	// distances much longer than Newton's steps. So every step after a miss is at least twice the
+	// step before.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x that meets the target so far, and largest x that misses it
 	at := x
-	var previous, previousExcess float64
+	var previous, previousExcess, least float64
 	for try := range 60 {
 		c, err := certified(at)
 		if err != nil {
@@ -132,7 +134,12 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 			}
 		}
 		previous, previousExcess = at, excess
-		if at += (excess + goal/2) / slope; !(at < met) || !(at > missed) {
+		move := (excess + goal/2) / slope
+		if excess > 0 {
+			move = max(move, least)
+			least = 2 * move
+		}
+		if at += move; !(at < met) || !(at > missed) {
 			if found || met < high || try < 50 {
 				at = missed + (met-missed)/2
 			} else {

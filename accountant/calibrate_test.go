@@ -46,6 +46,24 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	})
 }
 
+// The cost of a mechanism that rounds σ is constant between steps of its lattice, and may be above
+// the target by less than the tolerance over a whole step.
+func TestCalibrateNoiseThatIsRounded(t *testing.T) {
+	for _, excess := range []float64{1e-12, 1e-11, 5e-11, 9e-11, 2e-10, 1e-9} {
+		for _, step := range []float64{1e-9, 1e-7, 1e-5} {
+			// The middle of a step of σ costs slightly more than the target.
+			middle := 5 / GaussianMu(3, 1e-5) * (1 - excess)
+			c, err := CalibrateNoise(Target{3, 1e-5}, func(sigma float64) (Event, error) {
+				steps := math.Round(math.Log(sigma/middle) / step)
+				return Repeated{Gaussian{1, middle * math.Exp(steps*step), AddRemove}, 25}, nil
+			})
+			if err != nil || c.Cost.Upper > 3 || c.Value > middle*(1+2*step) {
+				t.Errorf("the cost is above the target by %g over a step of %g: %+v, %v", excess, step, c, err)
+			}
+		}
+	}
+}
+
 func TestCalibrateErrors(t *testing.T) {
 	event := func(sigma float64) (Event, error) { return Gaussian{1, sigma, AddRemove}, nil }
 	for _, target := range []Target{{0, 1e-5}, {1, 0}, {1, 1}, {math.NaN(), 1e-5}} {
