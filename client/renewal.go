@@ -24,7 +24,11 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	if err == nil && c.now().Before(credentials.RenewFrom()) && (m.next == nil || m.Accepted) {
 		return nil
 	}
-	return c.renewNow(ctx, m, link)
+	err = c.renewNow(ctx, m, link)
+	if refused := new(transport.Refusal); errors.As(err, &refused) && refused.Reason == transport.Ended {
+		return nil // the rest of the transcript can be read with the keys before
+	}
+	return err
 }
 
 // renewNow requests a new certificate, and sends new keys if this client has made some. Nothing that

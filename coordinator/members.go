@@ -299,6 +299,7 @@ func (b *batch) rotate() error {
 		for name, c := range st.clients {
 			if !c.left {
 				b.consentAgain(name, c)
+				b.then(func() { s.drop(channel.Party{Study: s.hash, Role: identity.Client, Name: name}) }) // a client consents when it connects
 			}
 		}
 	}

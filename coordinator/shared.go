@@ -303,12 +303,14 @@ func (s *Study) Confirm(ctx context.Context, peer channel.Party, envelope []byte
 		switch {
 		case err != nil:
 			return malformed("the confirmation", err)
-		case h.Sender != c.entry.Key.Fingerprint() || h.Study != s.hash || c.left:
+		case h.Study != s.hash || c.left:
 			return refuse(transport.Denied, "the confirmation: %v", signed.ErrSender)
 		case b.state.over():
 			return refuse(transport.Ended, "%s", b.state.ending())
 		case b.state.secure == nil || b.state.secure.machine.Ask() != h.Round:
 			return refuse(transport.OutOfPlace, "plan %d is not open", h.Round)
+		case h.Sender != c.entry.Key.Fingerprint(): // after the plan, because new keys may be valid since it was closed
+			return refuse(transport.Denied, "the confirmation: %v", signed.ErrSender)
 		}
 		_, err = b.state.secure.machine.AddConfirmation(envelope)
 		if errors.Is(err, sums.ErrLate) {

@@ -21,15 +21,19 @@ const (
 	delay     // a call is late, because a client or the network is slow or messages overtake each other
 	partition // a process has no network connection
 	clockJump
-	absent // a client is stopped for a long time
-	replay // the coordinator sends an earlier entry instead of the requested one
-	forge  // the coordinator sends a false entry to one client
+	absent  // a client is stopped for a long time
+	replay  // the coordinator sends an earlier entry instead of the requested one
+	forge   // the coordinator sends a false entry to one client
+	newKeys // an operator gives a party new keys
+	revoke  // an operator revokes the keys of a client
+	months  // more time passes than certificates are valid
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"killed at a write", "killed", "a write fails", "a sync fails", "the disk is full", "a request is lost", "an answer is lost",
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
+	"new keys", "its keys are revoked", "months pass",
 }
 
 // A fault is a fault of one process. If Nth is positive, it happens at this step or call of the
@@ -54,6 +58,9 @@ func (f fault) String() string {
 		when = "after " + f.At.String()
 	}
 	s := fmt.Sprintf("%s: %s, %s, for %v", who, kindNames[f.Kind], when, f.For)
+	if f.Kind == months {
+		s = fmt.Sprintf("%v pass, %s", f.For, when)
+	}
 	if f.Power {
 		s += ", with the power"
 	}
@@ -67,18 +74,43 @@ const (
 	patience = 12 * time.Hour
 )
 
-// drawFaults draws the faults of a simulation.
+// drawFaults draws the faults of a simulation. In half of the simulations the members change too.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {
 		all[i] = drawFault(rng, clients, 60*latency)
+	}
+	if rng.IntN(2) == 0 {
+		all = append(all, drawChanges(rng, clients, 60*latency)...)
+	}
+	return all
+}
+
+// drawChanges draws changes of the members: new keys of up to three parties, which may be the same
+// client again but not the coordinator; in a third of the cases a revocation; and in a third of the
+// cases months that pass.
+func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
+	hub := false
+	for range rng.IntN(4) {
+		f := fault{Kind: newKeys, Who: rng.IntN(clients + 1), At: when(rng, lasts)}
+		if f.Who == 0 && hub {
+			continue
+		}
+		hub = hub || f.Who == 0
+		all = append(all, f)
+	}
+	if rng.IntN(3) == 0 {
+		all = append(all, fault{Kind: revoke, Who: 1 + rng.IntN(clients), At: when(rng, lasts)})
+	}
+	if rng.IntN(3) == 0 {
+		all = append(all, fault{Kind: months, At: when(rng, lasts), For: time.Duration(61+rng.IntN(400)) * 24 * time.Hour})
 	}
 	return all
 }
 
 // drawFault draws a fault of a study that takes the time lasts without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
-	f := fault{Kind: kind(rng.IntN(int(kinds))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
+	f := fault{Kind: kind(rng.IntN(int(newKeys))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
 	if rng.IntN(3) == 0 {
 		f.For = upTo(rng, 25*time.Minute)

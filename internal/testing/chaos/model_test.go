@@ -123,7 +123,7 @@ func (m *model) left(l *life, item transport.Item) {
 
 // read decrypts and decodes an answer like the coordinator does, and records its content.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
-	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
+	payload, err := m.w.openAnswer(h, item.Body)
 	if err != nil {
 		m.w.fail("the answer of %s to plan %d does not open: %v", key.client, key.ask, err)
 		return
@@ -214,6 +214,9 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 	if number != uint64(len(m.items))+1 {
 		m.w.fail("entry %d was sent, %d is the next", number, len(m.items)+1)
 		return
+	}
+	if number == 1 {
+		m.chain = transcript.Begin(m.w.hash, m.w.signerOf(item.Envelope).Public())
 	}
 	chain, e, err := m.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
@@ -375,7 +378,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 		return item, false
 	}
 	at := transcript.Position{Number: number - 1, Head: transcript.BodyOf(m.items[number-2].Envelope).Hash}
-	envelope, err := m.chain.At(at).Sign(m.w.coordinator, e.Kind, e.Ask, e.Model, body)
+	envelope, err := m.chain.At(at).Sign(m.w.signerOf(item.Envelope), e.Kind, e.Ask, e.Model, body)
 	return transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()}, err == nil
 }
 

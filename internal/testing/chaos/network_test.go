@@ -19,6 +19,7 @@ type link struct {
 	life *life
 	peer channel.Party
 	lie  map[uint64]transport.Item // false entries that the client received, by number
+	seen int                       // number of times that the coordinator had closed a connection of this client when it connected
 }
 
 var (
@@ -43,10 +44,28 @@ type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
+// connect opens the connection, also when it was closed before.
+func (k *link) connect() *link {
+	k.life.p.w.mu.Lock()
+	defer k.life.p.w.mu.Unlock()
+	k.seen = k.life.p.drops
+	return k
+}
+
+// closed reports whether the coordinator has closed the connection.
+func (k *link) closed() bool {
+	k.life.p.w.mu.Lock()
+	defer k.life.p.w.mu.Unlock()
+	return k.seen != k.life.p.drops
+}
+
 // call repeats a request until it gets a reply.
 func (k *link) call(ctx context.Context, do request) error {
 	var err error
 	for n := range tries {
+		if k.closed() {
+			return &transport.Unreachable{Address: hubAddress, Err: errLost}
+		}
 		if n > 0 {
 			rest(ctx, k.upTo(10*time.Second))
 		}
@@ -72,7 +91,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 		return false, ctx.Err()
 	}
 	to := w.serving(k.life.p)
-	if _, lost := trouble[cutRequest]; to == nil || lost {
+	if _, lost := trouble[cutRequest]; to == nil || lost || k.closed() {
 		rest(ctx, time.Second)
 		return true, errLost
 	}

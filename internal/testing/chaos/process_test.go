@@ -15,22 +15,25 @@ import (
 
 // A process is the coordinator or a client, over all its restarts. The world's lock protects it.
 type process struct {
-	w     *world
-	index int // 0 for the coordinator, m for client m
-	name  string
-	rng   *rand.Rand // random numbers for the delays of the process's messages
-	disk  disk
-	dir   string // state directory for the next start
-	lives int
-	steps int // number of writes, syncs and commits so far
-	calls int
-	down  time.Duration // pause before the next start
-	skew  time.Duration // offset of its clock
-	full  time.Time     // end of the period in which its disk is full
-	apart time.Time     // end of the period in which it has no network connection
-	lies  []kind        // kinds of false entries that it will receive
-	life  *life         // present run; nil while the process is down
-	done  bool
+	w       *world
+	index   int // 0 for the coordinator, m for client m
+	name    string
+	rng     *rand.Rand // random numbers for the delays of the process's messages
+	disk    disk
+	dir     string // state directory for the next start
+	lives   int
+	steps   int // number of writes, syncs and commits so far
+	calls   int
+	down    time.Duration // pause before the next start
+	skew    time.Duration // offset of its clock
+	full    time.Time     // end of the period in which its disk is full
+	apart   time.Time     // end of the period in which it has no network connection
+	lies    []kind        // kinds of false entries that it will receive
+	drops   int           // number of times that the coordinator closed its connection
+	fresh   int           // number of times that its operator still gives it new keys
+	revoked bool          // whether its keys are revoked or being revoked
+	life    *life         // present run; nil while the process is down
+	done    bool
 }
 
 // now returns the time on the clock of the process.
@@ -84,6 +87,11 @@ func (p *process) finish(l *life, err error) {
 		return
 	}
 	p.w.tell("%s ends: %v", p.name, err)
+	if p.revoked && isRefusal(err) {
+		p.done = true
+		p.w.endIfOver()
+		return
+	}
 	if err != nil && len(l.excuses) == 0 && !p.w.pardons(p, err) {
 		p.w.fail("%s stopped: %v", p.name, err)
 	}

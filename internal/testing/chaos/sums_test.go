@@ -26,6 +26,7 @@ type word struct {
 	client string
 	domain identity.Domain
 	ask    uint64
+	roster [32]byte // version of the roster, because clients exchange new keys under each version
 }
 
 // isWord reports whether messages of a domain are keys, confirmations or shares.
@@ -37,7 +38,7 @@ func (m *model) isWord(d identity.Domain) bool {
 // each of them once, and a share only after the certificate.
 func (m *model) word(l *life, h signed.Header, item transport.Item) {
 	m.w.tell("%s sends %s for plan %d", l.p.name, h.Domain, h.Round)
-	key := word{l.p.name, h.Domain, h.Round}
+	key := word{l.p.name, h.Domain, h.Round, h.Roster}
 	if before, again := m.sums.words[key]; again && (!bytes.Equal(before.Envelope, item.Envelope) || !bytes.Equal(before.Body, item.Body)) {
 		m.w.fail("%s says two things for plan %d: %s", l.p.name, h.Round, h.Domain)
 	}

@@ -92,7 +92,16 @@ func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	m.endings[l.p.name] = e
 	l.p.done = true
 	m.w.tell("%s has the end", l.p.name)
-	if len(m.endings) == len(m.w.names) {
-		m.w.end()
+	m.w.endIfOver()
+}
+
+// endIfOver ends the simulation if all clients have the end of the study, or were refused because
+// their keys are revoked. The caller holds the lock.
+func (w *world) endIfOver() {
+	for _, p := range w.parts[1:] {
+		if !p.done {
+			return
+		}
 	}
+	w.end()
 }

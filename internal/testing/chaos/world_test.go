@@ -18,6 +18,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
 	"fedpvi/internal/table/origin"
 	"fedpvi/transport"
 )
@@ -37,7 +38,8 @@ type world struct {
 
 	mu      sync.Mutex // protects the following fields and the processes
 	address *address
-	wrong   string // description of the first broken promise
+	passed  time.Duration // months that have passed on all clocks
+	wrong   string        // description of the first broken promise
 	begun   time.Time
 	story   []string
 	told    bool // whether to record a log of events
@@ -119,7 +121,17 @@ func (w *world) coordinate(l *life) error {
 	if err != nil {
 		return err
 	}
-	w.serve(&address{hub.Studies()[0], l})
+	study := hub.Studies()[0]
+	study.OnDrop(func(of channel.Party) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, p := range w.parts[1:] {
+			if p.name == string(of.Name) {
+				p.drops++
+			}
+		}
+	})
+	w.serve(&address{study, l})
 	<-l.ctx.Done()
 	w.serve(nil)
 	return hub.Close()
@@ -139,15 +151,18 @@ func (w *world) takePart(l *life) error {
 		return err
 	}
 	defer c.Close()
-	k := &link{life: l, peer: w.party(l.p)}
+	k := (&link{life: l, peer: w.party(l.p)}).connect()
 	m, policy, err := w.admit(l, c, k)
 	if err != nil {
 		return err
 	}
 	w.model.opened(l.p, c, m, policy)
+	if err := w.freshKeys(l, c, m, k); err != nil {
+		return err
+	}
 	ending, err := c.Run(l.ctx, client.Run{
 		Member: m, Policy: policy, Data: origin.Source{From: w.records(l.p.name)}, Patience: time.Hour,
-		Connect: func(context.Context) (client.Link, io.Closer, error) { return k, k, nil },
+		Connect: func(context.Context) (client.Link, io.Closer, error) { return k.connect(), k, nil },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			rest(ctx, d)
 			return ctx.Err()
@@ -181,9 +196,14 @@ func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *clie
 
 // befall applies a fault that happens at a given time.
 func (w *world) befall(f fault) {
+	p := w.parts[f.Who]
+	switch f.Kind {
+	case newKeys, revoke, months:
+		w.change(p, f)
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.parts[f.Who]
 	switch f.Kind {
 	case clockJump:
 		jump := f.For * 2
@@ -203,11 +223,20 @@ func (w *world) befall(f fault) {
 }
 
 // pardons reports whether a client may stop with this error and be restarted. It may if it
-// cannot reach the coordinator, or if certificates are not valid by its clock.
+// cannot reach the coordinator, or if certificates are not valid by its clock. Its operator, and the
+// one of the coordinator, then set their clocks right.
 func (w *world) pardons(p *process, err error) bool {
 	const early = 4 * time.Minute // a certificate is valid from this long before its creation
 	var unreachable *transport.Unreachable
-	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
+	if errors.As(err, &unreachable) {
+		return true
+	}
+	if (p.skew-w.parts[0].skew).Abs() < early && (p.skew-w.passed).Abs() < early {
+		return false
+	}
+	p.skew, w.parts[0].skew = w.passed, w.passed
+	w.tell("the clocks of %s and the coordinator are set right", p.name)
+	return true
 }
 
 // later calls a function after a delay.
