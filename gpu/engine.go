@@ -20,7 +20,10 @@ type Evaluator interface {
 	Each(q *Query, sink Sink) error
 	// Hessian writes the sum of the records' Hessians with respect to θ, without a clip, to dst.
 	// dst has d(d+1)/2 elements and receives the lower triangle row by row.
-	Hessian(dst, theta []float64, batch []int32) error
+	Hessian(dst, theta []float64) error
+	// HessianDiagonal writes the diagonal of the same sum to dst, of length d. It forms no d×d
+	// matrix, unless a record depends on all coordinates in several ways.
+	HessianDiagonal(dst, theta []float64) error
 }
 
 // A Query describes an evaluation by its points, records and clip.

@@ -3,105 +3,488 @@ package gpu
 import (
 	"errors"
 	"math"
+	"slices"
+
+	"fedpvi/internal/guard"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
 )
 
 var errNotFinite = errors.New("hessian: the log density of a record is not finite near this point")
-
-// hessian holds the buffers of [cpu.Hessian].
-type hessian struct {
-	at, up, down, full []float64
-	exact              []bool // coordinates whose rows and columns are already computed exactly
-	query              Query
-}
 
 // differenceStep is the relative step of central differences of a gradient: the
 // cube root of the machine's precision, which balances truncation with rounding.
 const differenceStep = 6.0554544523933429e-6
 
-// Hessian implements Evaluator. In the coordinates of a generalised linear predictor the Hessian
-// is Σ w_n x_n x_nᵀ with w_n = ∂²ℓ_n/∂η². In other coordinates, and for other programs, its rows
-// are central differences of the exact gradient. Each coordinate takes two gradients, and the
-// relative error is about 1e-9.
-func (e *cpu) Hessian(dst, theta []float64, batch []int32) error {
+// Hessian implements [Evaluator].
+func (e *cpu) Hessian(dst, theta []float64) error {
 	d := e.p.d
 	if len(dst) != d*(d+1)/2 || len(theta) != d {
 		return errors.New("hessian: it needs d coordinates and d(d+1)/2 elements")
 	}
-	h := e.startHessian(theta, batch)
-	if err := e.curvature(h); err != nil {
+	full := &fullSum{d: d, half: make([]float64, d*d)}
+	if err := e.sumHessian(full, theta); err != nil {
 		return err
 	}
-	for i := range d {
-		if !h.exact[i] {
-			if err := e.differences(h, i); err != nil {
-				return err
-			}
-		}
+	return full.write(dst)
+}
+
+// HessianDiagonal implements [Evaluator].
+func (e *cpu) HessianDiagonal(dst, theta []float64) error {
+	if len(dst) != e.p.d || len(theta) != e.p.d {
+		return errors.New("hessian: it needs d coordinates and d elements")
 	}
-	h.pack(dst)
+	clear(dst)
+	if err := e.sumHessian(diagonalSum(dst), theta); err != nil {
+		return err
+	}
+	if !finite(dst) {
+		return errNotFinite
+	}
 	return nil
 }
 
-func (e *cpu) startHessian(theta []float64, batch []int32) *hessian {
-	d := e.p.d
+// sumHessian adds the sum of the records' Hessians at theta to sum.
+func (e *cpu) sumHessian(sum hessianSum, theta []float64) error {
+	if !finite(theta) {
+		return errNotFinite
+	}
 	if e.hessian == nil {
-		h := &hessian{
-			at: make([]float64, d), up: make([]float64, d), down: make([]float64, d),
-			full: make([]float64, d*d), exact: make([]bool, d), query: Query{Clip: math.Inf(1)},
-		}
-		h.query.Draws = [][]float64{h.at}
-		e.hessian = h
+		e.hessian = newHessian(e.p, e.table)
 	}
 	h := e.hessian
-	copy(h.at, theta)
-	clear(h.full)
-	clear(h.exact)
-	h.query.Batch = batch
-	return h
-}
-
-// differences fills row i of the Hessian with central differences of the gradient.
-func (e *cpu) differences(h *hessian, i int) error {
-	centre := h.at[i]
-	step := differenceStep * (1 + math.Abs(centre))
-	high, low := centre+step, centre-step
-	for _, side := range []struct {
-		x   float64
-		dst []float64
-	}{{high, h.up}, {low, h.down}} {
-		h.at[i] = side.x
-		total, err := e.Sum(side.dst, &h.query)
-		h.at[i] = centre
-		if err != nil {
-			return err
-		}
-		if total.Refused > 0 {
+	h.begin(theta)
+	h.sum = sum
+	n := lanes{p: e.p, table: e.table}
+	for from := 0; from < e.table.Rows; from += block {
+		rows := n.pick(&Query{}, from, min(from+block, e.table.Rows))
+		whole := false
+		if err := guard.Run(func() { whole = h.add(rows) }); err != nil || !whole {
 			return errNotFinite
 		}
 	}
-	row := h.full[i*e.p.d:][:e.p.d]
-	for j := range row {
-		row[j] = (h.up[j] - h.down[j]) / (high - low)
-	}
+	h.bend(theta)
 	return nil
 }
 
-// pack writes the lower triangle to dst. An element (i, j) is the mean of the computed
-// elements (i, j) and (j, i).
-func (h *hessian) pack(dst []float64) {
-	d := len(h.at)
-	k := 0
-	for i := range d {
-		for j := range i + 1 {
-			a, b := h.full[i*d+j], h.full[j*d+i]
-			switch {
-			case h.exact[i] && !h.exact[j]:
-				a = b
-			case h.exact[i] == h.exact[j]:
-				a = (a + b) / 2
+// hessian computes sums of records' Hessians.
+//
+// The shared values enter the computation of a record at few places, the leaves. The log density
+// is a function of the outputs u of the leaves, and an output is a linear function of the
+// elements of a table, which has the gradient v = ∂u/∂θ. With the gradient a and the Hessian H
+// of the log density with respect to the outputs, the Hessian with respect to θ is
+//
+//	Σ_cc' H_cc' v_c v_c'ᵀ + Σ_c a_c ∂²u_c/∂θ².
+//
+// H is computed by central differences of a, which take two evaluations for each output. Outputs
+// that are terms of one sum have equal adjoints and count as one output, which is called a
+// channel. The number of evaluations therefore does not depend on the dimension of θ. The relative
+// error is about 1e-9.
+type hessian struct {
+	p       *plan
+	table   *model.Table
+	w       *draw
+	records *tape.Records
+
+	channels [][]output // outputs of each channel
+	outputs  [][]int    // index of the channel of each output of each leaf
+	products []*leaf    // leaves that multiply their tables by vectors which depend on parameters
+
+	// linear[i] has the gradient with respect to θ of each element of a table that is no range of
+	// coordinates.
+	linear map[int][][]segment
+	// weights[i] has the sum of the records' adjoints of each element of the table at node i, for
+	// tables that are not linear in θ.
+	weights map[int][]float64
+
+	adjoints, above, below [][]float64 // adjoints of each channel, for each record of the block
+	step                   []float64   // change of the channel, for each record of the block
+	vectors                [][]float64 // derivatives of the vectors of products with respect to the channel
+	segments               [block][]segment
+	starts                 [block][]int // index of each channel's first segment
+	arena                  []float64
+	sum                    hessianSum
+	gradients              [2][]float64 // of the weighted sum of tables, at two points
+	at                     []float64    // one of these points
+}
+
+// output is one value that a record computes at a leaf.
+type output struct {
+	leaf    *leaf
+	element int
+}
+
+// A segment is a part of the gradient of a channel with respect to θ: the values of consecutive
+// coordinates.
+type segment struct {
+	base   int
+	values []float64
+}
+
+func newHessian(p *plan, table *model.Table) *hessian {
+	h := &hessian{
+		p: p, table: table, w: newDraw(p), linear: map[int][][]segment{}, weights: map[int][]float64{},
+		step: make([]float64, block), at: make([]float64, p.d),
+		gradients: [2][]float64{make([]float64, p.d), make([]float64, p.d)},
+	}
+	h.records = tape.NewRecords(h.w.shared, table, block, p.m.Verified().Program().Likelihood, true)
+	seen := map[*float64]int{}
+	for i := range p.leaves {
+		f := &p.leaves[i]
+		var channels []int
+		for o := range f.outputs() {
+			adjoint := &h.records.Adjoint[f.node][o*block]
+			channel, ok := seen[adjoint]
+			if !ok {
+				channel = len(h.channels)
+				seen[adjoint] = channel
+				h.channels = append(h.channels, nil)
 			}
-			dst[k] = a
-			k++
+			h.channels[channel] = append(h.channels[channel], output{f, o})
+			channels = append(channels, channel)
 		}
+		h.outputs = append(h.outputs, channels)
+		if f.op == ir.MatVec && !f.onTable {
+			h.products = append(h.products, f)
+			h.vectors = append(h.vectors, make([]float64, f.cols*block))
+		}
+		if !f.same {
+			h.weights[f.table] = make([]float64, f.size())
+		}
+	}
+	for _, v := range []*[][]float64{&h.adjoints, &h.above, &h.below} {
+		for range h.channels {
+			*v = append(*v, make([]float64, block))
+		}
+	}
+	for l := range block {
+		h.starts[l] = make([]int, len(h.channels)+1)
+	}
+	return h
+}
+
+// outputs returns the number of values that a record computes at the leaf.
+func (f *leaf) outputs() int {
+	switch f.op {
+	case ir.Global:
+		return f.size()
+	case ir.Gather, ir.GatherRow:
+		return gatherWidth(f)
+	}
+	return f.rows
+}
+
+// begin moves to theta.
+func (h *hessian) begin(theta []float64) {
+	h.w.set(h.p, theta, nil, nil)
+	h.records.Begin()
+	for _, sums := range h.weights {
+		clear(sums)
+	}
+	for i := range h.p.leaves {
+		if f := &h.p.leaves[i]; f.direct && !f.same {
+			h.linear[f.table] = elementwise(f, h.w.leaves[i].slope)
+		}
+	}
+	for i, c := range h.p.dense {
+		for k, table := range c.tables {
+			var rows [][]segment
+			for e := range c.tableSize(k) {
+				at := (c.start[k] + e) * len(c.coords)
+				rows = append(rows, runs(c.coords, h.w.dense[i].jacobian[at:at+len(c.coords)]))
+			}
+			h.linear[table] = rows
+		}
+	}
+}
+
+// elementwise returns the gradients of the elements of a table, which are functions of one
+// coordinate each.
+func elementwise(f *leaf, slope []float64) [][]segment {
+	rows := make([][]segment, f.size())
+	for e := range rows {
+		rows[e] = []segment{{f.base + e, slope[e : e+1]}}
+	}
+	return rows
+}
+
+// runs divides a gradient into segments of consecutive coordinates whose values are not zero.
+func runs(coords []int32, values []float64) (out []segment) {
+	for from := 0; from < len(values); {
+		if values[from] == 0 {
+			from++
+			continue
+		}
+		to := from + 1
+		for to < len(values) && values[to] != 0 && coords[to] == coords[to-1]+1 {
+			to++
+		}
+		out = append(out, segment{int(coords[from]), values[from:to]})
+		from = to
+	}
+	return out
+}
+
+// add adds the Hessians of a block of rows, except for the second derivatives of tables. It reports
+// whether all log densities are finite.
+func (h *hessian) add(rows []int32) bool {
+	if !h.evaluate(rows, h.adjoints) {
+		return false
+	}
+	h.lay(rows)
+	for c := range h.channels {
+		if !h.shifted(rows, c) {
+			return false
+		}
+		for l := range rows {
+			h.addRecord(l, c)
+		}
+		h.addProducts(rows, c)
+	}
+	return true
+}
+
+// evaluate computes the adjoints of all channels for the rows. It reports whether all log
+// densities are finite.
+func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
+	value := h.records.Forward(rows)
+	h.records.Backward()
+	for c, all := range h.channels {
+		copy(adjoints[c], lane(h.records.Adjoint[all[0].leaf.node], all[0].element, len(rows)))
+	}
+	return finite(value)
+}
+
+// shifted changes the channel c by central differences. Afterwards h.above has the derivatives of
+// the adjoints of all channels, and h.vectors the derivatives of the vectors of products.
+func (h *hessian) shifted(rows []int32, c int) bool {
+	step := h.step[:len(rows)]
+	node, element := h.channels[c][0].leaf.node, h.channels[c][0].element
+	for l, u := range lane(h.records.Value[node], element, len(rows)) {
+		step[l] = differenceStep * (1 + math.Abs(u))
+	}
+	h.records.Shift(node, element, step)
+	ok := h.evaluate(rows, h.above)
+	for k, f := range h.products {
+		copy(h.vectors[k], h.records.Value[f.other])
+	}
+	for l := range step {
+		step[l] = -step[l]
+	}
+	h.records.Shift(node, element, step)
+	ok = h.evaluate(rows, h.below) && ok
+	for l := range step {
+		step[l] *= -2
+	}
+	for k, f := range h.products {
+		derive(h.vectors[k], h.records.Value[f.other], step)
+	}
+	h.records.Shift(node, element, nil)
+	for i := range h.channels {
+		derive(h.above[i], h.below[i], step)
+	}
+	return ok
+}
+
+// derive replaces each element of above by the difference from below, divided by the step of
+// its record.
+func derive(above, below, step []float64) {
+	for from := 0; from < len(above); from += block {
+		for l, s := range step {
+			above[from+l] = (above[from+l] - below[from+l]) / s
+		}
+	}
+}
+
+// addRecord adds Σ_c' H_cc' v_c v_c'ᵀ over the channels c' up to c, for record l of the block.
+func (h *hessian) addRecord(l, c int) {
+	all, starts := h.segments[l], h.starts[l]
+	own := all[starts[c]:starts[c+1]]
+	for before := range c {
+		if w := h.above[before][l]; w != 0 {
+			for _, a := range own {
+				for _, b := range all[starts[before]:starts[before+1]] {
+					h.sum.pair(a, b, w)
+				}
+			}
+		}
+	}
+	w := h.above[c][l]
+	if w == 0 {
+		return
+	}
+	for i, a := range own {
+		for _, b := range own[:i] {
+			h.sum.pair(a, b, w)
+		}
+		h.sum.square(a, w)
+	}
+}
+
+// addProducts adds the second derivatives of products of a table and a vector that depends on the
+// channel c.
+func (h *hessian) addProducts(rows []int32, c int) {
+	for k, f := range h.products {
+		for j := range f.cols {
+			for l, x := range lane(h.vectors[k], j, len(rows)) {
+				if x == 0 {
+					continue
+				}
+				for r := range f.rows {
+					a := h.adjoints[h.outputs[f.index][r]][l]
+					for _, element := range h.element(f, r*f.cols+j) {
+						for _, s := range h.segments[l][h.starts[l][c]:h.starts[l][c+1]] {
+							h.sum.pair(element, s, a*x)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+var one = []float64{1}
+
+// element returns the gradient of an element of the table that a leaf reads.
+func (h *hessian) element(f *leaf, e int) []segment {
+	if f.same {
+		return []segment{{f.base + e, one}}
+	}
+	return h.linear[f.table][e]
+}
+
+// lay writes the gradients of the channels of each row with respect to θ to h.segments, and adds
+// the adjoints of the rows to h.weights.
+func (h *hessian) lay(rows []int32) {
+	h.arena = h.arena[:0]
+	for l, row := range rows {
+		h.segments[l] = h.segments[l][:0]
+		for c := range h.channels {
+			h.starts[l][c] = len(h.segments[l])
+			for _, at := range h.channels[c] {
+				h.layOutput(at.leaf, l, int(row), at.element, h.adjoints[c][l])
+			}
+		}
+		h.starts[l][len(h.channels)] = len(h.segments[l])
+	}
+}
+
+// layOutput appends the gradient of an output to the segments of record l, and adds the adjoint to
+// the weights of the table.
+func (h *hessian) layOutput(f *leaf, l, row, o int, adjoint float64) {
+	switch f.op {
+	case ir.Global:
+		h.layElement(f, l, o, adjoint)
+		return
+	case ir.Gather, ir.GatherRow:
+		h.layElement(f, l, int(h.table.Nodes[f.other][row])*gatherWidth(f)+o, adjoint)
+		return
+	}
+	x := h.factors(f, l, row)
+	from := o * f.cols
+	if f.same {
+		h.segments[l] = append(h.segments[l], segment{f.base + from, x})
+		return
+	}
+	for j, factor := range x {
+		h.weights[f.table][from+j] += adjoint * factor
+	}
+	if f.direct {
+		at := len(h.arena)
+		for j, factor := range x {
+			h.arena = append(h.arena, factor*h.linear[f.table][from+j][0].values[0])
+		}
+		h.segments[l] = append(h.segments[l], segment{f.base + from, h.arena[at:len(h.arena):len(h.arena)]})
+		return
+	}
+	for j, factor := range x {
+		if factor == 0 {
+			continue
+		}
+		for _, s := range h.linear[f.table][from+j] {
+			at := len(h.arena)
+			for _, v := range s.values {
+				h.arena = append(h.arena, factor*v)
+			}
+			h.segments[l] = append(h.segments[l], segment{s.base, h.arena[at:len(h.arena):len(h.arena)]})
+		}
+	}
+}
+
+func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
+	h.segments[l] = append(h.segments[l], h.element(f, e)...)
+	if !f.same {
+		h.weights[f.table][e] += adjoint
+	}
+}
+
+// factors returns the vector that multiplies the table at a leaf.
+func (h *hessian) factors(f *leaf, l, row int) []float64 {
+	if f.onTable {
+		return h.table.Nodes[f.other][row*f.cols:][:f.cols]
+	}
+	at := len(h.arena)
+	for j := range f.cols {
+		h.arena = append(h.arena, h.records.Value[f.other][j*block+l])
+	}
+	return h.arena[at:len(h.arena):len(h.arena)]
+}
+
+// bend adds the second derivatives of tables, weighted with the adjoints of all records. The
+// tables whose elements are functions of one coordinate each are changed together, and the
+// coordinates of others one by one.
+func (h *hessian) bend(theta []float64) {
+	var own []int
+	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {
+		if !f.same {
+			for e := range f.size() {
+				own = append(own, f.base+e)
+			}
+		}
+	}
+	slices.Sort(own)
+	if own = slices.Compact(own); len(own) > 0 {
+		h.curve(theta, own)
+		for _, k := range own {
+			h.sum.element(k, k, h.gradients[0][k])
+		}
+	}
+	for _, c := range h.p.dense {
+		if !slices.ContainsFunc(c.leaves, func(f *leaf) bool { return !f.same }) {
+			continue
+		}
+		for _, k := range c.coords {
+			h.curve(theta, []int{int(k)})
+			for _, j := range c.coords {
+				h.sum.element(int(k), int(j), h.gradients[0][j])
+			}
+		}
+	}
+}
+
+// curve writes the central difference of the gradient of the weighted sum of all tables to
+// h.gradients[0]. The given coordinates are changed together, and element j is divided by the step
+// of coordinate j if it is one of them, and else by that of the first.
+func (h *hessian) curve(theta []float64, coords []int) {
+	copy(h.at, theta)
+	for side, g := range h.gradients {
+		for _, k := range coords {
+			h.at[k] = theta[k] + float64(1-2*side)*differenceStep*(1+math.Abs(theta[k]))
+		}
+		clear(g)
+		h.w.shared.Set(h.at)
+		h.w.shared.Pull(g, func(i int) []float64 { return h.weights[i] })
+	}
+	first := 2 * differenceStep * (1 + math.Abs(theta[coords[0]]))
+	above, below := h.gradients[0], h.gradients[1]
+	if len(coords) == 1 {
+		for j := range above {
+			above[j] = (above[j] - below[j]) / first
+		}
+		return
+	}
+	for _, k := range coords {
+		above[k] = (above[k] - below[k]) / (2 * differenceStep * (1 + math.Abs(theta[k])))
 	}
 }

@@ -145,7 +145,7 @@ func TestOverflowContributesZero(t *testing.T) {
 		if err := e.Each(q, s); err != nil || tape.Dot(s.all[0], s.all[0]) != 0 {
 			t.Errorf("a refused record hands %v to the sink (%v)", s.all, err)
 		}
-		if err := e.Hessian(make([]float64, m.Dim()*(m.Dim()+1)/2), theta, nil); err == nil {
+		if err := e.Hessian(make([]float64, m.Dim()*(m.Dim()+1)/2), theta); err == nil {
 			t.Error("a Hessian at a point where a density overflows is no error")
 		}
 	}

@@ -118,7 +118,7 @@ func TestRegressionsAreTheirPrograms(t *testing.T) {
 				e := solver.NewExpected(family)
 				l.AddExpected(e, &solver.Approximation{Family: family, Mean: theta, Point: true})
 				hessian := make([]float64, d*(d+1)/2)
-				if err := program.Hessian(hessian, theta, nil); err != nil {
+				if err := program.Hessian(hessian, theta); err != nil {
 					t.Fatal(err)
 				}
 				close(t, "Hessian", e.Hessian, hessian, 1e-5)

@@ -26,7 +26,7 @@ type Program struct {
 	atMean  bool             // whether the curvature is that at the mean of q, and not averaged
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // packed lower triangle of a Hessian
+	hessian                    []float64 // of the records and the share of the prior, at one point
 }
 
 // Base has independent normal distributions of the coordinates of θ. Their product is the
@@ -121,8 +121,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 			return
 		}
 	}
-	if p.hessian == nil {
-		p.hessian = make([]float64, d*(d+1)/2)
+	if len(p.hessian) != len(e.Hessian) {
+		p.hessian = make([]float64, len(e.Hessian))
 	}
 	for n, weight := range rule.Weights {
 		p.place(rule.Points[n*d:(n+1)*d], q, root)
@@ -184,28 +184,28 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the records' Hessian at p.theta and the Hessian of the client's share of the
-// log ratio of prior and base, which it computes by finite differences. If the density of a record
+// addHessian adds to e the records' Hessian at p.theta and that of the client's share of the log
+// ratio of prior and base. If the density of a record
 // overflows at this point of q, or near it, addHessian returns false, and the value is not a number.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
-	if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
+	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
+	if diagonal {
+		hessian = p.records.HessianDiagonal
+	}
+	if err := hessian(p.hessian, p.theta); err != nil {
 		e.Value = math.NaN()
 		return false
 	}
-	p.addPriorHessian()
-	if q.Family.Name() != "diagonal" {
-		for k, h := range p.hessian {
-			e.Hessian[k] += weight * h
-		}
-		return true
-	}
-	for i := range e.Hessian {
-		e.Hessian[i] += weight * p.hessian[i*(i+3)/2]
+	p.addPriorHessian(diagonal)
+	for k, h := range p.hessian {
+		e.Hessian[k] += weight * h
 	}
 	return true
 }
 
-func (p *Program) addPriorHessian() {
+// addPriorHessian adds to p.hessian the Hessian of the client's share of the log ratio of prior and
+// base, by finite differences. It adds the diagonal alone if diagonal is true.
+func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return
 	}
@@ -219,6 +219,10 @@ func (p *Program) addPriorHessian() {
 		p.theta[j] = at - step
 		p.addPrior(p.below, p.theta)
 		p.theta[j] = at
+		if diagonal {
+			p.hessian[j] += (p.above[j] - p.below[j]) / (2 * step)
+			continue
+		}
 		for i := j; i < len(p.theta); i++ {
 			p.hessian[i*(i+1)/2+j] += (p.above[i] - p.below[i]) / (2 * step)
 		}

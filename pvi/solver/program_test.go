@@ -2,6 +2,7 @@ package solver
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -76,5 +77,39 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 			}
 			before = all
 		}
+	}
+}
+
+// A program with groups has the expected Hessian that central differences of the gradient give, and
+// under a diagonal q its diagonal.
+func TestCurvatureOfPrograms(t *testing.T) {
+	for name, p := range map[string]*Program{"crossed": crossed(t, 200, 3, 2), "items": items(t, 6, 4)} {
+		t.Run(name, func(t *testing.T) {
+			d := p.Dim()
+			theta := make([]float64, d)
+			for i := range theta {
+				theta[i] = .1 * float64(i%5-2)
+			}
+			full, diagonal := NewExpected(gaussian.Full(d)), NewExpected(gaussian.Diagonal(d))
+			p.AddExpected(full, &Approximation{Family: gaussian.Full(d), Mean: theta, Point: true})
+			p.AddExpected(diagonal, &Approximation{Family: gaussian.Diagonal(d), Mean: theta, Point: true})
+			const step = 1e-5
+			for k, at := range gaussian.Full(d).Precision() {
+				i, j := at[0], at[1]
+				above, below := make([]float64, d), make([]float64, d)
+				moved := slices.Clone(theta)
+				moved[j] = theta[j] + step
+				p.AddGradient(above, moved)
+				moved[j] = theta[j] - step
+				p.AddGradient(below, moved)
+				want := (above[i] - below[i]) / (2 * step)
+				if math.Abs(full.Hessian[k]-want) > 1e-5*(1+math.Abs(want)) {
+					t.Errorf("element %d,%d: %g, differences give %g", i, j, full.Hessian[k], want)
+				}
+				if i == j && math.Abs(diagonal.Hessian[i]-want) > 1e-5*(1+math.Abs(want)) {
+					t.Errorf("diagonal element %d: %g, differences give %g", i, diagonal.Hessian[i], want)
+				}
+			}
+		})
 	}
 }

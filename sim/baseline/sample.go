@@ -98,7 +98,7 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 // prior minus w times the Hessian of the log likelihood at the given point.
 func (r *records) proposal(at []float64, w float64) (*mat.TriDense, error) {
 	packed := make([]float64, len(at)*(len(at)+1)/2)
-	if err := r.all.Hessian(packed, at, nil); err != nil {
+	if err := r.all.Hessian(packed, at); err != nil {
 		return nil, err
 	}
 	return chain.Precision(r.fit, packed, w)

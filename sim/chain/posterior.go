@@ -114,7 +114,7 @@ func (r *records) logPosterior(theta []float64) (float64, error) {
 func (r *records) curvature(at []float64) ([]float64, error) {
 	sum, one := make([]float64, len(at)*(len(at)+1)/2), make([]float64, len(at)*(len(at)+1)/2)
 	for _, e := range r.each {
-		if err := e.Hessian(one, at, nil); err != nil {
+		if err := e.Hessian(one, at); err != nil {
 			return nil, err
 		}
 		for i, x := range one {

@@ -14,6 +14,13 @@ type Records struct {
 	rows   []int32
 	clears [][]float64 // slices of adjoints that must be zero before contributions are added to them
 	sweeps []int       // indices of the nodes of the backward sweep
+	shift  shift
+}
+
+// shift is a change that [Records.Forward] adds to one element of a node.
+type shift struct {
+	node, element int
+	by            []float64 // for each row; nil if there is no shift
 }
 
 // NewRecords returns a Records that computes the target node, in blocks of at most lanes
@@ -79,6 +86,21 @@ func (r *Records) Begin() {
 	}
 }
 
+// Shift makes the following calls of [Records.Forward] add by[l] to an element of a node in row l,
+// before other nodes read it. The node is an operation that reads parameters for a record. For
+// an operation Global all elements of by must be equal. A nil slice ends the shift.
+func (r *Records) Shift(node, element int, by []float64) {
+	r.shift = shift{node, element, by}
+	if n := &r.nodes[node]; n.Op == ir.Global {
+		r.spread(node, r.shared.Value[n.Args[0]])
+		r.addShift()
+	}
+}
+
+func (r *Records) addShift() {
+	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.by)], r.shift.by)
+}
+
 // Forward computes the target for the given rows, at most Lanes of them. It returns one value
 // for each row. For a vector target it returns the first element.
 func (r *Records) Forward(rows []int32) []float64 {
@@ -92,6 +114,9 @@ func (r *Records) Forward(rows []int32) []float64 {
 			r.bridge(i)
 		} else {
 			r.forward(i, n)
+		}
+		if r.shift.by != nil && i == r.shift.node {
+			r.addShift()
 		}
 	}
 	return r.Value[r.target][:n]
