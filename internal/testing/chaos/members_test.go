@@ -38,15 +38,15 @@ func (w *world) change(p *process, f fault) {
 	}
 }
 
-// rotate gives the coordinator new keys, once all clients have joined: an invitation names the keys of
-// the coordinator that made it.
+// rotate gives the coordinator new keys, once all clients have consented: an invitation names the keys
+// of the coordinator that made it.
 func rotate(ctx context.Context, s *coordinator.Study) error {
 	status, err := s.Status(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range status.Clients {
-		if c.Key == "" {
+		if c.State == "invited" || c.State == "joined" {
 			return errLost
 		}
 	}
@@ -103,6 +103,7 @@ func (w *world) order(says, done string, give func(context.Context, *coordinator
 				err = errLost
 			}
 			w.tell("order: %s: %v", says, err)
+			w.known = append(w.known, keysOf(w, w.sealingPath(), seal.Load)...)
 			w.mu.Unlock()
 			var refused *transport.Refusal
 			switch {
@@ -169,14 +170,18 @@ func (w *world) signerOf(envelope []byte) *identity.Identity {
 	return w.coordinator
 }
 
+func (w *world) sealingPath() string {
+	return filepath.Join("studies", fmt.Sprintf("%x", w.hash), "sealing.key")
+}
+
 // openAnswer decrypts an answer with the key for which it was sealed. The coordinator destroys the
-// key before when it has a new one.
+// key before when it has a new one, and the last key when the study ends.
 func (w *world) openAnswer(h signed.Header, body []byte) ([]byte, error) {
 	payload, err := w.sealing.Open(body, h.Bytes(), w.maxRelease)
 	if err == nil {
 		return payload, nil
 	}
-	for _, key := range keysOf(w, filepath.Join("studies", fmt.Sprintf("%x", w.hash), "sealing.key"), seal.Load) {
+	for _, key := range append(keysOf(w, w.sealingPath(), seal.Load), w.known...) {
 		if payload, err = key.Open(body, h.Bytes(), w.maxRelease); err == nil {
 			return payload, nil
 		}

@@ -307,13 +307,19 @@ func (k *link) Confirm(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// Complain is a fault of the program, because no fault of a world changes a deal.
-func (k *link) Complain(_ context.Context, ask uint64, dealer int) error {
+// Complain is a fault of the program if the plan is open, because no fault of a world changes a deal.
+// A client that is late may get the keys of a later version of the roster.
+func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	w := k.life.p.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fail("%s cannot read the deal of place %d for plan %d", k.life.p.name, dealer, ask)
-	return nil
+	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		err := to.study.Complain(ctx, k.peer, ask, dealer)
+		if err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.fail("%s cannot read the deal of place %d for plan %d", k.life.p.name, dealer, ask)
+		}
+		return nothing, err
+	})
 }
 
 // send sends an answer, either in pieces or whole with its offer.

@@ -19,6 +19,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/seal"
 	"fedpvi/internal/table/origin"
 	"fedpvi/transport"
 )
@@ -38,6 +39,7 @@ type world struct {
 
 	mu      sync.Mutex // protects the following fields and the processes
 	address *address
+	known   []*seal.Key   // keys that have opened answers
 	passed  time.Duration // months that have passed on all clocks
 	wrong   string        // description of the first broken promise
 	begun   time.Time
