@@ -174,14 +174,15 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
+	if c.approved && !c.left {
+		return nil // the client may repeat a consent that names the keys of the coordinator before the present ones
+	}
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
 	switch {
 	case err != nil:
 		return malformed("the approval", err)
 	case c.left:
 		return refuse(transport.OutOfPlace, "you left this study: ask the coordinator for a new invitation under another name")
-	case c.approved:
-		return nil
 	case b.state.over():
 		return refuse(transport.Ended, "%s", b.state.ending())
 	case b.state.begun():
