@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/protogen/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint deadcode fmt bench bench-gpu experiments clean
+.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes evil lint deadcode fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -70,8 +70,12 @@ network: build ## studies on Abalone and Adult, a process for each client
 	go run ./tools/demonet experiments/adult/private.toml
 	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
-demo-network: build ## federations of processes, killed half way and in each step of secure sums
+demo-network: build ## federations of processes, killed half way and in each step of secure sums, and attacked
 	go run ./tools/demonet
+	go run ./tools/demonet evil
+
+evil: build ## attacks by a coordinator and by clients, as real processes: found, named and stopped
+	go run ./tools/demonet evil
 
 # The build that an upgrade begins with.
 FROM ?= 0bad6e1

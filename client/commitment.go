@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"maps"
 
 	"fedpvi/crypto/identity"
@@ -10,7 +11,8 @@ import (
 
 // checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
 // study with commitments it checks that the releases in an outcome are those that the clients have
-// signed.
+// signed, and that the ledger has the entry that this client has signed with its own. Otherwise the
+// state directory was put back to an earlier day.
 func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -35,8 +37,18 @@ func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *positi
 	for i, id := range counted.Clients {
 		names[i] = identity.Name(id)
 	}
-	if _, err := a.chain.VerifyAnswers(e.Ask, a.at.Open[e.Ask], names, counted.Commitments, answered.Envelopes); err != nil {
+	releases, err := a.chain.VerifyAnswers(e.Ask, a.at.Open[e.Ask], names, counted.Commitments, answered.Envelopes)
+	if err != nil {
 		return nil, &Refusal{err.Error()}
+	}
+	for i, r := range releases {
+		if names[i] != a.member.Name {
+			continue
+		}
+		// The client's own signature shows a ledger that went back, whatever the coordinator hides.
+		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
+			return nil, err
+		}
 	}
 	delete(next.Open, e.Ask)
 	return answered.Outcome, nil

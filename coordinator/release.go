@@ -304,7 +304,8 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted. The envelope stays.
+// drop removes the body of an answer that cannot be accepted, and names its client in the log. The
+// envelope stays.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -314,7 +315,12 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
 	b.then(func() { b.study.discard(o) })
-	b.state.question(ask).offers[name] = &offer{key: o.key, envelope: o.envelope, release: o.release, deal: o.deal, stored: o.stored}
+	if !o.refused { // log it once, so that a client cannot fill the log
+		b.then(func() {
+			b.study.log.Warn("an answer was refused: its client counts as missing", "client", name, "ask", ask, "why", fault)
+		})
+	}
+	b.state.question(ask).offers[name] = &offer{key: o.key, envelope: o.envelope, release: o.release, deal: o.deal, stored: o.stored, refused: true}
 	return fault
 }
 

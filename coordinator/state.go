@@ -79,6 +79,7 @@ type offer struct {
 	deal     sums.Received // the verified envelope of a deal; only with secure aggregation
 	have     int64
 	stored   bool // whether the envelope is in the store
+	refused  bool // whether the answer was refused after its envelope was accepted
 
 	writer *store.Writer // writer of a long body that is arriving
 	value  *store.Value  // long body that has arrived completely

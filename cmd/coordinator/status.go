@@ -66,7 +66,7 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		fmt.Fprintln(w)
 	}
 	if h := s.Rounds; h != nil {
-		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected (%d in a row), %d void\n", h.Accepted, h.Rejected, h.InARow, h.Void)
+		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected %d void (%d in a row did not move the posterior)\n", h.Accepted, h.Rejected, h.Void, h.InARow)
 	}
 	if s.Last != nil {
 		printRound(w, s.Last)
@@ -97,7 +97,11 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 // printRound writes how a round ended. If the coordinator opens the messages of the clients, it
 // also writes the influence of each answer.
 func printRound(w io.Writer, r *session.Round) {
-	fmt.Fprintf(w, "  plan %d was %s\n", r.Plan, r.Verdict)
+	fmt.Fprintf(w, "  plan %d was %s", r.Plan, r.Verdict)
+	if r.Missing != nil {
+		fmt.Fprintf(w, ", without the answer of %s", list(r.Missing))
+	}
+	fmt.Fprintln(w)
 	for _, i := range r.Influences {
 		fmt.Fprintf(w, "    %s: %.3g times the median norm of the other answers", i.Client, i.Norm)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
 
@@ -115,10 +116,15 @@ func (s *roundsServer) ended(o *pvi.Outcome, err error) ([]byte, error) {
 	if err != nil || o == nil {
 		return nil, err
 	}
-	s.verdicts.count(o.Verdict)
+	s.verdicts.count(o)
 	s.server.last = &Round{Verdict: o.Verdict, Influences: s.server.rounds.Influences(), SDs: "q"}
 	if s.study.Points() {
 		s.server.last.SDs = "the prior"
+	}
+	if o.Verdict == pvi.Void && s.study.Inference.Schedule == study.Synchronous {
+		s.server.last.Missing = slices.DeleteFunc(slices.Clone(s.public.Roster()), func(id pvi.ClientID) bool {
+			return slices.Contains(o.Participants, id)
+		})
 	}
 	return wire.AppendOutcome(nil, o), nil
 }
@@ -255,7 +261,7 @@ func (s *roundsSite) settle(number int, body []byte) error {
 	if err := s.site.rounds.Settle(o); err != nil {
 		return err
 	}
-	s.verdicts.count(o.Verdict)
+	s.verdicts.count(o)
 	return nil
 }
 

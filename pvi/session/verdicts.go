@@ -14,6 +14,7 @@ type Round struct {
 	Verdict    pvi.Verdict     `json:"verdict"`
 	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
 	SDs        string          `json:"shift_in_sds_of"`      // the unit of shifts: "q", or "the prior" if the study reports point estimates
+	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // clients whose answers a void round lacks
 }
 
 // Blocking returns the clients that blocked a rejected round: without the answer of such a client,
@@ -33,7 +34,9 @@ type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
-	InARow   int `json:"rejected_in_a_row"` // number of rejected rounds since the last accepted one
+	// InARow is the number of rounds since the last accepted one that were rejected, or were void
+	// although clients had answered. Clients have paid for each of them in vain.
+	InARow int `json:"rejected_in_a_row"`
 }
 
 // A history counts the verdicts of a server's or site's rounds.
@@ -42,12 +45,12 @@ type history struct {
 	inARow int
 }
 
-func (h *history) count(v pvi.Verdict) {
-	h.tally.count(v)
-	switch v {
-	case pvi.Accepted:
+func (h *history) count(o *pvi.Outcome) {
+	h.tally.count(o.Verdict)
+	switch {
+	case o.Verdict == pvi.Accepted:
 		h.inARow = 0
-	case pvi.Rejected:
+	case o.Verdict == pvi.Rejected || len(o.Participants) > 0:
 		h.inARow++
 	}
 }
@@ -88,7 +91,7 @@ func (s *Server) Last(plan int) (Round, bool) {
 }
 
 // Stalled returns the reason why the study cannot continue if the largest allowed number of rounds
-// in a row was rejected, and otherwise "". Rejected rounds cost privacy too.
+// in a row did not move the posterior although clients paid for them ([History]), and otherwise "".
 func (s *Server) Stalled() string {
 	most := s.course.study.Federation.MaxRejected
 	if h := s.History(); most > 0 && h.InARow >= most {
@@ -106,7 +109,7 @@ func (s *Site) Stalled() string {
 	return ""
 }
 
-// Resume sets the number of rejected rounds in a row to zero. It is called after the study has
+// Resume sets the number of rounds in a row that did not move the posterior to zero. It is called after the study has
 // changed.
 func (s *Server) Resume() { resume(s.phases) }
 
@@ -122,13 +125,24 @@ func resume[P any](phases []P) {
 }
 
 func stalled(rounds int, last *Round) string {
-	why := fmt.Sprintf("%d rounds in a row left no proper distribution and were rejected (federation.max_rejected); each was paid for", rounds)
+	why := fmt.Sprintf("%d rounds in a row did not move the posterior: they left no proper distribution, or lacked answers (federation.max_rejected); each was paid for", rounds)
 	if last == nil {
 		return why
+	}
+	if last.Missing != nil {
+		why += "; the last one lacked the answer of " + strings.Join(names(last.Missing), " and of ")
 	}
 	if names := last.Blocking(); len(names) > 0 && last.Verdict == pvi.Rejected {
 		slices.Sort(names)
 		why += "; the last one would have been accepted without the answer of " + strings.Join(names, ", or without that of ")
 	}
 	return why
+}
+
+func names(clients []pvi.ClientID) []string {
+	all := make([]string, len(clients))
+	for i, id := range clients {
+		all[i] = string(id)
+	}
+	return all
 }

@@ -103,6 +103,31 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
+// In every round the answer of one client is missing, as when it is refused, and the study needs all
+// its clients. The study stops after three such rounds, and the reason names the client. A round
+// that nobody has answered costs nothing and does not count.
+//
+//abuse:case A20 a client whose answers are refused in every round: the study stops after three, and the client is named
+func TestVoidRoundsStopTheStudy(t *testing.T) {
+	h := newHouse(t, attackedStudy(t), 3)
+	h.close(h.next().Plan)
+	if got := h.server.History(); got != (History{Void: 1}) {
+		t.Errorf("a round without answers: %+v", got)
+	}
+	for range 3 {
+		plan := h.next()
+		h.send(0)
+		h.send(1)
+		h.close(plan.Plan)
+	}
+	if why := h.server.Stalled(); !strings.Contains(why, "3 rounds in a row") || !strings.Contains(why, "lacked the answer of c02") {
+		t.Errorf("the study stops because %q", why)
+	}
+	if got := h.server.History(); got != (History{Void: 4, InARow: 3}) || h.sites[0].History() != got || h.sites[0].Stalled() == "" {
+		t.Errorf("the server counts %+v, a client %+v", got, h.sites[0].History())
+	}
+}
+
 // One client of three sends an answer with one element at its limit, or has a file of invented
 // lines that is about a hundred times as long as the others' files. Only in these cases is the norm
 // of its influence above 10. The influence of the honest clients stays below 10, and none of them

@@ -19,6 +19,9 @@
 // compares everything that others can observe in the two runs. Package audit has the studies. With
 // outcomes all it runs more studies, and also daemons with planted faults, which it must find.
 //
+// With evil it runs studies in which the coordinator or a client attacks the others. Each attack must be
+// found, named and stopped before it has cost the others more than three rounds.
+//
 // With siege, a number of runs and a seed, demonet runs a study many times. It kills processes
 // at random moments, cuts connections and simulates full disks.
 package main
@@ -47,6 +50,8 @@ func main() {
 		err = besiege(ctx, os.Args[2], os.Args[3])
 	case len(os.Args) > 1 && os.Args[1] == "outcomes":
 		err = outcomes(ctx, slices.Contains(os.Args, "all"))
+	case len(os.Args) == 2 && os.Args[1] == "evil":
+		err = evil(ctx)
 	case len(os.Args) == 3 && os.Args[1] == "upgrade":
 		err = upgrade(ctx, os.Args[2])
 	case len(os.Args) > 1:

@@ -30,6 +30,8 @@ type network struct {
 	// environment, if not nil, returns further environment variables of a party. The processes then
 	// write only their logs.
 	environment func(id, state string) []string
+
+	deadline time.Duration // how long a round waits for answers
 }
 
 const (
@@ -64,7 +66,7 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 // programs. The coordinator listens on the address listens, and clients connect to the address
 // called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
-	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
+	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
 		n.programs[id] = programs
 	}
@@ -96,7 +98,7 @@ func (n *network) start(ctx context.Context, id string) error {
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		err := n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
+		err := n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--round-deadline", n.deadline.String(), "--until-done", "--log", "json")
 		return errors.Join(err, n.serving(ctx))
 	}
 	if _, err := os.Stat(n.state(id)); errors.Is(err, os.ErrNotExist) {

@@ -190,7 +190,7 @@ const most = time.Minute
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
 	n := &network{
 		dir: filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), records: filepath.Join(t.dir, fmt.Sprint(k)), address: joined.address,
-		clients: joined.clients, running: map[string]*exec.Cmd{}, programs: joined.programs, environment: t.environment,
+		clients: joined.clients, running: map[string]*exec.Cmd{}, programs: joined.programs, environment: t.environment, deadline: joined.deadline,
 	}
 	defer n.stop()
 	for _, id := range []string{hub, first, second} {

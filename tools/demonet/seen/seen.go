@@ -95,10 +95,13 @@ func write(s Deed) {
 	}
 }
 
+// Is reports whether the given fault is selected.
+func Is(fault string) bool { return os.Getenv(FaultVariable) == fault }
+
 var found bool
 
 // Look looks for a value at the lower bound of a column in a row of a file.
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
 // Found reports whether the given fault is selected and [Look] has found such a value.
-func Found(fault string) bool { return found && os.Getenv(FaultVariable) == fault }
+func Found(fault string) bool { return found && Is(fault) }
