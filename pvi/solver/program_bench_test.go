@@ -2,9 +2,11 @@ package solver
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
+	"fedpvi/internal/special"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -26,31 +28,49 @@ func levels(n int) (names []string) {
 }
 
 // crossed returns a logistic regression with five coefficients and effects of groups with the
-// given numbers of levels, which have learned spreads. It has rows records.
+// given numbers of levels, which have learned spreads. It has rows records. The sd of the true
+// effects is .7.
 func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
 	b := model.NewBuilder("crossed effects")
 	y, x := b.Integer("y", 0, 1), b.Reals("x", levels(5), -10, 10)
 	eta := b.Linear(x, b.Vector("beta", levels(5), model.Free, b.Normal(unit)))
-	columns := [][]float64{nil, nil}
-	for range rows {
-		columns[0] = append(columns[0], float64(r.IntN(2)))
-		for range 5 {
-			columns[1] = append(columns[1], r.NormFloat64())
+	columns, truth := [][]float64{make([]float64, rows), nil}, make([]float64, rows)
+	for i := range rows {
+		for j := range 5 {
+			x := r.NormFloat64()
+			columns[1] = append(columns[1], x)
+			truth[i] += x * .3 * float64(j-2)
 		}
 	}
 	for g, n := range groups {
 		tau := spreadOf(b, fmt.Sprint("sd ", g))
 		effects := b.Vector(fmt.Sprint("effect ", g), levels(n), model.Free, b.Of(ir.Normal, b.Number(0), tau))
 		eta = b.Add(eta, b.Gather(effects, b.Integer(fmt.Sprint("group ", g), 0, float64(n-1))))
-		var column []float64
-		for range rows {
-			column = append(column, float64(r.IntN(n)))
+		effect, column := make([]float64, n), make([]float64, rows)
+		for k := range effect {
+			effect[k] = .7 * r.NormFloat64()
+		}
+		for i := range rows {
+			k := r.IntN(n)
+			column[i] = float64(k)
+			truth[i] += effect[k]
 		}
 		columns = append(columns, column)
 	}
+	for i, log := range truth {
+		columns[0][i] = answer(r, log)
+	}
 	return finished(tb, b, b.LogDensity(ir.BernoulliLogit, y, eta), rows, columns)
+}
+
+// answer draws 1 with the given log odds, and else 0.
+func answer(r *rand.Rand, log float64) float64 {
+	if r.Float64() < special.InvLogit(log) {
+		return 1
+	}
+	return 0
 }
 
 // items returns a two-parameter model of answers: the log discrimination and the difficulty of an
@@ -68,10 +88,15 @@ func items(tb testing.TB, persons, n int) *Program {
 	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, r12), b.Mul(two, rest)), 0, 2, 2)
 	effects := b.Add(mean, b.MatVec(l, b.GatherRow(z, item)))
 	eta := b.Mul(b.Apply(ir.Exp, b.Element(effects, 0)), b.Apply(ir.Sub, b.Gather(ability, person), b.Element(effects, 1)))
-	columns := make([][]float64, 3)
+	columns, steep, hard := make([][]float64, 3), make([]float64, n), make([]float64, n)
+	for k := range n {
+		steep[k], hard[k] = math.Exp(.5*r.NormFloat64()), r.NormFloat64()
+	}
 	for i := range persons {
+		able := r.NormFloat64()
 		for k := range n {
-			columns[0], columns[1], columns[2] = append(columns[0], float64(r.IntN(2))), append(columns[1], float64(i)), append(columns[2], float64(k))
+			columns[0] = append(columns[0], answer(r, steep[k]*(able-hard[k])))
+			columns[1], columns[2] = append(columns[1], float64(i)), append(columns[2], float64(k))
 		}
 	}
 	return finished(tb, b, b.LogDensity(ir.BernoulliLogit, y, eta), persons*n, columns)
