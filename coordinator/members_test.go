@@ -443,6 +443,34 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 	}
 }
 
+// A client sends an answer again because the reply was lost. Meanwhile the plan was closed, and the
+// coordinator and this client have new keys. The answer must be acknowledged as before.
+func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	north := parties[0]
+	check(t, north.follow(t.Context()))
+	_, err := north.answer()
+	check(t, err)
+	item := *north.outbox
+	check(t, north.link.Submit(t.Context(), item))
+	check(t, north.rotate(t.Context()))
+	check(t, h.study.Rotate(t.Context()))
+	for _, p := range parties[1:] {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	if s := h.mustStatus(); s.Roster != 2 {
+		t.Fatalf("the roster has version %d", s.Roster)
+	}
+	check(t, north.link.Submit(t.Context(), item))
+	north.outbox = nil
+	play(t, parties...)
+	check(t, north.link.Submit(t.Context(), item))
+}
+
 func TestRevokeIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
