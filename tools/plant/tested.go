@@ -48,6 +48,12 @@ var proofFaults = []testedFault{
 	{fault{"any-renewal", "new keys count without the signature of the identity before", []edit{
 		{File: "crypto/roster/change.go", Anchor: "r.Entry), r.Consent)", After: " && !planted.Is(\"any-renewal\")"},
 	}}, "crypto/roster", "TestInvalidChangesAreRefused"},
+	{fault{"unwitnessed", "a client overlooks its own later answers in the transcript", []edit{
+		{File: "client/commitment.go", Anchor: "\t\tif names[i] != a.member.Name", After: " || planted.Is(\"unwitnessed\")"},
+	}}, "client", "TestWholeDirectoryPutBack"},
+	{fault{"void-unlimited", "void rounds that clients have paid for go on without a limit", []edit{
+		{File: "pvi/session/verdicts.go", Anchor: "|| len(o.Participants) > 0", After: " && !planted.Is(\"void-unlimited\")"},
+	}}, "pvi/session", "TestVoidRoundsStopTheStudy"},
 	{fault{"no-anchor", "the anchor of the ledger is not compared", []edit{
 		around("client/ledger/anchor.go", "no-anchor", "\tif err := compare(path, holder, db, head, previous); err != nil {\n\t\treturn nil, err\n\t}\n"),
 	}}, "client/ledger", "TestFilesFromThePast"},
