@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/method"
@@ -84,6 +85,8 @@ type Result struct {
 	// Arrived reports whether the rounds reached the posterior, judged by the sums that they
 	// opened. It is nil if the method has no such check.
 	Arrived *bool `json:"arrived,omitempty"`
+
+	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
 
 	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
 	// CPU. The same seed gives other noise on devices than on the CPU.
@@ -251,7 +254,7 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		r.NoiseAware = nil // from version 2 on, Posterior is the noise-aware posterior
 	}
 	if remarks := f.Server.Remarks(); remarks != nil {
-		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+		r.Notes, r.Arrived, r.Tables = append(r.Notes, remarks.Sentences...), &remarks.Arrived, remarks.Tables
 	}
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns

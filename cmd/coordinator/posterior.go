@@ -16,12 +16,14 @@ import (
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/session"
+	"fedpvi/pvi/words"
 )
 
 type posteriorCommand struct {
 	studyArg
 	jsonFlag
 	CSV     bool `name:"csv" help:"Print CSV."`
+	Tables  bool `help:"With --csv: the tables that describe the records, in place of the posterior."`
 	Draws   int  `help:"Print this many independent draws from the posterior, as CSV." placeholder:"N"`
 	Natural bool `help:"With --draws: in natural units, not on the model's scale."`
 	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
@@ -50,6 +52,8 @@ func (c *posteriorCommand) Validate() error {
 		return errors.New("give one of --json, --csv and --draws")
 	case c.Natural && c.Draws == 0:
 		return errors.New("--natural is for --draws: the other outputs have natural units anyway")
+	case c.Tables && !c.CSV:
+		return errors.New("--tables is for --csv: the other outputs have the tables anyway")
 	case c.Ratios && (c.JSON || c.CSV || c.Draws > 0):
 		return errors.New("--ratios is for the table: elsewhere ratios are exponentials of the natural units")
 	}
@@ -78,6 +82,10 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 	switch {
 	case c.JSON:
 		return cli.PrintJSON(p)
+	case c.Tables && p.Result.Tables == nil:
+		return errors.New("the study has no tables that describe the records: they need [describe] in the study, and an accepted first round")
+	case c.Tables:
+		return words.TablesCSV(os.Stdout, p.Result.Tables)
 	case p.Estimates != nil && c.CSV:
 		return estimatesCSV(os.Stdout, p.Estimates)
 	case p.Estimates != nil && c.Draws > 0:

@@ -178,6 +178,12 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 	if err := report.Posterior(w, st, r, ratios); err != nil {
 		return err
 	}
+	if r.Tables != nil {
+		fmt.Fprintln(w)
+		if err := words.Tables(w, r.Tables); err != nil {
+			return err
+		}
+	}
 	if err := report.Predictions(w, st, r); err != nil {
 		return err
 	}

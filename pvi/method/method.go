@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -212,7 +213,8 @@ type Remarking interface {
 // Remarks describe a posterior and its limits in words.
 type Remarks struct {
 	Sentences []string
-	Arrived   bool // whether the rounds reached the posterior, judged by the opened sums; if not, intervals may miss
+	Arrived   bool              // whether the rounds reached the posterior, judged by the opened sums; if not, intervals may miss
+	Tables    *describe.Summary // tables that describe the records; nil if the study asks for none, or if they were not released
 }
 
 // A Stepped method takes steps over random batches of a client's records. Every step releases a

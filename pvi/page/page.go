@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
@@ -28,6 +29,7 @@ type Report struct {
 	Estimates []fit.Estimate
 	Prior     []fit.AgainstPrior // comparison with the prior; may be nil
 	Notes     []string           // notes of the result
+	Tables    *describe.Summary  // tables that describe the records; nil if there are none
 
 	Simulated bool     // whether the clients were simulated
 	Clients   []string // names of the clients that took part, or of none if they were simulated
@@ -51,7 +53,17 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": words.Number,
 	"exp":    math.Exp,
 	"shift":  shift,
+	"rows":   words.TableRows,
+	"note":   words.TablesNote,
+	"head": func(s *describe.Summary) []string {
+		names, _ := words.TableHead(s)
+		return names
+	},
+	"along": func(share float64) float64 { return barWidth * share },
 }).Parse(source))
+
+// barWidth is the width of the bar of a share of 1, in units of its picture.
+const barWidth = 100.
 
 // Write writes the page.
 func Write(w io.Writer, r *Report) error {

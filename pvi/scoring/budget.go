@@ -11,6 +11,7 @@ const (
 	residualBlock
 	marginBlock
 	curvatureBlock
+	tableBlock
 	blocks
 )
 
@@ -29,6 +30,9 @@ const (
 	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in units, divided by √d
 	referenceShareOfSignal = 0.1
 )
+
+// tablesRound is the round in which the tables of [describe] are released.
+const tablesRound = 1
 
 // A budget has the shares of every round's blocks.
 type budget struct {
@@ -68,6 +72,14 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	}
 	b.shares[scored/2-1][curvatureBlock] += curvature / 2
 	b.shares[scored][curvatureBlock] += curvature / 2
+	if p.tables != nil {
+		for t := range b.shares {
+			for k := range b.shares[t] {
+				b.shares[t][k] *= 1 - p.tablesShare
+			}
+		}
+		b.shares[tablesRound-1][tableBlock] = p.tablesShare
+	}
 	for t := range b.shares {
 		b.largest = max(b.largest, b.of(t))
 	}
@@ -95,6 +107,9 @@ func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	all := [blocks]int{p.Dim(), lengths, 1, p.newMargins().size(), packedSize(p.Dim())}
+	if p.tables != nil {
+		all[tableBlock] = p.tables.Size()
+	}
 	for b, share := range p.budget.shares[round-1] {
 		if share > 0 {
 			sizes[b] = all[b]

@@ -78,4 +78,16 @@ type population interface {
 }
 
 // Open returns the records of a shard.
-func (p *Problem) Open(s *shard.Shard) (Records, error) { return p.model.open(s) }
+func (p *Problem) Open(s *shard.Shard) (Records, error) {
+	records, err := p.model.open(s)
+	if err != nil || p.tables == nil {
+		return records, err
+	}
+	return described{records, s}, nil
+}
+
+// A described is the records of a shard in a study with tables that describe them.
+type described struct {
+	Records
+	shard *shard.Shard
+}

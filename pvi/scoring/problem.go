@@ -2,10 +2,12 @@ package scoring
 
 import (
 	"errors"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/hierarchy"
 	"fedpvi/pvi/study"
@@ -22,6 +24,9 @@ type Problem struct {
 	model   likelihood
 	linear  bool // whether the curvature is independent of θ
 	counts  bool // whether the outcomes are counts whose variance the model takes to be their mean
+
+	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
+	tablesShare float64          // their share of the privacy budget
 
 	budget   budget
 	columns  []column // columns of the margins
@@ -72,6 +77,9 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 		Records: float64(st.Federation.NominalRecords) * float64(clients),
 	}
 	p.nominal = p.Records
+	if d := st.Describe; d != nil {
+		p.tables, p.tablesShare = describe.New(st), d.Share
+	}
 	take := p.takeRegression
 	if st.Model.Program != nil {
 		take = p.takeProgram
@@ -82,6 +90,15 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 // Dim returns d, the number of coordinates of θ on which records depend. The spreads of effects
 // are not among them.
 func (p *Problem) Dim() int { return len(p.mean) }
+
+// TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
+// clients answer. It returns false if the study asks for no tables.
+func (p *Problem) TablesSD() (sd float64, ok bool) {
+	if p.tables == nil {
+		return 0, false
+	}
+	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare), true
+}
 
 // normals returns n standard normal numbers. They follow from the protocol, the purpose and the
 // number, so that every machine computes the same.

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/describe"
 )
 
 // A State is the result of the sums that were opened so far. Its results never change, and it is
@@ -21,7 +23,8 @@ type State struct {
 	stretch    stretch
 	dispersion dispersion
 	path       []observation
-	counted    belief // belief about the number of records
+	counted    belief            // belief about the number of records
+	summary    *describe.Summary // tables that describe the records; nil before they were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
 	clipped, clippedSD float64       // number of clipped records in the last round of scores
@@ -153,6 +156,9 @@ func (s *State) newQuery(round int) *Query {
 	if q.sizes[marginBlock] > 0 {
 		q.clips[marginBlock] = s.marginClip()
 	}
+	if q.sizes[tableBlock] > 0 {
+		q.clips[tableBlock] = s.tables.Norm()
+	}
 	if q.sizes[curvatureBlock] > 0 {
 		lambda := s.lambda(s.theta)
 		ridge := s.curvatureRidge(lambda, shares[curvatureBlock])
@@ -217,10 +223,12 @@ type opened struct {
 	values [blocks][]float64
 	sd     [blocks]float64 // sd of the noise of an element, by block
 	scale  float64         // number of clients divided by the number of answers
+
+	answers int
 }
 
 func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opened {
-	o := &opened{Query: q, scale: float64(q.Clients) / float64(answers)}
+	o := &opened{Query: q, scale: float64(q.Clients) / float64(answers), answers: answers}
 	n := 0
 	for b, size := range q.sizes {
 		if size == 0 {
@@ -236,11 +244,29 @@ func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opene
 	return o
 }
 
+// summary returns the tables of the clients that answered.
+func (o *opened) summary() *describe.Summary {
+	sums := slices.Clone(o.values[tableBlock])
+	for i := range sums {
+		sums[i] /= o.scale
+	}
+	return o.tables.Summary(sums, o.sd[tableBlock]/o.scale, o.answers, tableLevel)
+}
+
+// tableLevel is the probability with which the intervals of tables hold.
+const tableLevel = 0.95
+
+// Tables returns the tables that describe the records, or nil if none were released.
+func (s *State) Tables() *describe.Summary { return s.summary }
+
 func (s *State) step(o *opened) *State {
 	next := &State{
 		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
 		curvature: s.curvature, stretch: s.stretch, dispersion: s.dispersion, path: s.path, counted: s.counted,
-		last: s.last, clipped: s.clipped, clippedSD: s.clippedSD,
+		last: s.last, clipped: s.clipped, clippedSD: s.clippedSD, summary: s.summary,
+	}
+	if o.sizes[tableBlock] > 0 {
+		next.summary = o.summary()
 	}
 	if o.sizes[marginBlock] > 0 {
 		next.count(o.values[lengthBlock], o.sd[lengthBlock])

@@ -12,11 +12,19 @@ type Contributor struct {
 	*Query
 	work    evaluator
 	scratch []float64
+
+	// described returns the values of a record for the tables. It is nil for made-up records, whose
+	// tables stay empty.
+	described func(i int) []float64
 }
 
 // Contributor returns the contributor of a query for the given records.
 func (q *Query) Contributor(records Records) *Contributor {
-	return &Contributor{Query: q, work: records.at(q.theta), scratch: make([]float64, q.Dim())}
+	c := &Contributor{Query: q, work: records.at(q.theta), scratch: make([]float64, q.Dim())}
+	if of, ok := records.(described); ok {
+		c.described = of.shard.Described
+	}
+	return c
 }
 
 // Vector writes to dst the vector of record i. Its L2 norm is at
@@ -31,6 +39,13 @@ func (c *Contributor) Vector(dst []float64, i int) {
 func (c *Contributor) write(dst []float64, i int) {
 	c.work.record(i)
 	parts := c.split(dst)
+	if tables := parts[tableBlock]; tables != nil {
+		clear(tables)
+		if c.described != nil {
+			c.tables.Vector(tables, c.described(i))
+			c.shrink(tableBlock, tables)
+		}
+	}
 	if score := parts[scoreBlock]; score != nil {
 		c.work.score(score)
 		c.white.apply(score, c.scratch)

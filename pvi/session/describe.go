@@ -154,7 +154,11 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 			return err
 		}
 	}
-	return nil
+	if p.Result.Tables == nil {
+		return nil
+	}
+	io.WriteString(w, "\n")
+	return words.Tables(w, p.Result.Tables)
 }
 
 // Notes returns sentences that must be shown with the posterior.

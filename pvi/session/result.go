@@ -11,6 +11,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
@@ -40,12 +41,14 @@ type Result struct {
 	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy guarantee
 	Notes      []string       `json:"notes,omitempty"`
 	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method has no such check
+
+	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
 }
 
 // remark adds the remarks of a method to the result. It does nothing if the argument is nil.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
-		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+		r.Notes, r.Arrived, r.Tables = append(r.Notes, remarks.Sentences...), &remarks.Arrived, remarks.Tables
 	}
 }
 

@@ -19,6 +19,8 @@ type Shard struct {
 	steep  int // number of slopes over all group terms
 
 	starts []int32 // first record of each person, and the number of records; nil unless the privacy unit is the person
+
+	described [][]float64 // see Described
 }
 
 // Len returns the number of records.
@@ -62,6 +64,27 @@ func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
+// Described returns the values of record i that the study's tables describe: those of the columns
+// of [study.Describe], and then that of the column which divides the tables, if there is one. A
+// value that was missing in the file is NaN. The study must describe records. Shards from
+// [Shard.Deal] and [Join] do not have these values.
+func (s *Shard) Described(i int) []float64 { return s.described[i] }
+
+// describe adds the values of a record for Described.
+func (s *Shard) describe(d *study.Describe, records *Records, i int) {
+	columns := d.Columns
+	if d.By >= 0 {
+		columns = append(slices.Clone(columns), d.By)
+	}
+	values := make([]float64, len(columns))
+	for k, c := range columns {
+		if values[k] = records.Row(i)[c]; records.missing != nil && records.missing[i*records.columns+c] {
+			values[k] = math.NaN()
+		}
+	}
+	s.described = append(s.described, values)
+}
+
 // Design returns the shard of a client's records, with regressors and outcomes on the study's
 // scale. If the study protects persons, it keeps the records that [Records.Keep] keeps.
 func Design(st *study.Study, records *Records) *Shard {
@@ -82,6 +105,9 @@ func Design(st *study.Study, records *Records) *Shard {
 	}
 	for i := range n {
 		d.add(s, records.Row(i))
+		if st.Describe != nil {
+			s.describe(st.Describe, records, i)
+		}
 	}
 	for range records.empty {
 		s.addEmpty()

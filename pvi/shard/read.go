@@ -119,6 +119,9 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
 	}
+	if st.Describe != nil {
+		d.missing = make([]int, 0, len(st.Columns))
+	}
 	d.counted = make([]bool, len(st.Columns))
 	for i := range d.counted {
 		d.counted[i] = st.Counts(i)
@@ -188,6 +191,7 @@ type decoder struct {
 	report  Report
 	row     []float64
 	counted []bool // whether each column must have whole numbers
+	missing []int  // columns in which the present record has no value; nil if the study does not describe records
 }
 
 func (d *decoder) errorf(column, format string, args ...any) error {
@@ -256,6 +260,7 @@ func (d *decoder) decode(cells []table.Cell) error {
 			return nil
 		}
 	}
+	d.missing = d.missing[:0]
 	for i := range d.study.Columns {
 		c := &d.study.Columns[i]
 		value, policy, err := d.value(i, cells[d.cellOf[i]])
@@ -273,6 +278,7 @@ func (d *decoder) decode(cells []table.Cell) error {
 	} else {
 		d.records.AppendFor(strings.Clone(person), d.row)
 	}
+	d.records.markMissing(d.missing)
 	return nil
 }
 
@@ -301,6 +307,9 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 			return 0, study.Drop, nil
 		case study.Impute:
 			d.report.Imputed[c.Name]++
+			if d.missing != nil {
+				d.missing = append(d.missing, column)
+			}
 			field, cell.Kind = c.Imputed, table.Text // in the spelling of the study
 		default:
 			return 0, study.Refuse, d.errorf(c.Name, `the value is missing`)

@@ -14,6 +14,7 @@ import "fedpvi/pvi/study"
 type Records struct {
 	columns int
 	values  []float64
+	missing []bool   // by value, whether it was missing in the file; nil if none was, or if the study describes no records
 	people  []string // name of each row's person; nil if every row is a person of its own
 	empty   int      // number of records without values, which count as records and add nothing
 }
@@ -52,6 +53,25 @@ func (r *Records) Row(i int) []float64 {
 func (r *Records) Append(row []float64) {
 	r.columns = len(row)
 	r.values = append(r.values, row...)
+	r.fillMissing()
+}
+
+// fillMissing extends r.missing, unless it is nil, for values that were added and not missing.
+func (r *Records) fillMissing() {
+	if r.missing != nil {
+		r.missing = append(r.missing, make([]bool, len(r.values)-len(r.missing))...)
+	}
+}
+
+// markMissing records that the values of the last record in the given columns were missing in the
+// file.
+func (r *Records) markMissing(columns []int) {
+	if len(columns) > 0 && r.missing == nil {
+		r.missing = make([]bool, len(r.values))
+	}
+	for _, c := range columns {
+		r.missing[len(r.values)-r.columns+c] = true
+	}
 }
 
 // AppendFor adds a record of the named person. Either all records of a table must be added by
@@ -71,7 +91,13 @@ func (r *Records) AppendAll(other *Records) {
 		panic("shard: records with and without persons in one table")
 	}
 	r.columns = other.columns
+	if other.missing != nil && r.missing == nil {
+		r.missing = make([]bool, len(r.values))
+	}
 	r.values = append(r.values, other.values...)
+	if r.missing = append(r.missing, other.missing...); r.missing != nil {
+		r.fillMissing()
+	}
 	r.people = append(r.people, other.people...)
 }
 
@@ -80,6 +106,9 @@ func (r *Records) Select(rows []int) *Records {
 	chosen := &Records{columns: r.columns, values: make([]float64, 0, len(rows)*r.columns)}
 	for _, i := range rows {
 		chosen.values = append(chosen.values, r.Row(i)...)
+		if r.missing != nil {
+			chosen.missing = append(chosen.missing, r.missing[i*r.columns:(i+1)*r.columns]...)
+		}
 		if r.people != nil {
 			chosen.people = append(chosen.people, r.people[i])
 		}

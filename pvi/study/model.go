@@ -241,8 +241,21 @@ func (g Group) Effects() []string {
 	return append(effects, g.Slopes...)
 }
 
-// Reads returns the indices of the columns that the model uses, in order.
+// Reads returns the indices of the columns that the model or the tables of [Describe] use, in order.
 func (s *Study) Reads() []int {
+	used := s.Modelled()
+	if d := s.Describe; d != nil {
+		used = append(used, d.Columns...)
+		if d.By >= 0 {
+			used = append(used, d.By)
+		}
+	}
+	slices.Sort(used)
+	return slices.Compact(used)
+}
+
+// Modelled returns the indices of the columns that the model uses, in order.
+func (s *Study) Modelled() []int {
 	var used []int
 	add := func(name string) {
 		if i := s.ColumnIndex(name); i >= 0 && !slices.Contains(used, i) {

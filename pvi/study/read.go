@@ -39,6 +39,7 @@ func read(s *Study, root *document.Table) {
 	checkDescent(s, inference)
 	checkPropagation(s, inference)
 	checkPerson(s, inference)
+	readDescribe(s, root)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
 	if s.Model.Formula != nil {

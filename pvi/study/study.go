@@ -34,6 +34,7 @@ type Study struct {
 	Simulation Simulation
 
 	Standardisation *Standardisation // nil unless a private release finds the scale of columns
+	Describe        *Describe        // nil unless the study asks for tables that describe the records
 }
 
 // Table describes the format of a file of records.

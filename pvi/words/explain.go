@@ -274,6 +274,8 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	}
 	e.What = strings.TrimSpace(e.What)
 	switch {
+	case !slices.Contains(st.Modelled(), st.ColumnIndex(c.Name)):
+		e.Use = "described in tables, and not used in the model"
 	case st.Model.Program != nil:
 		e.Use = variablesOf(st, c)
 	case c.Name == st.Model.Outcome && st.Model.Positive != nil:

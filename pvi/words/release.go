@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strings"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
@@ -80,10 +81,10 @@ func sent(p *pvi.Protocol) []string {
 			if st.Model.Family == study.Poisson {
 				residuals = ", in the second half also squared residuals of the counts"
 			}
-			return []string{
+			return append(sentTables(st), []string{
 				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns%s, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
 					in.Rounds, Plural(p.MessageSize(), "number"), residuals, Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
-			}
+			}...)
 		}
 		if m, ok := p.Method().(method.Stepped); ok {
 			return sentBySteps(p, m)
@@ -100,6 +101,24 @@ func sent(p *pvi.Protocol) []string {
 		fmt.Sprintf("In %s: the change of its factor, %s, found by %s, as it is: NOT PRIVATE. Whoever sees it can learn about single records. For research on public or made-up data only.",
 			everyRound(in.Rounds), size, solverInWords(in.Solver)),
 	}
+}
+
+// sentTables describes the tables that a study asks for.
+func sentTables(st *study.Study) []string {
+	d := st.Describe
+	if d == nil {
+		return nil
+	}
+	var names []string
+	for _, i := range d.Columns {
+		names = append(names, st.Columns[i].Name)
+	}
+	by := ""
+	if d.By >= 0 {
+		by = ", each of them for every level of " + st.Columns[d.By].Name + " by itself"
+	}
+	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: tables that describe its records. They are counts by level or by bin, of missing values where these are allowed, and for numbers the sums of values and of squares, of %s%s. They use %.0f %% of the budget.",
+		strings.Join(names, ", "), by, 100*d.Share)}
 }
 
 // everyRound returns a phrase for the rounds in which a message is sent.

@@ -18,6 +18,7 @@ import (
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -113,6 +114,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	steps := []func() error{
 		func() error { return f.texts(st, r) },
 		func() error { return f.posterior(r, p.Normals) },
+		func() error { return f.tables(r) },
 		func() error { return f.predictions(st, r) },
 		func() error { return f.figures(r, h, p) },
 		func() error { return f.write("report.html", func(w io.Writer) error { return writePage(w, p, r) }) },
@@ -129,6 +131,14 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 		return fmt.Errorf("%s: cannot be given its name (the run is in %s): %w", f.path, f.work, err)
 	}
 	return nil
+}
+
+// tables writes the tables that describe the records, if there are any.
+func (f *Folder) tables(r *sim.Result) error {
+	if r.Tables == nil {
+		return nil
+	}
+	return f.write("tables.csv", func(w io.Writer) error { return words.TablesCSV(w, r.Tables) })
 }
 
 // closeTranscript writes the outcome of the last round, if there was one, and closes the

@@ -22,7 +22,25 @@ type testedFault struct {
 }
 
 // testedFaults are the faults that named tests must find.
-var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults)
+var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults)
+
+// tableFaults are faults of the tables that describe the records.
+var tableFaults = []testedFault{
+	{fault{"tables-before", "a record counted again with the next one", []edit{
+		{File: "pvi/scoring/vector.go", Anchor: "\t\t\tc.tables.Vector(tables, c.described(i))\n", After: `
+			if i > 0 && planted.Is("tables-before") {
+				before := make([]float64, len(tables))
+				c.tables.Vector(before, c.described(i-1))
+				for k, x := range before {
+					tables[k] += x
+				}
+			}
+`},
+	}}, "pvi/scoring", "TestTablesOfNeighbours"},
+	{fault{"tables-uncharged", "tables beside the budget", []edit{
+		before("pvi/scoring/budget.go", "tables-uncharged", "\t\tb.shares[tablesRound-1][tableBlock] = p.tablesShare\n", "\t\t\tp.tablesShare *= 2"),
+	}}, "pvi/scoring", "TestTablesOfNeighbours"},
+}
 
 // proofFaults are faults of the promise that no party can spoil a study in silence.
 var proofFaults = []testedFault{

@@ -79,7 +79,7 @@ var floors = [][]string{
 	{"gpu"},
 	{"gpu/cuda"},
 	{"gpu/device", "gpu/vae"},
-	{"pvi/shard", "pvi/program"},
+	{"pvi/shard", "pvi/program", "pvi/describe"},
 	{"pvi/solver"},
 	{"pvi/ep"},
 	{"internal/speed", "pvi/fit"},

@@ -1,0 +1,137 @@
+// Package describe defines the release of tables that describe the records of a study: counts by
+// level, histograms, means and sds, of all records and by the levels of one column. A [Layout] says
+// what a record adds, and [Layout.Summary] computes estimates and intervals from the noisy sums.
+//
+// # The release
+//
+// A record adds a vector with one cell of every described column, and two numbers more for a
+// numeric column:
+//
+//   - 1 in the cell of its level, of its bin, or of missing values;
+//   - if the value is a number, v/√2 and (2v²−1)/√2, where v is the value on the scale on which the
+//     public bounds are −1 and 1. Means and sds follow from their sums, without the error of bins.
+//
+// If a column divides the tables, each of its levels has such cells of its own, and the record adds
+// to those of its level alone. The squared norm of a vector is 1 for each column, and for a number
+// v² + (2v²−1)² over 2 more. This is at most 1, at the bounds. So the norm is at most the root of the number of
+// columns plus the number of numeric columns ([Layout.Norm]), whatever the record.
+package describe
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/pvi/study"
+)
+
+// A Layout has the elements of the vectors of a study's records.
+type Layout struct {
+	columns []column
+	by      *column // column that divides the tables; nil if there is none
+	groups  int     // number of levels of by, 1 without it
+	size    int
+	norm    float64
+}
+
+// A column is a described column. Its elements are those of the first group, then those of the
+// second, and so on.
+type column struct {
+	*study.Column
+	first   int
+	edges   []float64 // of a numeric column: edges of the bins
+	cells   int       // number of bins or levels, and one more if values may be missing
+	missing int       // cell of missing values; −1 if there is none
+}
+
+// width returns the number of elements of a column in one group.
+func (c *column) width() int {
+	if c.edges == nil {
+		return c.cells
+	}
+	return c.cells + 2
+}
+
+// New returns the layout of a study, which must ask for tables.
+func New(st *study.Study) *Layout {
+	d := st.Describe
+	l := &Layout{groups: 1}
+	if d.By >= 0 {
+		by := newColumn(&st.Columns[d.By], 0)
+		l.by, l.groups = &by, by.cells
+	}
+	var squares float64
+	for _, i := range d.Columns {
+		c := newColumn(&st.Columns[i], d.Bins)
+		c.first = l.size
+		l.size += c.width() * l.groups
+		if squares++; c.edges != nil {
+			squares++
+		}
+		l.columns = append(l.columns, c)
+	}
+	l.norm = math.Sqrt(squares)
+	return l
+}
+
+func newColumn(of *study.Column, bins int) column {
+	c := column{Column: of, cells: len(of.Levels), missing: -1}
+	if of.Type == study.Numeric {
+		c.edges, c.cells = of.Edges(bins), bins
+	}
+	if of.Missing == study.Impute {
+		c.missing = c.cells
+		c.cells++
+	}
+	return c
+}
+
+// Size returns the number of elements of a vector.
+func (l *Layout) Size() int { return l.size }
+
+// Norm returns an upper bound on the L2 norm of a vector.
+func (l *Layout) Norm() float64 { return l.norm }
+
+// Vector writes the vector of a record to dst. The argument values has the record's values of the
+// described columns, and then of the column that divides the tables. A missing value is NaN.
+func (l *Layout) Vector(dst, values []float64) {
+	clear(dst)
+	group := 0
+	if l.by != nil {
+		group = l.by.cell(values[len(l.columns)])
+	}
+	for k := range l.columns {
+		c, x := &l.columns[k], values[k]
+		own := dst[c.first+group*c.width():][:c.width()]
+		own[c.cell(x)] = 1
+		if c.edges != nil && !math.IsNaN(x) {
+			v := c.scaled(x)
+			own[c.cells], own[c.cells+1] = v*moment, (2*v*v-1)*moment
+		}
+	}
+}
+
+// moment is the weight of the two numbers from which means and sds follow.
+const moment = 1 / math.Sqrt2
+
+// cell returns the cell of a value. A bin has its lower edge, and the last one both.
+func (c *column) cell(x float64) int {
+	switch {
+	case math.IsNaN(x) && c.missing >= 0:
+		return c.missing
+	case c.edges == nil:
+		return min(max(int(x), 0), len(c.Levels)-1)
+	}
+	at, found := slices.BinarySearch(c.edges, x)
+	if !found {
+		at--
+	}
+	return min(max(at, 0), len(c.edges)-2)
+}
+
+// scaled returns a value on the scale on which the bounds are −1 and 1.
+func (c *column) scaled(x float64) float64 {
+	return min(max((x-c.middle())/c.half(), -1), 1)
+}
+
+func (c *column) middle() float64 { return c.Low + (c.High-c.Low)/2 }
+func (c *column) half() float64   { return (c.High - c.Low) / 2 }

@@ -1,0 +1,319 @@
+package describe
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Value is an estimate of a number that the records have, with its interval. The interval contains
+// the privacy noise, which is the only uncertainty: the records are those of the clients that
+// answered, not a sample.
+type Value struct {
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// A Summary has the tables of a study.
+type Summary struct {
+	Level   float64  `json:"level"`    // probability with which an interval holds
+	Clients int      `json:"clients"`  // number of clients whose records are in the tables
+	NoiseSD float64  `json:"noise_sd"` // sd of the noise of a released count
+	By      string   `json:"by,omitempty"`
+	Groups  []Group  `json:"groups"` // all records, and then those of each level of By
+	Columns []Column `json:"columns"`
+}
+
+// A Group is a set of records. Its name is empty if it has all records.
+type Group struct {
+	Name    string `json:"name,omitempty"`
+	Records Value  `json:"records"`
+}
+
+// A Column has the tables of a column.
+type Column struct {
+	Name   string   `json:"name"`
+	Unit   string   `json:"unit,omitempty"`
+	Labels []string `json:"labels"` // names of the cells: levels, or bins such as "[20, 30)"
+	Parts  []Part   `json:"parts"`  // by group
+}
+
+// A Part is the table of a column for one group of records.
+type Part struct {
+	Counts    []Value `json:"counts"`              // numbers of records, by cell
+	Shares    []Value `json:"shares"`              // shares of the group's records, by cell
+	Mean      *Value  `json:"mean,omitempty"`      // of a numeric column: mean of the values that are not missing
+	SD        *Value  `json:"sd,omitempty"`        // their standard deviation
+	Quartiles []Value `json:"quartiles,omitempty"` // their quartiles; the intervals also contain what the bins hide
+}
+
+// missingLabel is the name of the cell of missing values.
+const missingLabel = "(missing)"
+
+// Summary returns the tables for the sums of the vectors of all records, to every element of which
+// noise with the given sd was added. Its intervals hold with probability level, which is below 1.
+//
+// Intervals of counts, shares and means are exact for normal noise: those of ratios are Fieller's
+// (Journal of the Royal Statistical Society B 16, 1954). Those of sds hold approximately, if the
+// noise is small compared to the number of records. Those of quartiles hold at least with this
+// probability. All are cut at the limits of the number, which changes no probability.
+func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64) *Summary {
+	s := &Summary{Level: level, Clients: clients, NoiseSD: sd}
+	z := distuv.UnitNormal.Quantile((1 + level) / 2)
+	parts := make([]*estimator, 0, l.groups+1)
+	if l.by != nil {
+		s.By = l.by.Name
+	}
+	if l.groups > 1 {
+		parts = append(parts, l.estimator(sums, sd, z, 0, l.groups))
+	}
+	for g := range l.groups {
+		parts = append(parts, l.estimator(sums, sd, z, g, g+1))
+	}
+	for k, e := range parts {
+		group := Group{Records: e.count(e.records, e.recordsVar)}
+		if k > 0 {
+			group.Name = l.by.label(k - 1)
+		}
+		s.Groups = append(s.Groups, group)
+	}
+	for k := range l.columns {
+		c := &l.columns[k]
+		out := Column{Name: c.Name, Unit: c.Unit}
+		for cell := range c.cells {
+			out.Labels = append(out.Labels, c.label(cell))
+		}
+		for _, e := range parts {
+			out.Parts = append(out.Parts, e.part(k))
+		}
+		s.Columns = append(s.Columns, out)
+	}
+	return s
+}
+
+// An estimator estimates the numbers of one group of records. Every table of a group has the same
+// number of records, so that all of them together say what that number is.
+//
+// The noise of the elements is independent, with the same variance V. A table with K cells and total
+// T estimates the number of records with variance KV, and all tables together estimate n with
+// variance V/Σ(1/K). A cell c becomes c + (n − T)/K. The first part, c − T/K, is independent of n.
+type estimator struct {
+	*Layout
+	z                   float64
+	variance            float64     // V
+	cells               [][]float64 // adjusted cells, by column
+	moments             [][2]float64
+	records, recordsVar float64 // n and its variance
+}
+
+// estimator returns the estimator of the records in groups from to to−1.
+func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimator {
+	e := &estimator{Layout: l, z: z, variance: sd * sd * float64(to-from)}
+	totals := make([]float64, len(l.columns))
+	var weights float64
+	for k := range l.columns {
+		c := &l.columns[k]
+		cells, moments := make([]float64, c.cells), [2]float64{}
+		for g := from; g < to; g++ {
+			own := sums[c.first+g*c.width():][:c.width()]
+			for i := range cells {
+				cells[i] += own[i]
+				totals[k] += own[i]
+			}
+			for i, x := range own[c.cells:] {
+				moments[i] += x / moment
+			}
+		}
+		weight := 1 / float64(c.cells)
+		weights += weight
+		e.records += weight * totals[k]
+		e.cells, e.moments = append(e.cells, cells), append(e.moments, moments)
+	}
+	e.records /= weights
+	e.recordsVar = e.variance / weights
+	for k, cells := range e.cells {
+		for i := range cells {
+			cells[i] += (e.records - totals[k]) / float64(len(cells))
+		}
+	}
+	return e
+}
+
+// sum returns the sum of m cells of a column with its variance and its covariance with the number of
+// records.
+func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance float64) {
+	for _, x := range cells {
+		sum += x
+	}
+	share := float64(len(cells)) / float64(of)
+	return sum, e.variance*float64(len(cells))*(1-share) + share*share*e.recordsVar, share * e.recordsVar
+}
+
+// count returns a number of records.
+func (e *estimator) count(x, variance float64) Value {
+	d := e.z * math.Sqrt(variance)
+	return Value{x, x - d, x + d}.within(0, math.Inf(1))
+}
+
+// within moves the estimate and both ends into the range of the number.
+func (v Value) within(low, high float64) Value {
+	in := func(x float64) float64 { return min(max(x, low), high) }
+	return Value{in(v.Estimate), in(v.Low), in(v.High)}
+}
+
+// ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z of
+// its sds. If n itself may be 0, every number within low and high is in the interval.
+func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
+	zz := e.z * e.z
+	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
+	root := b*b - a*c
+	if n <= 0 || a <= 0 || root < 0 {
+		v := Value{(low + high) / 2, low, high}
+		if n > 0 {
+			v.Estimate = min(max(x/n, low), high)
+		}
+		return v
+	}
+	root = math.Sqrt(root)
+	return Value{x / n, (b - root) / a, (b + root) / a}.within(low, high)
+}
+
+// part returns the table of a column.
+func (e *estimator) part(k int) Part {
+	c, cells := &e.columns[k], e.cells[k]
+	var p Part
+	for i := range cells {
+		x, variance, covariance := e.sum(cells[i:i+1], len(cells))
+		p.Counts = append(p.Counts, e.count(x, variance))
+		p.Shares = append(p.Shares, e.ratio(x, variance, e.records, e.recordsVar, covariance, 0, 1))
+	}
+	if c.edges == nil {
+		return p
+	}
+	known, knownVar, _ := e.sum(cells[:len(c.edges)-1], len(cells))
+	mean, sd := e.mean(c, e.moments[k], known, knownVar), e.sd(c, e.moments[k], known, knownVar)
+	p.Mean, p.SD = &mean, &sd
+	for _, share := range []float64{.25, .5, .75} {
+		p.Quartiles = append(p.Quartiles, e.quantile(c, cells, share))
+	}
+	return p
+}
+
+// mean returns the mean of a column's values, of which there are n. The noise of the sum of values is
+// independent of that of the cells.
+func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
+	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1, 1)
+	at := func(x float64) float64 { return c.middle() + c.half()*x }
+	return Value{at(v.Estimate), at(v.Low), at(v.High)}
+}
+
+func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
+
+// leastKnown is the smallest ratio of a number of records to its sd for which the sd of their values
+// is estimated.
+const leastKnown = 8
+
+// sd returns the standard deviation of a column's values. With m = S/n for the sum S of the values,
+// and u = U/n for that of 2v²−1, the variance of v is (u+1)/2 − m². Its own variance is linear in the noise of
+// U, S and n, and has the term of second order of m.
+func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
+	if n < leastKnown*math.Sqrt(nVar) {
+		return Value{c.half() / 2, 0, c.half()}
+	}
+	m, u := moments[0]/n, moments[1]/n
+	own, inN := e.momentVar(), u/2-2*m*m
+	meanVar := (own + m*m*nVar) / (n * n)
+	variance := (u+1)/2 - m*m + meanVar
+	spread := e.z * math.Sqrt((own/4+4*m*m*own+inN*inN*nVar)/(n*n)+2*meanVar*meanVar)
+	v := Value{variance, variance - spread, variance + spread}.within(0, 1)
+	at := func(x float64) float64 { return c.half() * math.Sqrt(x) }
+	return Value{at(v.Estimate), at(v.Low), at(v.High)}
+}
+
+// quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
+// another. The lower one is the last edge such that it and all edges below it have surely less than
+// the share of the values below them; it is too high only if the first edge above the quantile seems to be such
+// an edge. The same holds for the upper one.
+func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
+	bins := len(c.edges) - 1
+	below := 0.0 // number of values below the edge
+	low, high, at := 0, bins, c.edges[bins]
+	found, sure := false, true
+	for k := 1; k < bins; k++ {
+		below += max(cells[k-1], 0)
+		excess, sd := e.excess(cells, k, bins, share)
+		if sure = sure && excess < -e.z*sd; sure {
+			low = k
+		}
+	}
+	for k := bins - 1; k > 0; k-- {
+		if excess, sd := e.excess(cells, k, bins, share); excess <= e.z*sd {
+			break
+		}
+		high = k
+	}
+	// The estimate interpolates between edges, with negative cells as empty ones.
+	total := below + max(cells[bins-1], 0)
+	rest := share * total
+	for k := range bins {
+		x := max(cells[k], 0)
+		if !found && x > 0 && rest <= x {
+			at, found = c.edges[k]+(c.edges[k+1]-c.edges[k])*rest/x, true
+		}
+		rest -= x
+	}
+	return Value{at, c.edges[low], c.edges[max(high, low)]}.widened()
+}
+
+// widened returns the value with an interval that contains the estimate.
+func (v Value) widened() Value {
+	v.Low, v.High = min(v.Low, v.Estimate), max(v.High, v.Estimate)
+	return v
+}
+
+// excess returns the number of values in the first k of a column's bins, less a share of the values
+// in all bins, with its sd.
+func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess, sd float64) {
+	var variance, inRecords float64
+	for i, x := range cells {
+		weight := 0.0
+		switch {
+		case i < k:
+			weight = 1 - share
+		case i < bins:
+			weight = -share
+		}
+		excess += weight * x
+		variance += weight * weight
+		inRecords += weight / float64(len(cells))
+	}
+	// Σ w·(c − T/K) has variance V(Σw² − K·w̄²) for the mean w̄ of the weights, and n adds K·w̄ times its share.
+	variance = e.variance*(variance-float64(len(cells))*inRecords*inRecords) + inRecords*inRecords*e.recordsVar
+	return excess, math.Sqrt(max(variance, 0))
+}
+
+// label returns the name of a cell.
+func (c *column) label(cell int) string {
+	switch {
+	case cell == c.missing:
+		return missingLabel
+	case c.edges == nil:
+		return c.Levels[cell]
+	}
+	end := ")"
+	if cell == len(c.edges)-2 {
+		end = "]"
+	}
+	return "[" + number(c.edges[cell]) + ", " + number(c.edges[cell+1]) + end
+}
+
+// number writes an edge with four digits.
+func number(x float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	if err != nil || math.Abs(rounded) >= 1e9 {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}

@@ -1,0 +1,123 @@
+package study
+
+import (
+	"slices"
+
+	"fedpvi/internal/document"
+)
+
+// A Describe asks for tables that describe the records: counts by level, histograms, and the
+// sums from which means and sds follow. Package describe defines the release.
+type Describe struct {
+	Columns []int   // indices of the described columns, in the order of the study
+	By      int     // index of the column whose levels divide the tables; −1 if there is none
+	Bins    int     // number of bins of a histogram
+	Share   float64 // share of the privacy budget
+}
+
+// These are the default number of bins and the default share of the budget.
+const (
+	defaultBins  = 10
+	defaultShare = 0.1
+)
+
+const (
+	maxBins          = 100
+	maxDescribed     = 10_000 // largest number of cells of all tables
+	maxDescribeShare = 0.9
+)
+
+// readDescribe reads the table [describe].
+func readDescribe(s *Study, root *document.Table) {
+	if !root.Has("describe") {
+		return
+	}
+	t := root.Table("describe")
+	d := &Describe{By: -1, Bins: defaultBins, Share: defaultShare}
+	s.Describe = d
+	if s.Version == 1 {
+		root.Errorf("describe", "belongs to version 2 of the study language: write study.version = 2")
+	}
+	if by, ok := t.String("by"); ok {
+		if d.By = s.ColumnIndex(by); d.By < 0 {
+			t.Errorf("by", "column %q is not declared", by)
+		} else if s.Columns[d.By].Type == Numeric {
+			t.Errorf("by", "column %q is numeric: tables are divided by the levels of a categorical or ordered column", by)
+		}
+	}
+	readDescribed(s, d, t)
+	readCount(t, "bins", &d.Bins, maxBins)
+	if d.Bins < 2 {
+		t.Errorf("bins", "must be at least 2, got %d", d.Bins)
+	}
+	if readPositive(t, "share", &d.Share) && d.Share > maxDescribeShare {
+		t.Errorf("share", "must be at most %g, because the model needs the rest of the budget; got %g", maxDescribeShare, d.Share)
+	}
+	if cells := d.cells(s); cells > maxDescribed {
+		t.Errorf("columns", "the tables have %d cells, at most %d are possible: name fewer columns, or take fewer bins", cells, maxDescribed)
+	}
+	switch {
+	case s.Privacy.Unit == Client:
+		root.Errorf("describe", `noise for a whole client hides tables of its records: write privacy.unit = "record" or "person", or leave [describe] out`)
+	case s.Privacy.Unit == None:
+		root.Errorf("describe", "is released with noise, and the study has none: leave it out")
+	case s.Inference.Solver != Scoring:
+		root.Errorf("describe", "tables are part of the sums that solver = %q opens, and the solver of this study is %q: leave [describe] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
+	}
+}
+
+// readDescribed reads the names of the described columns. The default is all columns but that of
+// by.
+func readDescribed(s *Study, d *Describe, t *document.Table) {
+	names, ok := t.Strings("columns")
+	if !ok {
+		for i := range s.Columns {
+			if i != d.By {
+				d.Columns = append(d.Columns, i)
+			}
+		}
+	}
+	for _, name := range names {
+		i := s.ColumnIndex(name)
+		switch {
+		case i < 0:
+			t.Errorf("columns", "column %q is not declared", name)
+		case i == d.By:
+			t.Errorf("columns", "column %q divides the tables, which have its counts anyway: name it in by alone", name)
+		case slices.Contains(d.Columns, i):
+			t.Errorf("columns", "column %q is named twice", name)
+		default:
+			d.Columns = append(d.Columns, i)
+		}
+	}
+	if slices.Sort(d.Columns); len(d.Columns) == 0 {
+		t.Errorf("columns", "name at least one column that the tables describe, beside the one that divides them")
+	}
+}
+
+// cells returns the number of cells of all tables.
+func (d *Describe) cells(s *Study) (n int) {
+	for _, i := range d.Columns {
+		if c := &s.Columns[i]; c.Type == Numeric {
+			n += d.Bins + 3
+		} else {
+			n += len(c.Levels) + 1
+		}
+	}
+	if d.By >= 0 {
+		n *= len(s.Columns[d.By].Levels) + 1
+	}
+	return n
+}
+
+// Edges returns the edges of n bins of equal width between the bounds of a numeric column, after
+// the column's transform. The edges are in the column's unit, and rise.
+func (c *Column) Edges(n int) []float64 {
+	edges := make([]float64, n+1)
+	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)
+	for i := range edges {
+		edges[i] = c.Transform.inverse(low + (high-low)*float64(i)/float64(n))
+	}
+	edges[0], edges[n] = c.Low, c.High
+	return edges
+}
