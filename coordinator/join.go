@@ -174,15 +174,26 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
-	if c.approved && !c.left {
-		return nil // the client may repeat a consent that names the keys of the coordinator before the present ones
-	}
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
+	if err != nil && c.approved && !c.left { // it may be repeated, and name keys before the present ones
+		var kept map[string][]byte
+		if err := b.view(func(st store.Study) (err error) {
+			kept, err = st.All(store.Approval)
+			return err
+		}); err != nil {
+			return b.undo(err)
+		}
+		if bytes.Equal(kept[string(name)], envelope) {
+			return nil
+		}
+	}
 	switch {
 	case err != nil:
 		return malformed("the approval", err)
 	case c.left:
 		return refuse(transport.OutOfPlace, "you left this study: ask the coordinator for a new invitation under another name")
+	case c.approved:
+		return nil
 	case b.state.over():
 		return refuse(transport.Ended, "%s", b.state.ending())
 	case b.state.begun():

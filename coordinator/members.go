@@ -235,7 +235,7 @@ func (b *batch) renewed(ctx context.Context, party channel.Party, c *client, ren
 // begins consents again, because the consent is signed.
 func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	again := c.entry.Key != entry.Key && !b.state.begun()
-	c.entry, c.entryBytes = entry, entry.Bytes()
+	c.former, c.entry, c.entryBytes = c.entry.Key.Fingerprint(), entry, entry.Bytes()
 	b.write(func(kept store.Study) error { return kept.Put(store.Entry, string(name), entry.Bytes()) })
 	if again {
 		b.consentAgain(name, c)

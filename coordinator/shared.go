@@ -305,12 +305,14 @@ func (s *Study) Confirm(ctx context.Context, peer channel.Party, envelope []byte
 			return malformed("the confirmation", err)
 		case h.Study != s.hash || c.left:
 			return refuse(transport.Denied, "the confirmation: %v", signed.ErrSender)
+		case h.Sender == c.former && h.Sender != c.entry.Key.Fingerprint():
+			return refuse(transport.OutOfPlace, "the message belongs to another version of the roster: follow the transcript")
+		case h.Sender != c.entry.Key.Fingerprint():
+			return refuse(transport.Denied, "the confirmation: %v", signed.ErrSender)
 		case b.state.over():
 			return refuse(transport.Ended, "%s", b.state.ending())
 		case b.state.secure == nil || b.state.secure.machine.Ask() != h.Round:
 			return refuse(transport.OutOfPlace, "plan %d is not open", h.Round)
-		case h.Sender != c.entry.Key.Fingerprint(): // after the plan, because new keys may be valid since it was closed
-			return refuse(transport.Denied, "the confirmation: %v", signed.ErrSender)
 		}
 		_, err = b.state.secure.machine.AddConfirmation(envelope)
 		if errors.Is(err, sums.ErrLate) {

@@ -48,7 +48,8 @@ type state struct {
 
 // A client is the state of a client that has joined.
 type client struct {
-	entry      roster.Entry // entry in force, by which messages are verified
+	entry      roster.Entry         // entry in force, by which messages are verified
+	former     identity.Fingerprint // identity before entry, since the coordinator was started; zero if there is none
 	entryBytes []byte
 	pin        identity.Pin // newest TLS key, by which connections are recognised
 	approved   bool
