@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The test checks that an audit of the unchanged program has no finding, and that its report
-// does not depend on the number of goroutines.
+// The test checks that an audit of the unchanged program has no finding.
 //
 //abuse:case P19 the optimal attack on every mechanism stays within its stated privacy
 func TestAuditHasNoFindings(t *testing.T) {
@@ -20,23 +19,33 @@ func TestAuditHasNoFindings(t *testing.T) {
 	if testing.Short() {
 		runs = 10
 	}
+	last := 0
+	r, err := a.Run(context.Background(), Options{Seed: 7, Runs: runs, Workers: 3, Progress: func(done, of int, _ Check) {
+		if done != last+1 || of != a.checks() {
+			t.Errorf("progress went from %d to %d of %d", last, done, of)
+		}
+		last = done
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Findings() {
+		t.Errorf("%s, %s: %s", c.Case, c.Name, c.Detail)
+	}
+	if len(r.Checks) != a.checks() || !r.Passed {
+		t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
+	}
+
+	// A part of the audit shows that the report does not depend on the number of goroutines.
+	part := &Auditor{}
+	for i := 0; i < len(a.questions); i += 6 {
+		part.questions = append(part.questions, a.questions[i])
+	}
 	var reports []*Report
 	for _, workers := range []int{1, 3} {
-		last := 0
-		r, err := a.Run(context.Background(), Options{Seed: 7, Runs: runs, Workers: workers, Progress: func(done, of int, _ Check) {
-			if done != last+1 || of != a.checks() {
-				t.Errorf("progress went from %d to %d of %d", last, done, of)
-			}
-			last = done
-		}})
+		r, err := part.Run(context.Background(), Options{Seed: 8, Runs: runs, Workers: workers})
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, c := range r.Findings() {
-			t.Errorf("%s, %s: %s", c.Case, c.Name, c.Detail)
-		}
-		if len(r.Checks) != a.checks() || !r.Passed {
-			t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
 		}
 		reports = append(reports, r)
 	}
