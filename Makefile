@@ -127,14 +127,20 @@ export SHORTENS
 # Tests write and sync thousands of small files. They do so in memory, on a machine that has room.
 MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 {print "TMPDIR=/dev/shm"}')
 
+# Nobody debugs the binaries of tests. Without symbols for a debugger the linker takes two thirds of the time.
+GOTEST := go test -ldflags=-w
+
+# The packages of one thread that take longest begin first, so that no core is left without work.
+LONGEST := ./sim/audit ./cmd/sim ./accountant ./pvi/scoring
+
 # Packages with several threads run under the race detector. Packages with one thread, and the
 # tests that are shorter under the race detector, then run in full without it.
 test: ## all tests, what is shared under the race detector, and short fuzzing of a quarter
-	$(MEMORY) go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
-	$(MEMORY) go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
-	$(MEMORY) go test $$(go list ./... | grep -E '$(ALONE)')
-	$(MEMORY) go test -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
-	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
+	$(MEMORY) $(GOTEST) $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
+	$(MEMORY) $(GOTEST) $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
+	$(MEMORY) $(GOTEST) $$(go list $(LONGEST) ./... | awk '!seen[$$0]++' | grep -E '$(ALONE)')
+	$(MEMORY) $(GOTEST) -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
+	$(FUSED) $(GOTEST) -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s PARTS=4 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
 
