@@ -105,9 +105,9 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether the model is a program whose records read a product of two parameters,
-// as a spread times standardised effects. The log likelihood of such a program is far from
-// quadratic where the records say little about one of them.
+// Multiplies reports whether the model is a program whose records read a product in which one factor is
+// 0 for all records where a parameter is, as a spread times standardised effects. The log likelihood of
+// such a program is far from quadratic where the records say little about one of the factors.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -117,15 +117,27 @@ func (m *Model) Multiplies() bool {
 	moves := func(node int) bool { return v.Phase(node) == ir.Shared || v.Phase(node) == ir.Record }
 	used := make([]bool, len(p.Nodes))
 	used[p.Likelihood] = true
-	for i := p.Likelihood; i >= 0; i-- {
-		if !used[i] {
-			continue
-		}
-		n := &p.Nodes[i]
+	for i, n := range slices.Backward(p.Nodes) {
 		for _, a := range n.Args {
-			used[a] = true
+			used[a] = used[a] || used[i]
 		}
-		if n.Op == ir.Mul && moves(n.Args[0]) && moves(n.Args[1]) {
+	}
+	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 where some parameters are, whatever the record
+	for i, n := range p.Nodes {
+		of := func(k int) bool { return vanishes[n.Args[k]] }
+		switch n.Op {
+		case ir.Param:
+			vanishes[i] = p.Parameters[n.Ref].Constraint.Kind == ir.Unconstrained
+		case ir.Global, ir.Gather, ir.GatherRow, ir.Neg, ir.Sum, ir.Element, ir.Slice, ir.Div:
+			vanishes[i] = of(0)
+		case ir.Add, ir.Sub:
+			vanishes[i] = of(0) && of(1)
+		case ir.Linear, ir.MatVec, ir.Dot, ir.Mul:
+			vanishes[i] = of(0) || of(1)
+		case ir.Stack:
+			vanishes[i] = !slices.ContainsFunc(n.Args, func(a int) bool { return !vanishes[a] })
+		}
+		if n.Op == ir.Mul && used[i] && vanishes[i] && moves(n.Args[0]) && moves(n.Args[1]) {
 			return true
 		}
 	}
