@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/roster"
 	"fedpvi/dpmech"
 	"fedpvi/internal/durable"
@@ -25,6 +27,7 @@ type Options struct {
 	Command string // command line, shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
+	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool
 	// Boundary and Layer are for tests. Boundary is called before and after every commit. Layer
@@ -50,7 +53,7 @@ func Open(o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create, Boundary: o.Boundary, Layer: o.Layer})
+	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Unlock: o.Unlock, Existing: !o.Create, Boundary: o.Boundary, Layer: o.Layer})
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +214,10 @@ func (c *Client) loadMember(m *Member) error {
 // loadFirstKeys loads the keys of a study that an earlier program has joined, and makes the entry
 // that is signed with them.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
+	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing, and the study was joined with it: restore it from a backup", keyfile.ErrDamaged, path)
+	}
 	if m.keys, err = c.newKeys(m.Hash); err != nil || m.keys.sealing == nil {
 		return err
 	}

@@ -105,7 +105,9 @@ var codes = []struct {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
 			as[*sums.Refused](err) || as[*transcript.Fork](err) || as[*bundle.Fault](err) || as[*transport.Refusal](err) || as[*transport.Breach](err) || as[*transport.Impostor](err) || isForged(err)
 	}},
-	{Usage, func(err error) bool { return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) }},
+	{Usage, func(err error) bool {
+		return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) || errors.Is(err, keyfile.ErrLocked)
+	}},
 	{Unreachable, as[*transport.Unreachable]},
 	{Interrupted, func(err error) bool { return errors.Is(err, context.Canceled) }},
 }

@@ -239,7 +239,7 @@ func falsified(t *testing.T, st *study.Study, plan uint64, victim pvi.ClientID, 
 	check(t, err)
 	var l *falsifier
 	n := newNetworkBehind(t, st, records, func(n *realNetwork) transport.Coordinator {
-		key, err := identity.Load(filepath.Join(n.hubDir, "identity.key"))
+		key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))
 		check(t, err)
 		l = &falsifier{
 			Study: n.study, n: n, plan: plan, victim: victim, key: key, chain: transcript.Begin(n.study.Hash(), key.Public()),

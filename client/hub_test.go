@@ -134,7 +134,7 @@ func newHub(t testing.TB, source []byte) *hub {
 	check(t, err)
 	h.entry, err = roster.NewEntry(h.identity, h.hash(), "hub", identity.Coordinator, h.tls.Pin(), h.sealing.Recipient())
 	check(t, err)
-	h.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), h.hash(), today, today.AddDate(1, 0, 0))
+	h.authority, err = channel.CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), h.hash(), today, today.AddDate(1, 0, 0))
 	check(t, err)
 	h.chain = transcript.Begin(h.hash(), h.identity.Public())
 	return h

@@ -45,7 +45,7 @@ func (c *Client) identities() ([]*identity.Identity, error) {
 	}
 	all := []*identity.Identity{c.store.Identity()}
 	for _, path := range paths[1:] {
-		i, err := identity.Load(path)
+		i, err := identity.Load(c.store.Lock(), path)
 		if err != nil {
 			return nil, err
 		}
@@ -75,22 +75,22 @@ func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
 		return keys{}, err
 	}
-	if k.tls, err = loadOrMake(filepath.Join(folder, tlsKeyFile), channel.LoadKey, channel.CreateKey); err != nil {
+	if k.tls, err = loadOrMake(c.store.Lock(), filepath.Join(folder, tlsKeyFile), channel.LoadKey, channel.CreateKey); err != nil {
 		return keys{}, err
 	}
 	ending, err := c.Ending(&Member{Hash: of})
 	if err != nil || ending != nil {
 		return k, err
 	}
-	k.sealing, err = loadOrMake(filepath.Join(folder, sealingKeyFile), seal.Load, seal.Create)
+	k.sealing, err = loadOrMake(c.store.Lock(), filepath.Join(folder, sealingKeyFile), seal.Load, seal.Create)
 	return k, err
 }
 
-func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, error) {
+func loadOrMake[K any](l *keyfile.Lock, path string, load, create func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		return create(path)
+		return create(l, path)
 	}
-	return load(path)
+	return load(l, path)
 }
 
 // keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key is
@@ -106,11 +106,11 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 		}
 	}
 	folder := c.keyFolder(of)
-	_, k.tls, err = find(filepath.Join(folder, tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
+	_, k.tls, err = find(c.store.Lock(), filepath.Join(folder, tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
 	if err != nil {
 		return keys{}, err
 	}
-	_, k.sealing, err = find(filepath.Join(folder, sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
+	_, k.sealing, err = find(c.store.Lock(), filepath.Join(folder, sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
 	if err != nil {
 		return keys{}, err
 	}
@@ -123,10 +123,10 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 
 // find returns the version of a key that has a property, and its path. If there is none, it returns
 // the zero values.
-func find[K any](path string, load func(string) (*K, error), has func(*K) bool) (string, *K, error) {
+func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
-		k, err := load(path)
+		k, err := load(l, path)
 		if err != nil {
 			return "", nil, err
 		}
@@ -149,12 +149,12 @@ func (c *Client) destroyKey(m *Member) error {
 func (c *Client) destroyOld(m *Member) error {
 	var tls, sealing []string
 	for _, e := range m.entries() {
-		path, _, err := find(filepath.Join(c.keyFolder(m.Hash), tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
+		path, _, err := find(c.store.Lock(), filepath.Join(c.keyFolder(m.Hash), tlsKeyFile), channel.LoadKey, func(k *channel.Key) bool { return k.Pin() == e.Pin })
 		if err != nil {
 			return err
 		}
 		tls = append(tls, path)
-		path, _, err = find(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
+		path, _, err = find(c.store.Lock(), filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), seal.Load, func(k *seal.Key) bool { return k.Recipient().String() == e.Recipient.String() })
 		if err != nil {
 			return err
 		}
@@ -192,13 +192,13 @@ func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
 	folder := c.keyFolder(m.Hash)
-	if k.identity, err = newVersion(filepath.Join(c.dir, ledger.IdentityFile), identity.Create); err != nil {
+	if k.identity, err = newVersion(c.store.Lock(), filepath.Join(c.dir, ledger.IdentityFile), identity.Create); err != nil {
 		return roster.Renewal{}, err
 	}
-	if k.tls, err = newVersion(filepath.Join(folder, tlsKeyFile), channel.CreateKey); err != nil {
+	if k.tls, err = newVersion(c.store.Lock(), filepath.Join(folder, tlsKeyFile), channel.CreateKey); err != nil {
 		return roster.Renewal{}, err
 	}
-	if k.sealing, err = newVersion(filepath.Join(folder, sealingKeyFile), seal.Create); err != nil {
+	if k.sealing, err = newVersion(c.store.Lock(), filepath.Join(folder, sealingKeyFile), seal.Create); err != nil {
 		return roster.Renewal{}, err
 	}
 	e, err := roster.NewEntry(k.identity, m.Hash, m.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())
@@ -208,12 +208,12 @@ func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	return roster.Renew(m.keys.identity, m.Hash, m.own, e), nil
 }
 
-func newVersion[K any](path string, create func(string) (K, error)) (k K, err error) {
+func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, string) (K, error)) (k K, err error) {
 	path, err = keyfile.Next(path)
 	if err != nil {
 		return k, err
 	}
-	return create(path)
+	return create(l, path)
 }
 
 // entries returns the entries of the roster that this client has, and will have with new keys.

@@ -101,7 +101,7 @@ func second(_ int, err error) error { return err }
 // coordinator's signature.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
-	key, err := identity.Load(filepath.Join(n.hubDir, "identity.key"))
+	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))
 	check(t, err)
 	first, err := n.study.Entry(t.Context(), channel.Party{Study: n.study.Hash(), Role: identity.Client, Name: n.clients[0]}, 1)
 	check(t, err)

@@ -35,9 +35,9 @@ func newCertifier(s *Study) (*certifier, error) {
 	c := &certifier{study: s}
 	if n := len(paths); n > 1 {
 		now := s.hub.options.Now()
-		c.authority, err = channel.OpenAuthority(paths[n-1], s.hash, now, now.Add(defaultValid))
+		c.authority, err = channel.OpenAuthority(s.hub.files.lock, paths[n-1], s.hash, now, now.Add(defaultValid))
 	} else {
-		c.authority, err = channel.LoadAuthority(path, s.fixed.Authority, s.hash)
+		c.authority, err = channel.LoadAuthority(s.hub.files.lock, path, s.fixed.Authority, s.hash)
 	}
 	return c, err
 }

@@ -99,7 +99,7 @@ func (v *vault) copy() {
 		for _, p := range v.corrupt {
 			v.openers = append(v.openers, p.sealing)
 		}
-		if k, err := seal.Load(v.h.hub.files.sealing(v.h.study.hash)); err == nil {
+		if k, err := seal.Load(nil, v.h.hub.files.sealing(v.h.study.hash)); err == nil {
 			v.openers = append(v.openers, k)
 		}
 	}

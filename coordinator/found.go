@@ -92,11 +92,11 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 		return nil, err
 	}
 	now := h.options.Now()
-	authority, err := channel.CreateAuthority(h.files.authority(hash), hash, now, now.Add(f.Valid))
+	authority, err := channel.CreateAuthority(h.files.lock, h.files.authority(hash), hash, now, now.Add(f.Valid))
 	if err != nil {
 		return nil, err
 	}
-	sealing, err := seal.Create(h.files.sealing(hash))
+	sealing, err := seal.Create(h.files.lock, h.files.sealing(hash))
 	if err != nil {
 		return nil, err
 	}

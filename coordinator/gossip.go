@@ -20,20 +20,21 @@ const (
 Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
-// gossipKey loads the gossip key of a study from a file. If the file is missing, it makes a new
+// gossipKey loads the gossip key of a study from its file. If the file is missing, it makes a new
 // key and writes the file.
-func gossipKey(path string) (secret.Secret, error) {
-	create := func(path string) (secret.Secret, error) {
+func (f files) gossipKey(h Hash) (secret.Secret, error) {
+	create := func(l *keyfile.Lock, path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
-		return key, keyfile.Create(path, gossipKind, gossipComment, key.Reveal())
+		return key, l.Create(path, gossipKind, gossipComment, key.Reveal())
 	}
-	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
+	load := func(l *keyfile.Lock, path string) (secret.Secret, error) { return l.Load(path, gossipKind) }
+	return orCreate(f, f.gossip(h), true, load, create)
 }
 
 // Gossip starts a gossip node for the study on a port. The node finds out which clients are
 // reachable, which only [Study.Status] uses. The caller closes the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
-	key, err := gossipKey(s.hub.files.gossip(s.hash))
+	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
 		return nil, err
 	}

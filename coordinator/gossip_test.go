@@ -176,10 +176,9 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 func TestGossipKeyIsKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
-	path := h.hub.files.gossip(h.study.hash)
-	first, err := gossipKey(path)
+	first, err := h.hub.files.gossipKey(h.study.hash)
 	check(t, err)
-	again, err := gossipKey(path)
+	again, err := h.hub.files.gossipKey(h.study.hash)
 	check(t, err)
 	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
 		t.Error("the second call returns another key")

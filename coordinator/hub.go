@@ -14,6 +14,7 @@ import (
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 )
 
 // A Hash is a SHA-256 hash.
@@ -46,7 +47,7 @@ func Open(dir string, o Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{options: o, files: files{dir}, store: st, studies: map[Hash]*Study{}, byName: map[string]*Study{}}
+	h := &Hub{options: o, files: files{dir: dir}, store: st, studies: map[Hash]*Study{}, byName: map[string]*Study{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if err := h.loadAll(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -62,6 +63,9 @@ func (h *Hub) loadAll() error {
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if h.files.lock, err = keyfile.Open(h.files.dir, h.options.Unlock); err != nil {
 		return err
 	}
 	if h.keys, err = loadKeys(h.files, len(all) == 0); err != nil {

@@ -13,6 +13,7 @@ import (
 	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
+	"fedpvi/internal/private"
 )
 
 // Each private key has its own file in the state directory:
@@ -25,7 +26,10 @@ import (
 //
 // New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a study
 // determines which of them the study uses. Only of the authority's keys it uses the newest.
-type files struct{ dir string }
+type files struct {
+	dir  string
+	lock *keyfile.Lock
+}
 
 func (f files) identity() string { return filepath.Join(f.dir, "identity.key") }
 func (f files) tls() string      { return filepath.Join(f.dir, "tls.key") }
@@ -52,25 +56,25 @@ type own struct {
 func loadKeys(f files, fresh bool) (*own, error) {
 	o := &own{files: f}
 	var err error
-	if o.identities, err = versions(f.identity(), fresh, identity.Load, identity.Create); err != nil {
+	if o.identities, err = versions(f, f.identity(), fresh, identity.Load, identity.Create); err != nil {
 		return nil, err
 	}
-	o.tls, err = versions(f.tls(), fresh, channel.LoadKey, channel.CreateKey)
+	o.tls, err = versions(f, f.tls(), fresh, channel.LoadKey, channel.CreateKey)
 	return o, err
 }
 
 // versions loads all versions of a key. If there is none and fresh is true, it makes one.
-func versions[K any](path string, fresh bool, load, create func(string) (K, error)) (all []K, err error) {
+func versions[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (all []K, err error) {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		k, err := orCreate(path, fresh, load, create)
+		k, err := orCreate(f, path, fresh, load, create)
 		return []K{k}, err
 	}
 	for _, path := range paths {
-		k, err := load(path)
+		k, err := load(f.lock, path)
 		if err != nil {
 			return nil, err
 		}
@@ -110,10 +114,10 @@ func (o *own) of(e roster.Entry) (who *identity.Identity, key *channel.Key, err 
 func (o *own) renew() (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if who, err = next(o.files.identity(), identity.Create); err != nil {
+	if who, err = next(o.files, o.files.identity(), identity.Create); err != nil {
 		return nil, nil, err
 	}
-	if key, err = next(o.files.tls(), channel.CreateKey); err != nil {
+	if key, err = next(o.files, o.files.tls(), channel.CreateKey); err != nil {
 		return nil, nil, err
 	}
 	o.identities, o.tls = append(o.identities, who), append(o.tls, key)
@@ -121,12 +125,12 @@ func (o *own) renew() (who *identity.Identity, key *channel.Key, err error) {
 }
 
 // next makes a new version of a key.
-func next[K any](path string, create func(string) (K, error)) (k K, err error) {
+func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, error)) (k K, err error) {
 	path, err = keyfile.Next(path)
 	if err != nil {
 		return k, err
 	}
-	return create(path)
+	return create(f.lock, path)
 }
 
 // sealingOf returns the path of the key for the recipient in a roster entry of the coordinator, and
@@ -137,7 +141,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 		return "", nil, err
 	}
 	for _, path := range paths {
-		if key, err = seal.Load(path); err != nil {
+		if key, err = seal.Load(f.lock, path); err != nil {
 			return "", nil, err
 		}
 		if key.Recipient().String() == e.Recipient.String() {
@@ -145,7 +149,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 		}
 		key.Wipe()
 	}
-	_, err = seal.Load(f.sealing(h)) // states that the file is missing
+	_, err = seal.Load(f.lock, f.sealing(h)) // states that the file is missing
 	return "", nil, errors.Join(err, errors.New("the key that opens answers is not the one in the roster: restore it from a backup"))
 }
 
@@ -154,7 +158,7 @@ func (f files) destroySealing(h Hash, except string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {
 		if path != except {
-			err = errors.Join(err, destroy(path))
+			err = errors.Join(err, private.Remove(path))
 		}
 	}
 	return err
@@ -162,24 +166,9 @@ func (f files) destroySealing(h Hash, except string) error {
 
 // orCreate loads a key from a file. If the file does not exist and fresh is true, it makes a new
 // key.
-func orCreate[K any](path string, fresh bool, load, create func(string) (K, error)) (K, error) {
+func orCreate[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
-		return create(path)
+		return create(f.lock, path)
 	}
-	return load(path)
-}
-
-// destroy removes the file of a key. It succeeds if the file does not exist.
-func destroy(path string) error {
-	if err := os.Remove(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return load(f.lock, path)
 }

@@ -13,6 +13,7 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
@@ -273,13 +274,13 @@ func (b *batch) rotate() error {
 	if err != nil {
 		return err
 	}
-	sealing, err := next(s.hub.files.sealing(s.hash), seal.Create)
+	sealing, err := next(s.hub.files, s.hub.files.sealing(s.hash), seal.Create)
 	if err != nil {
 		return err
 	}
 	defer sealing.Wipe()
-	authority, err := next(s.hub.files.authority(s.hash), func(path string) (*channel.Authority, error) {
-		return channel.CreateAuthority(path, s.hash, b.now, b.now.Add(defaultValid))
+	authority, err := next(s.hub.files, s.hub.files.authority(s.hash), func(l *keyfile.Lock, path string) (*channel.Authority, error) {
+		return channel.CreateAuthority(l, path, s.hash, b.now, b.now.Add(defaultValid))
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator/store"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/audit"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	// RoundDeadline is the time after which a round ends even if some clients have not answered.
 	// The default is ten minutes.
 	RoundDeadline time.Duration
+	// Unlock opens the key files, if they are protected.
+	Unlock keyfile.Unlock
 	// Store configures the database and the files.
 	Store store.Options
 }

@@ -45,11 +45,11 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	dir := filepath.Join(t.TempDir(), "keys")
 	s := site{party: channel.Party{Study: study, Role: role, Name: name}}
 	var err error
-	s.identity, err = identity.Create(filepath.Join(dir, "identity.key"))
+	s.identity, err = identity.Create(nil, filepath.Join(dir, "identity.key"))
 	check(t, err)
-	s.tls, err = channel.CreateKey(filepath.Join(dir, "tls.key"))
+	s.tls, err = channel.CreateKey(nil, filepath.Join(dir, "tls.key"))
 	check(t, err)
-	s.sealing, err = seal.Create(filepath.Join(dir, "sealing.key"))
+	s.sealing, err = seal.Create(nil, filepath.Join(dir, "sealing.key"))
 	check(t, err)
 	s.entry, err = roster.NewEntry(s.identity, study, name, role, s.tls.Pin(), s.sealing.Recipient())
 	check(t, err)
@@ -78,7 +78,7 @@ func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, toke
 // The test follows a party from its invitation to an encrypted answer.
 func TestPartyJoinsAndAnswers(t *testing.T) {
 	hub := newSite(t, "hub", identity.Coordinator)
-	authority, err := channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
+	authority, err := channel.CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
 	check(t, err)
 
 	// The coordinator makes an invitation. The client parses it and makes its keys.

@@ -43,7 +43,7 @@ func newOffice(t testing.TB, document channel.Hash) *office {
 	day := time.Now() // simulated time if the test uses package synctest
 	o := &office{t: t, document: document, day: day, pins: map[channel.Party]identity.Pin{}}
 	var err error
-	o.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), document, day, day.AddDate(1, 0, 0))
+	o.authority, err = channel.CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), document, day, day.AddDate(1, 0, 0))
 	check(t, err)
 	o.hub = o.credentials("hub", identity.Coordinator)
 	o.hubPin = o.pins[channel.Party{Study: document, Role: identity.Coordinator, Name: "hub"}]

@@ -14,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/seal"
 	"fedpvi/internal/durable"
 )
@@ -56,6 +57,7 @@ var (
 type Store struct {
 	dir      string
 	path     string // path of the database file
+	lock     *keyfile.Lock
 	holder   *identity.Identity
 	key      *seal.Key // key that encrypts the states of studies on disk
 	db       *bbolt.DB
@@ -71,9 +73,10 @@ type Store struct {
 
 // Options configure [Open].
 type Options struct {
-	Program string    // name and version of the program, written into entries
-	Command string    // command line, shown to a process that finds the store in use
-	Now     time.Time // start time, shown to a process that finds the store in use
+	Program string         // name and version of the program, written into entries
+	Command string         // command line, shown to a process that finds the store in use
+	Now     time.Time      // start time, shown to a process that finds the store in use
+	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Existing makes a missing store an error instead of creating it.
 	Existing bool
 	// Boundary, if set, is called before and after every commit. If it returns an error, the
@@ -104,7 +107,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	err := s.readable(func() error { return s.layer.Settle(s.db) })
 	if err == nil {
-		err = s.load()
+		err = s.load(o.Unlock)
 	}
 	if err == nil {
 		err = s.loadAnchor()
@@ -155,10 +158,10 @@ func prepare(dir string) error {
 
 // load reads the keys and the entries, and checks the entries. For a new file it makes the keys
 // and initialises the file.
-func (s *Store) load() error {
+func (s *Store) load(unlock keyfile.Unlock) error {
 	fresh, err := s.fresh()
 	if err == nil {
-		err = s.loadKeys(fresh)
+		err = s.loadKeys(fresh, unlock)
 	}
 	if err != nil {
 		return err
@@ -207,25 +210,28 @@ func (s *Store) loadAnchor() error {
 }
 
 // loadKeys loads the keys, or makes them for a new file.
-func (s *Store) loadKeys(fresh bool) (err error) {
-	s.holder, err = keyOf(filepath.Join(s.dir, IdentityFile), fresh, identity.Create, identity.Load)
+func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
+	if s.lock, err = keyfile.Open(s.dir, o); err != nil {
+		return err
+	}
+	s.holder, err = keyOf(s.lock, filepath.Join(s.dir, IdentityFile), fresh, identity.Create, identity.Load)
 	if err != nil {
 		return err
 	}
-	s.key, err = keyOf(filepath.Join(s.dir, StateKeyFile), fresh, seal.Create, seal.Load)
+	s.key, err = keyOf(s.lock, filepath.Join(s.dir, StateKeyFile), fresh, seal.Create, seal.Load)
 	return err
 }
 
 // keyOf loads the key at path. If the file is new and the key is missing, it makes the key.
-func keyOf[K any](path string, fresh bool, create, load func(string) (K, error)) (K, error) {
+func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
-			return create(path)
+			return create(l, path)
 		}
 		var none K
 		return none, &Damaged{Path: path, Problem: "the file is missing, and its ledger exists"}
 	}
-	return load(path)
+	return load(l, path)
 }
 
 func (s *Store) fresh() (fresh bool, err error) {
@@ -300,6 +306,9 @@ func (s *Store) Close() error {
 
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
+
+// Lock returns what reads and writes the key files of the directory.
+func (s *Store) Lock() *keyfile.Lock { return s.lock }
 
 // Identity returns the data holder's identity, which signs messages.
 func (s *Store) Identity() *identity.Identity { return s.holder }

@@ -36,6 +36,8 @@ type commands struct {
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
 	Log   string `help:"Format of the log on standard error." enum:"auto,json,text" default:"auto"`
 
+	Unlock string `help:"File that opens protected keys: it has the passphrase, or age identities. Default: ask for the passphrase." env:"FEDPVI_UNLOCK" placeholder:"FILE"`
+
 	Join       joinCommand       `cmd:"" help:"Redeem an invitation, with newly made keys."`
 	Review     reviewCommand     `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
 	Approve    approveCommand    `cmd:"" help:"Consent to a reviewed study."`
@@ -44,6 +46,7 @@ type commands struct {
 	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify the spending."`
 	Roster     rosterCommand     `cmd:"" help:"List the members of a study with their fingerprints."`
 	Rotate     rotateCommand     `cmd:"" help:"Make new keys for a study, in place of keys that may be stolen or are old."`
+	Keys       keysCommand       `cmd:"" help:"List, protect or unprotect the key files."`
 	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
@@ -56,7 +59,7 @@ type commands struct {
 var program = cli.Program{Name: "client", Description: description, Exits: []cli.Exit{
 	{Code: client.OK, Meaning: "Success."},
 	{Code: client.Failed, Meaning: "Failure: a disk, a file, another process that has the state directory open, or a study that was aborted. The message gives the reason."},
-	{Code: client.Usage, Meaning: "The command line, the policy, the file of records or the invitation cannot be used. The message gives the place."},
+	{Code: client.Usage, Meaning: "The command line, the policy, the file of records or the invitation cannot be used, or --unlock does not open the keys. The message gives the place."},
 	{Code: client.Declined, Meaning: "Refused by the policy, by the rules of the study, or by the coordinator; or the study is not approved. Nothing was sent."},
 	{Code: client.OverBudget, Meaning: "The privacy budget of the data set has no room for the study or the answer."},
 	{Code: client.Damaged, Meaning: "The state directory is damaged, or older than what was sent from it. Do not make a new one for the same records."},

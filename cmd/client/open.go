@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fedpvi/client"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/cli"
 )
 
@@ -39,6 +40,16 @@ func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
 // openOr opens the state directory. If create is set, it makes a missing directory.
 func (c *commands) openOr(create bool) (*client.Client, error) {
+	return c.openWith(create, c.unlock())
+}
+
+// unlock returns how the key files are opened.
+func (c *commands) unlock() keyfile.Unlock {
+	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
+}
+
+// openWith opens the state directory as openOr does, with what opens the key files.
+func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
 		return nil, err
@@ -52,7 +63,7 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 			break
 		}
 	}
-	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
+	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create, Unlock: unlock})
 }
 
 // logger returns a logger that writes to standard error. By default it writes only warnings and

@@ -34,7 +34,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	hub, err := coordinator.Open(e.state, coordinator.Options{Audit: log})
+	hub, err := coordinator.Open(e.state, coordinator.Options{Audit: log, Unlock: e.unlock})
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}

@@ -51,6 +51,8 @@ type commands struct {
 	State string   `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
 	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records who connects, joins, is refused or gives orders, and verdicts. Default: none." env:"FEDPVI_COORDINATOR_AUDIT" sep:"none" placeholder:"WHERE"`
 
+	Unlock string `help:"File that opens protected keys: it has the passphrase, or age identities. Default: ask for the passphrase." env:"FEDPVI_COORDINATOR_UNLOCK" placeholder:"FILE"`
+
 	Init      initCommand      `cmd:"" help:"Add a study, and make an invitation for each client."`
 	Invite    inviteCommand    `cmd:"" help:"Invite one more client, or replace an invitation."`
 	Serve     serveCommand     `cmd:"" help:"Serve clients until every study is over."`
@@ -61,6 +63,7 @@ type commands struct {
 	Exclude   excludeCommand   `cmd:"" help:"Leave a client out of the rest of a study."`
 	Revoke    revokeCommand    `cmd:"" help:"Make the keys of a client invalid, because they were stolen or lost."`
 	Rotate    rotateCommand    `cmd:"" help:"Make new keys for the coordinator in a study."`
+	Keys      keysCommand      `cmd:"" help:"List, protect or unprotect the key files."`
 	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
 	Bundle    bundleCommand    `cmd:"" help:"Write the transcript and keys of a study to one file."`
 	Report    reportCommand    `cmd:"" help:"Check a bundle, and write a report on its study as one HTML page."`
@@ -74,7 +77,7 @@ type commands struct {
 var program = cli.Program{Name: "coordinator", Description: description, Exits: []cli.Exit{
 	{Code: exitOK, Meaning: "Success."},
 	{Code: exitFailed, Meaning: "Failure: a disk, a file, another process that has the state directory open, or a study that was aborted. The message gives the reason."},
-	{Code: exitUsage, Meaning: "The command line or a name in it cannot be used."},
+	{Code: exitUsage, Meaning: "The command line or a name in it cannot be used, or --unlock does not open the keys."},
 	{Code: exitRefused, Meaning: "coordinator verify found a fault in a bundle. The message names the entry."},
 	{Code: exitDamaged, Meaning: "The state directory is damaged, or a newer version wrote it."},
 	{Code: exitNotArrived, Meaning: "coordinator posterior --arrived: the posterior was printed, and it has not arrived."},
@@ -86,7 +89,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var c commands
 	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
-		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit}); err != nil {
+		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit, keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}
 		return exitOK
@@ -99,6 +102,7 @@ type environment struct {
 	state  string
 	chosen string   // state directory that the command line or the environment names; empty if neither does
 	audit  []string // destinations of the audit log
+	unlock keyfile.Unlock
 }
 
 // chosen returns the state directory. It returns "" if this is the default directory, or the
@@ -137,7 +141,7 @@ func codeOf(err error) int {
 		return exitDamaged
 	case errors.Is(err, errNotArrived):
 		return exitNotArrived
-	case errors.Is(err, identity.ErrName):
+	case errors.Is(err, identity.ErrName), errors.Is(err, keyfile.ErrLocked):
 		return exitUsage
 	}
 	return exitFailed

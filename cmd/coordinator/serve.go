@@ -81,7 +81,7 @@ func (c *serveCommand) Run(e *environment) error {
 	}
 	config := daemon.Config{
 		Audit: destinations, AuditTo: sinks, Balancers: balancers,
-		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
+		Dir: e.state, Unlock: e.unlock, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
 	}
 	if c.Traces != "" {

@@ -19,13 +19,16 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/audit"
 	"fedpvi/transport"
 )
 
 // Config configures [Serve].
 type Config struct {
-	Dir string // state directory
+	// Unlock opens the key files, if they are protected.
+	Unlock keyfile.Unlock
+	Dir    string // state directory
 	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on the
 	// port that invitations name, on all addresses of this machine.
 	Listen        string
@@ -85,7 +88,8 @@ func Serve(ctx context.Context, c Config) (err error) {
 	defer func() { err = errors.Join(err, s.audit.Close()) }()
 	traced := traceTo(c.Traces)
 	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{
-		Log: c.Log, Events: s.metrics, Audit: s.audit, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
+		Unlock: c.Unlock,
+		Log:    c.Log, Events: s.metrics, Audit: s.audit, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 )
 
 // Skew is the maximum time by which the clock of a party may be slow. A certificate is valid
@@ -30,11 +31,11 @@ type Authority struct {
 // CreateAuthority makes the authority of a study, valid from now to until. It writes the
 // key to a new file that only its owner can read. The caller stores the certificate,
 // which is public.
-func CreateAuthority(path string, study Hash, now, until time.Time) (*Authority, error) {
+func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	if !until.After(now) {
 		return nil, errors.New("the authority would expire before it begins: check the clock and the end of the study")
 	}
-	key, err := createKey(path, authorityKind, authorityComment)
+	key, err := createKey(l, path, authorityKind, authorityComment)
 	if err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
@@ -66,8 +67,8 @@ func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, erro
 
 // LoadAuthority returns the authority with the key in a file that CreateAuthority wrote
 // and the given certificate.
-func LoadAuthority(path string, certificate []byte, study Hash) (*Authority, error) {
-	key, err := loadKey(path, authorityKind)
+func LoadAuthority(l *keyfile.Lock, path string, certificate []byte, study Hash) (*Authority, error) {
+	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
@@ -140,8 +141,8 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 // OpenAuthority returns the authority with the key in a file that CreateAuthority wrote, and with a
 // new certificate for this key that is valid from now to until. Certificates that were issued before
 // stay valid.
-func OpenAuthority(path string, study Hash, now, until time.Time) (*Authority, error) {
-	key, err := loadKey(path, authorityKind)
+func OpenAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
+	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}

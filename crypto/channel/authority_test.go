@@ -22,11 +22,11 @@ import (
 
 func TestCreatedAuthorityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "authority.key")
-	made, err := CreateAuthority(path, Hash{1}, today, end)
+	made, err := CreateAuthority(nil, path, Hash{1}, today, end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := LoadAuthority(path, made.Certificate(), Hash{1})
+	loaded, err := LoadAuthority(nil, path, made.Certificate(), Hash{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func TestCreatedAuthorityIsLoaded(t *testing.T) {
 	if _, err := NewCredentials(m.party, m.key, made.Certificate(), leaf, today); err != nil {
 		t.Error(err)
 	}
-	if _, err := CreateAuthority(path, Hash{1}, today, end); err == nil {
+	if _, err := CreateAuthority(nil, path, Hash{1}, today, end); err == nil {
 		t.Error("an authority was overwritten")
 	}
-	if _, err := CreateAuthority(path+"2", Hash{1}, today, today); err == nil {
+	if _, err := CreateAuthority(nil, path+"2", Hash{1}, today, today); err == nil {
 		t.Error("an authority that expires at once was made")
 	}
 	other := newAuthorityOf(t, Hash{1})
@@ -65,14 +65,14 @@ func TestCreatedAuthorityIsLoaded(t *testing.T) {
 		"of a party":           {leaf, Hash{1}},
 		"changed":              {flipped(made.Certificate(), len(made.Certificate())-1), Hash{1}},
 	} {
-		if _, err := LoadAuthority(path, tc.certificate, tc.study); err == nil {
+		if _, err := LoadAuthority(nil, path, tc.certificate, tc.study); err == nil {
 			t.Errorf("%s: was loaded", name)
 		}
 	}
 	if err := os.Chmod(path, 0o604); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadAuthority(path, made.Certificate(), Hash{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := LoadAuthority(nil, path, made.Certificate(), Hash{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
 }
@@ -211,15 +211,15 @@ func TestNamesInCertificates(t *testing.T) {
 
 func TestTLSKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "tls.key")
-	made, err := CreateKey(path)
+	made, err := CreateKey(nil, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := LoadKey(path)
+	loaded, err := LoadKey(nil, path)
 	if err != nil || loaded.Pin() != made.Pin() {
 		t.Fatalf("another key was loaded: %v", err)
 	}
-	if _, err := loadKey(path, authorityKind); err == nil {
+	if _, err := loadKey(nil, path, authorityKind); err == nil {
 		t.Error("a TLS key was loaded as the key of an authority")
 	}
 	seed := bytes.Clone(made.key.Reveal()[:32])

@@ -49,26 +49,28 @@ func fromKey(key ed25519.PrivateKey) *Key {
 }
 
 // CreateKey makes a new key and writes it to a new file in the format of package keyfile.
-func CreateKey(path string) (*Key, error) { return createKey(path, tlsKind, tlsComment) }
+func CreateKey(l *keyfile.Lock, path string) (*Key, error) {
+	return createKey(l, path, tlsKind, tlsComment)
+}
 
-// LoadKey reads a key from a file that CreateKey wrote. It returns the errors of keyfile.Load.
-func LoadKey(path string) (*Key, error) { return loadKey(path, tlsKind) }
+// LoadKey reads a key from a file that CreateKey wrote. It returns the errors of [keyfile.Lock.Load].
+func LoadKey(l *keyfile.Lock, path string) (*Key, error) { return loadKey(l, path, tlsKind) }
 
-func createKey(path, kind, comment string) (*Key, error) {
+func createKey(l *keyfile.Lock, path, kind, comment string) (*Key, error) {
 	k, err := GenerateKey()
 	if err != nil {
 		return nil, err
 	}
 	seed := ed25519.PrivateKey(k.key.Reveal()).Seed()
 	defer clear(seed)
-	if err := keyfile.Create(path, kind, comment, seed); err != nil {
+	if err := l.Create(path, kind, comment, seed); err != nil {
 		return nil, err
 	}
 	return k, nil
 }
 
-func loadKey(path, kind string) (*Key, error) {
-	seed, err := keyfile.Load(path, kind)
+func loadKey(l *keyfile.Lock, path, kind string) (*Key, error) {
+	seed, err := l.Load(path, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func newMember(t testing.TB, study Hash, role identity.Role, name identity.Name)
 
 func newAuthorityOf(t testing.TB, study Hash) *Authority {
 	t.Helper()
-	a, err := CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
+	a, err := CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
 	if err != nil {
 		t.Fatal(err)
 	}

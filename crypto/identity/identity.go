@@ -46,7 +46,7 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 // Create makes a new identity and writes it to a new file of mode 0600. If the directory does
 // not exist, Create makes it with mode 0700. It returns an error if the file exists. Once Create
 // has returned without error, the file survives a power failure.
-func Create(path string) (*Identity, error) {
+func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Create(path string) (*Identity, error) {
 		"another, do not send it. Whoever has it signs in the name of the party."
 	seed := ed25519.PrivateKey(i.key.Reveal()).Seed()
 	defer clear(seed)
-	if err := keyfile.Create(path, keyKind, comment, seed); err != nil {
+	if err := l.Create(path, keyKind, comment, seed); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
 	return i, nil
@@ -64,8 +64,8 @@ func Create(path string) (*Identity, error) {
 
 // Load reads an identity from a file that Create wrote. It refuses links, files and directories
 // that are open to others, and a file whose key was changed.
-func Load(path string) (*Identity, error) {
-	seed, err := keyfile.Load(path, keyKind)
+func Load(l *keyfile.Lock, path string) (*Identity, error) {
+	seed, err := l.Load(path, keyKind)
 	if err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}

@@ -135,11 +135,11 @@ func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 
 func TestCreatedIdentityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "identity.key")
-	made, err := Create(path)
+	made, err := Create(nil, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := Load(path)
+	loaded, err := Load(nil, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	if loaded.Public() != made.Public() || !made.Public().Verify(domain, []byte("m"), signature) {
 		t.Error("another identity was loaded")
 	}
-	if _, err := Create(path); err == nil {
+	if _, err := Create(nil, path); err == nil {
 		t.Error("an identity was overwritten")
 	}
 	text, err := os.ReadFile(path)
@@ -157,14 +157,14 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := Load(nil, path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
 	short := filepath.Join(t.TempDir(), "keys", "short.key")
-	if err := keyfile.Create(short, keyKind, "", make([]byte, 31)); err != nil {
+	if err := (*keyfile.Lock)(nil).Create(short, keyKind, "", make([]byte, 31)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(short); err == nil || !strings.Contains(err.Error(), "31 bytes") {
+	if _, err := Load(nil, short); err == nil || !strings.Contains(err.Error(), "31 bytes") {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,7 +6,7 @@
 //
 // The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5,
 // unpadded). The checksum detects damage, so that a damaged file is not read as another
-// key.
+// key. If the state directory has a [Lock], the text is encrypted.
 package keyfile
 
 import (
@@ -16,9 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"fedpvi/crypto/secret"
-	"fedpvi/internal/private"
 )
 
 const (
@@ -40,36 +37,6 @@ var (
 )
 
 var encoding = base64.RawURLEncoding.Strict()
-
-// Create writes a key of the given kind to a new file. It returns an error if the path exists,
-// so that it never overwrites a key. The comment may have several lines and must not contain the
-// key. The key must have at most 4 KiB.
-func Create(path, kind, comment string, key []byte) error {
-	if len(key) > maxKey {
-		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
-	}
-	text := encode(kind, comment, key)
-	defer clear(text)
-	if err := private.Create(path, text); err != nil {
-		return fmt.Errorf("key file: %w", err)
-	}
-	return nil
-}
-
-// Load reads a key of the given kind. It refuses links, files and directories that are open to
-// others, and files whose last line is not exactly in the form of Create.
-func Load(path, kind string) (secret.Secret, error) {
-	text, err := private.Read(path, maxFile)
-	if err != nil {
-		return secret.Secret{}, fmt.Errorf("key file: %w", err)
-	}
-	defer clear(text)
-	key, err := decode(kind, text)
-	if err != nil {
-		return secret.Secret{}, fmt.Errorf("key file %s: %w", path, err)
-	}
-	return secret.New(key), nil
-}
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer

@@ -11,6 +11,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
+// plain is the lock of a directory whose keys are in the clear.
+var plain *Lock
+
 const kind = "fedpvi-test-key"
 
 func count(n int) []byte {
@@ -38,25 +41,25 @@ func TestFormatOfVersion1(t *testing.T) {
 func TestCreatedKeyIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "test.key")
 	key := count(32)
-	if err := Create(path, kind, "a comment", key); err != nil {
+	if err := plain.Create(path, kind, "a comment", key); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Load(path, kind); err != nil || !got.Equal(key) {
+	if got, err := plain.Load(path, kind); err != nil || !got.Equal(key) {
 		t.Errorf("%v", err)
 	}
-	if err := Create(path, kind, "another", count(31)); err == nil {
+	if err := plain.Create(path, kind, "another", count(31)); err == nil {
 		t.Error("a key was overwritten")
 	}
-	if _, err := Load(path+"2", kind); err == nil {
+	if _, err := plain.Load(path+"2", kind); err == nil {
 		t.Error("a missing key file was loaded")
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path, kind); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := plain.Load(path, kind); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key file that others may read: %v", err)
 	}
-	if err := Create(path+"3", kind, "", make([]byte, maxKey+1)); err == nil {
+	if err := plain.Create(path+"3", kind, "", make([]byte, maxKey+1)); err == nil {
 		t.Error("a key that is too long was accepted")
 	}
 }
@@ -110,7 +113,7 @@ func TestEveryChangedBitIsDetected(t *testing.T) {
 func TestErrorsDoNotShowKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "test.key")
 	key := []byte("canary-7f3e9b52c8d1a604-yranac")
-	if err := Create(path, kind, "a comment", key); err != nil {
+	if err := plain.Create(path, kind, "a comment", key); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -124,12 +127,12 @@ func TestErrorsDoNotShowKeys(t *testing.T) {
 			canary.Absent(t, canary.Shown(err), key)
 		}
 	}
-	loaded, err := Load(path, kind)
+	loaded, err := plain.Load(path, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
 	canary.Absent(t, canary.Shown(loaded), key)
-	_, err = Load(path, "fedpvi-other-key")
+	_, err = plain.Load(path, "fedpvi-other-key")
 	canary.Absent(t, canary.Shown(err), key)
 }
 

@@ -56,7 +56,7 @@ func Generate() (*Key, error) {
 
 // Create makes a new key and writes it to a new file in the format of package keyfile. Only the
 // owner can read the file.
-func Create(path string) (*Key, error) {
+func Create(l *keyfile.Lock, path string) (*Key, error) {
 	k, err := Generate()
 	if err != nil {
 		return nil, err
@@ -66,15 +66,15 @@ func Create(path string) (*Key, error) {
 		"until then it opens every message since the study began."
 	text := []byte(k.identity.String())
 	defer clear(text)
-	if err := keyfile.Create(path, keyKind, comment, text); err != nil {
+	if err := l.Create(path, keyKind, comment, text); err != nil {
 		return nil, fmt.Errorf("sealing key: %w", err)
 	}
 	return k, nil
 }
 
-// Load reads a key from a file that Create wrote. It returns the errors of keyfile.Load.
-func Load(path string) (*Key, error) {
-	text, err := keyfile.Load(path, keyKind)
+// Load reads a key from a file that Create wrote. It returns the errors of [keyfile.Lock.Load].
+func Load(l *keyfile.Lock, path string) (*Key, error) {
+	text, err := l.Load(path, keyKind)
 	if err != nil {
 		return nil, fmt.Errorf("sealing key: %w", err)
 	}

@@ -273,29 +273,29 @@ func second1(b []byte, _ error) []byte { return b }
 
 func TestKeysAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "sealing.key")
-	made, err := Create(path)
+	made, err := Create(nil, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := Load(path)
+	loaded, err := Load(nil, path)
 	if err != nil || loaded.Recipient().String() != made.Recipient().String() {
 		t.Fatalf("another key was loaded: %v", err)
 	}
-	if _, err := Create(path); err == nil {
+	if _, err := Create(nil, path); err == nil {
 		t.Error("a key was overwritten")
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := Load(nil, path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
 	damaged := filepath.Join(t.TempDir(), "keys", "damaged.key")
 	text := []byte(made.identity.String())
-	if err := keyfile.Create(damaged, keyKind, "", text[:len(text)-1]); err != nil {
+	if err := (*keyfile.Lock)(nil).Create(damaged, keyKind, "", text[:len(text)-1]); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Load(damaged)
+	_, err = Load(nil, damaged)
 	if err == nil {
 		t.Fatal("an invalid key was loaded")
 	}

@@ -15,6 +15,9 @@ const (
 	fileMode = 0o600
 	dirMode  = 0o700
 	others   = 0o077
+
+	// Unfinished is the pattern of the names of temporary files that an interrupted write leaves.
+	Unfinished = ".new-*"
 )
 
 // disk contains the operations of the file system, which tests replace to make each one fail.
@@ -47,6 +50,27 @@ func Replace(path string, data []byte) error {
 	return system.put(path, data, system.rename)
 }
 
+// Exists reports whether there is a file at a path.
+func Exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Remove removes a file, so that it stays removed after a power failure. It succeeds if the file does
+// not exist.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return system.syncDirectory(filepath.Dir(path))
+}
+
 func (d disk) put(path string, data []byte, publish func(temporary, path string) error) (err error) {
 	dir := filepath.Dir(path)
 	if err := d.makeDirectory(dir); err != nil {
@@ -55,7 +79,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600
+	f, err := os.CreateTemp(dir, Unfinished) // CreateTemp sets mode 0600
 	if err != nil {
 		return err
 	}
@@ -137,8 +161,6 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// readAll reads at most limit bytes and returns an error if there are more. The file may have
-// grown since Stat.
 // Names returns the names of the files in a directory, in order. There are none if the directory does
 // not exist.
 func Names(dir string) (names []string, err error) {
@@ -152,6 +174,8 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
+// readAll reads at most limit bytes and returns an error if there are more. The file may have
+// grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
@@ -161,6 +185,31 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("%s grew while it was read: find out which program writes there", path)
 	}
 	return data, nil
+}
+
+// ReadGranted returns the content of a file of at most limit bytes that somebody else may have made for
+// this user, such as a credential of systemd. It may be a link, or a pipe. It returns an error if
+// anybody but its owner may read or write it. A group may read a file of root, because that is how
+// systemd and administrators grant one: in a file of mode 0440 with an access control list the mode of
+// the group is the mask of that list.
+func ReadGranted(path string, limit int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory: name the file", path)
+	}
+	mode := info.Mode().Perm()
+	if mode&(others&^0o040) != 0 || mode&0o040 != 0 && !belongsToRoot(info) {
+		return nil, fmt.Errorf("%s may be read or written by others (mode %04o): chmod 600 %[1]s, or chmod 640 if root owns it", path, mode)
+	}
+	return readAll(f, path, limit)
 }
 
 func checkDirectory(dir string) error {

@@ -155,7 +155,7 @@ func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
 	now := time.Now()
-	authority, err := channel.CreateAuthority(t.TempDir()+"/keys/authority.key", p.Study, now, now.Add(time.Hour))
+	authority, err := channel.CreateAuthority(nil, t.TempDir()+"/keys/authority.key", p.Study, now, now.Add(time.Hour))
 	check(t, err)
 	request, err := channel.NewRequest(s.late.identity, s.late.tls, p)
 	check(t, err)

@@ -145,10 +145,10 @@ func isRefusal(err error) bool {
 }
 
 // keysOf returns all versions of a key of the coordinator.
-func keysOf[K any](w *world, path string, load func(string) (K, error)) (all []K) {
+func keysOf[K any](w *world, path string, load func(*keyfile.Lock, string) (K, error)) (all []K) {
 	paths, err := keyfile.Versions(filepath.Join(w.parts[0].dir, path))
 	for _, path := range paths {
-		k, loadErr := load(path)
+		k, loadErr := load(nil, path)
 		if err = errors.Join(err, loadErr); loadErr == nil {
 			all = append(all, k)
 		}

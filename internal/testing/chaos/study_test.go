@@ -154,10 +154,10 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 
 // learn reads the coordinator's secret keys, so that a model can decrypt answers.
 func (t *template) learn() (err error) {
-	if t.sealing, err = seal.Load(filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
+	if t.sealing, err = seal.Load(nil, filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err
 	}
-	if t.coordinator, err = identity.Load(filepath.Join(t.hubDir(), "identity.key")); err != nil {
+	if t.coordinator, err = identity.Load(nil, filepath.Join(t.hubDir(), "identity.key")); err != nil {
 		return err
 	}
 	if t.protocol, err = session.Public(t.document, t.names); err != nil {

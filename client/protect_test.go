@@ -1,0 +1,57 @@
+package client_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/crypto/keyfile"
+)
+
+// The test protects the keys of a client in the middle of a study. The study goes on, and without
+// what opens the keys the client ends with the code for usage.
+func TestStudyContinuesWithProtectedKeys(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	_, err := p.step()
+	check(t, err)
+	with := keyfile.Unlock{File: filepath.Join(t.TempDir(), "unlock")}
+	check(t, os.WriteFile(with.File, []byte("correct horse battery staple\n"), 0o600))
+	check(t, keyfile.Protect(p.dir, nil, with))
+	if _, err := client.Open(client.Options{Dir: p.dir}); client.CodeOf(err) != client.Usage || !errors.Is(err, keyfile.ErrLocked) {
+		t.Errorf("without what opens the keys: %v", err)
+	}
+	c, err := client.Open(client.Options{Dir: p.dir, Unlock: with})
+	check(t, err)
+	_, err = c.Member("")
+	check(t, err)
+	lock := c.Store().Lock()
+	check(t, c.Close())
+	check(t, keyfile.Unprotect(p.dir, lock))
+	_, err = p.step()
+	check(t, err)
+}
+
+// A client whose key for connections was lost in a study of an earlier program must not make another
+// one, which the roster does not have.
+func TestLostKeyForConnectionsIsNotMadeAnew(t *testing.T) {
+	dir := unpack(t, "state-424c10c.tar.gz")
+	lost, err := filepath.Glob(filepath.Join(dir, "*.state", "studies", "*", "tls.key"))
+	check(t, err)
+	if len(lost) == 0 {
+		t.Fatal("there is no such key")
+	}
+	check(t, os.Remove(lost[0]))
+	c, err := client.Open(client.Options{Dir: filepath.Dir(filepath.Dir(filepath.Dir(lost[0])))})
+	check(t, err)
+	defer c.Close()
+	if _, err := c.Member(""); client.CodeOf(err) != client.Damaged {
+		t.Errorf("code %d: %v", client.CodeOf(err), err)
+	}
+	if _, err := os.Lstat(lost[0]); err == nil {
+		t.Error("a new key was made")
+	}
+}

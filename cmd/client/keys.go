@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/internal/cli"
+)
+
+type keysCommand struct {
+	List      keysList      `cmd:"" default:"1" help:"List the key files, and whether they are protected."`
+	Protect   keysProtect   `cmd:"" help:"Protect all key files with a passphrase or age identities."`
+	Unprotect keysUnprotect `cmd:"" help:"Write all key files in the clear."`
+}
+
+func (keysCommand) Help() string {
+	return `Examples:
+
+  client keys
+  client keys protect                             ask for a new passphrase
+  client keys protect --with /etc/fedpvi/unlock   the passphrase or age identities are in this file
+  client keys unprotect
+
+The file is what --unlock names from then on, for example a credential of systemd. It has a
+passphrase in one line, or age identities, also of a plugin for a TPM or a token. In a directory
+that is protected already, keys protect replaces what opens it. If the command is interrupted, run
+it again: the keys can be read at any time.`
+}
+
+type keysList struct{}
+
+type keysProtect struct {
+	With string `help:"File with the passphrase or age identities that open the keys from now on. Default: that of --unlock if the keys are not protected yet, otherwise ask for a new passphrase." placeholder:"FILE"`
+}
+
+type keysUnprotect struct{}
+
+// keysPrinted is the JSON form of the key files.
+type keysPrinted struct {
+	Protected bool           `json:"protected"` // whether new keys are protected
+	Keys      []keyfile.File `json:"keys"`
+}
+
+func printKeys(dir string, asJSON bool) error {
+	all, err := keyfile.Files(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return cli.PrintJSON(keysPrinted{keyfile.Locked(dir), append([]keyfile.File{}, all...)})
+	}
+	for _, f := range all {
+		state := "in the clear"
+		if f.Protected {
+			state = "protected"
+		}
+		fmt.Printf("%-12s  %s\n", state, f.Path)
+	}
+	if keyfile.Locked(dir) {
+		fmt.Printf("New keys are protected by %s.\n", keyfile.LockFile)
+	} else {
+		fmt.Println("New keys are written in the clear.")
+	}
+	return nil
+}
+
+func (keysList) Run(c *commands) error {
+	dir, err := c.directory()
+	if err != nil {
+		return err
+	}
+	return printKeys(dir, c.JSON)
+}
+
+func (r *keysProtect) Run(c *commands) error {
+	return c.convert(func(dir string, l *keyfile.Lock) error {
+		with := keyfile.Unlock{File: r.With, UI: keyfile.Terminal(os.Stderr)}
+		if r.With == "" && l == nil {
+			with.File = c.Unlock
+		}
+		return keyfile.Protect(dir, l, with)
+	})
+}
+
+func (keysUnprotect) Run(c *commands) error { return c.convert(keyfile.Unprotect) }
+
+// convert calls f with the state directory and its lock, while no other process uses the directory.
+// The directory may be without a ledger, so that even the first keys can be protected.
+func (c *commands) convert(f func(dir string, l *keyfile.Lock) error) error {
+	dir, err := c.directory()
+	if err != nil {
+		return err
+	}
+	unlock := c.unlock()
+	if !keyfile.Locked(dir) {
+		unlock.File = ""
+	}
+	var lock *keyfile.Lock
+	if _, e := os.Lstat(filepath.Join(dir, ledger.File)); errors.Is(e, os.ErrNotExist) {
+		if lock, err = keyfile.Open(dir, unlock); err != nil {
+			return err
+		}
+	} else {
+		k, err := c.openWith(false, unlock)
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		lock = k.Store().Lock()
+	}
+	if err := f(dir, lock); err != nil {
+		return err
+	}
+	return printKeys(dir, c.JSON)
+}

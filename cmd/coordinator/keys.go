@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/internal/cli"
+)
+
+type keysCommand struct {
+	List      keysList      `cmd:"" default:"1" help:"List the key files, and whether they are protected."`
+	Protect   keysProtect   `cmd:"" help:"Protect all key files with a passphrase or age identities. The coordinator must be stopped."`
+	Unprotect keysUnprotect `cmd:"" help:"Write all key files in the clear. The coordinator must be stopped."`
+}
+
+func (keysCommand) Help() string {
+	return `Examples:
+
+  coordinator keys
+  coordinator keys protect                             ask for a new passphrase
+  coordinator keys protect --with /etc/fedpvi/unlock   the passphrase or age identities are in this file
+  coordinator keys unprotect
+
+The file is what --unlock names from then on, for example a credential of systemd. It has a
+passphrase in one line, or age identities, also of a plugin for a TPM or a token. In a directory
+that is protected already, keys protect replaces what opens it. If the command is interrupted, run
+it again: the keys can be read at any time.`
+}
+
+type keysList struct{ jsonFlag }
+
+type keysProtect struct {
+	jsonFlag
+	With string `help:"File with the passphrase or age identities that open the keys from now on. Default: that of --unlock if the keys are not protected yet, otherwise ask for a new passphrase." placeholder:"FILE"`
+}
+
+type keysUnprotect struct{ jsonFlag }
+
+// keysPrinted is the JSON form of the key files.
+type keysPrinted struct {
+	Protected bool           `json:"protected"` // whether new keys are protected
+	Keys      []keyfile.File `json:"keys"`
+}
+
+func printKeys(dir string, asJSON bool) error {
+	all, err := keyfile.Files(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return cli.PrintJSON(keysPrinted{keyfile.Locked(dir), append([]keyfile.File{}, all...)})
+	}
+	for _, f := range all {
+		state := "in the clear"
+		if f.Protected {
+			state = "protected"
+		}
+		fmt.Printf("%-12s  %s\n", state, f.Path)
+	}
+	if keyfile.Locked(dir) {
+		fmt.Printf("New keys are protected by %s.\n", keyfile.LockFile)
+	} else {
+		fmt.Println("New keys are written in the clear.")
+	}
+	return nil
+}
+
+func (r keysList) Run(e *environment) error { return printKeys(e.state, r.JSON) }
+
+func (r *keysProtect) Run(e *environment) error {
+	return e.convert(r.JSON, func(dir string, l *keyfile.Lock) error {
+		with := keyfile.Unlock{File: r.With, UI: e.unlock.UI}
+		if r.With == "" && l == nil {
+			with.File = e.unlock.File
+		}
+		return keyfile.Protect(dir, l, with)
+	})
+}
+
+func (r keysUnprotect) Run(e *environment) error { return e.convert(r.JSON, keyfile.Unprotect) }
+
+// convert calls f with the state directory and its lock, while no other process uses the directory.
+// The directory may be without a study, so that even the first keys can be protected.
+func (e *environment) convert(asJSON bool, f func(dir string, l *keyfile.Lock) error) (err error) {
+	if _, e2 := os.Lstat(store.Path(e.state)); !errors.Is(e2, os.ErrNotExist) {
+		held, err := store.Open(e.state, store.Options{})
+		if err != nil {
+			return err
+		}
+		defer held.Close()
+	}
+	unlock := e.unlock
+	if !keyfile.Locked(e.state) {
+		unlock.File = ""
+	}
+	lock, err := keyfile.Open(e.state, unlock)
+	if err != nil {
+		return err
+	}
+	if err := f(e.state, lock); err != nil {
+		return err
+	}
+	return printKeys(e.state, asJSON)
+}

@@ -1,0 +1,162 @@
+package keyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"filippo.io/age"
+
+	"fedpvi/crypto/secret"
+	"fedpvi/internal/private"
+)
+
+// LockFile is the name of the file in a state directory that opens its protected key files.
+const LockFile = "lock.age"
+
+// A Lock reads and writes the key files of a state directory. If the directory has the file
+// lock.age, its key files are protected: each is an age file for one hybrid key, and lock.age holds
+// that key, encrypted for whatever opens the lock. A nil *Lock is that of a directory without
+// lock.age. It writes key files in the clear.
+//
+// A Lock also reads key files in the clear, so that a directory works after an interrupted
+// Protect or Unprotect.
+type Lock struct{ key *age.HybridIdentity }
+
+// maxProtected is the maximum size in bytes of a protected key file.
+const maxProtected = maxFile + 4<<10
+
+// ageFile begins every file in the format of age.
+var ageFile = []byte("age-encryption.org/v1\n")
+
+// ErrLocked is wrapped by the errors for key files that cannot be opened with what the operator
+// named. The files are unchanged.
+var ErrLocked = errors.New("the keys stay locked")
+
+// Open opens the lock of a state directory. It returns nil if the key files are not protected. In that case it is an
+// error to name a file that opens the lock, because its owner believes that the keys are protected.
+func Open(dir string, u Unlock) (*Lock, error) {
+	path := filepath.Join(dir, LockFile)
+	there, err := private.Exists(path)
+	if err == nil && !there {
+		if u.File != "" {
+			return nil, fmt.Errorf("%w: --unlock names %s, and the keys in %s are not protected: protect them with keys protect, or leave --unlock away", ErrLocked, u.File, dir)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := private.Read(path, maxProtected)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	m, err := u.material(fmt.Sprintf("Passphrase for the keys in %s:", dir))
+	if err != nil {
+		return nil, err
+	}
+	return openLock(path, sealed, m)
+}
+
+// openLock opens the content of the lock file at a path.
+func openLock(path string, sealed []byte, m material) (*Lock, error) {
+	text, err := decrypt(sealed, m.identities)
+	if err != nil {
+		return nil, m.explain(path, err)
+	}
+	defer clear(text)
+	key, err := age.ParseHybridIdentity(string(bytes.TrimSpace(text)))
+	if err != nil { // not returned, because its text may quote the key
+		return nil, fmt.Errorf("%s: %w: it has no key for key files; restore it from a backup", path, ErrDamaged)
+	}
+	return &Lock{key}, nil
+}
+
+// Create writes a key of the given kind to a new file. It returns an error if the path exists,
+// so that it never overwrites a key. The comment may have several lines and must not contain the
+// key. The key must have at most 4 KiB.
+func (l *Lock) Create(path, kind, comment string, key []byte) error {
+	if len(key) > maxKey {
+		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
+	}
+	text := encode(kind, comment, key)
+	defer clear(text)
+	content, err := l.protect(text)
+	if err != nil {
+		return err
+	}
+	if err := private.Create(path, content); err != nil {
+		return fmt.Errorf("key file: %w", err)
+	}
+	return nil
+}
+
+// Load reads a key of the given kind. It refuses links, files and directories that are open to
+// others, and files whose last line is not exactly in the form of Create.
+func (l *Lock) Load(path, kind string) (secret.Secret, error) {
+	text, err := l.text(path)
+	if err != nil {
+		return secret.Secret{}, err
+	}
+	defer clear(text)
+	key, err := decode(kind, text)
+	if err != nil {
+		return secret.Secret{}, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return secret.New(key), nil
+}
+
+// text returns the content of a key file in the clear.
+func (l *Lock) text(path string) ([]byte, error) {
+	content, err := private.Read(path, maxProtected)
+	if err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	if !bytes.HasPrefix(content, ageFile) {
+		return content, nil
+	}
+	if l == nil {
+		return nil, fmt.Errorf("key file %s: %w: it is protected, and %s is missing; restore that file from a backup", path, ErrDamaged, LockFile)
+	}
+	text, err := decrypt(content, []age.Identity{l.key})
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w: the key of %s does not open it; restore both from one backup", path, ErrDamaged, LockFile)
+	}
+	return text, nil
+}
+
+// protect returns the content of the key file with the given text.
+func (l *Lock) protect(text []byte) ([]byte, error) {
+	if l == nil {
+		return text, nil
+	}
+	return encrypt(text, []age.Recipient{l.key.Recipient()})
+}
+
+// Format prints the same text for every lock and verb.
+func (l *Lock) Format(f fmt.State, _ rune) { io.WriteString(f, l.String()) }
+
+// String returns the same text for every lock.
+func (*Lock) String() string { return "[lock]" }
+
+func encrypt(text []byte, to []age.Recipient) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, to...)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return b.Bytes(), err
+}
+
+func decrypt(sealed []byte, with []age.Identity) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(sealed), with...)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,150 @@
+package keyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"filippo.io/age"
+
+	"fedpvi/internal/private"
+)
+
+// A File is a key file of a state directory.
+type File struct {
+	Path      string `json:"path"`
+	Protected bool   `json:"protected"`
+}
+
+// Files returns all key files of a state directory, in the directory itself and in those of studies.
+func Files(dir string) (all []File, err error) {
+	paths, err := matches(dir, "*"+suffix)
+	for _, path := range paths {
+		content, err := private.Read(path, maxProtected)
+		if err != nil {
+			return nil, fmt.Errorf("key file: %w", err)
+		}
+		all = append(all, File{path, bytes.HasPrefix(content, ageFile)})
+		clear(content)
+	}
+	return all, err
+}
+
+// matches returns the paths of all files with a pattern, in the order of their names.
+func matches(dir, pattern string) ([]string, error) {
+	own, err := filepath.Glob(filepath.Join(dir, pattern))
+	ofStudies, e := filepath.Glob(filepath.Join(dir, "studies", "*", pattern))
+	return append(own, ofStudies...), errors.Join(err, e)
+}
+
+// writes are the operations that change a state directory. Tests make each of them fail.
+type writes struct {
+	replace func(path string, content []byte) error
+	remove  func(path string) error
+}
+
+var system = writes{private.Replace, private.Remove}
+
+// Protect protects all key files of a state directory. After it, with opens the directory's lock. If the directory
+// has a lock already, l is that lock, and Protect changes only what opens it. No other process may
+// use the directory.
+//
+// Every write replaces one file by another with the same key. If Protect is interrupted, the
+// lock opens the directory in any case, and another Protect completes it.
+func Protect(dir string, l *Lock, with Unlock) error { return system.protect(dir, l, with) }
+
+func (w writes) protect(dir string, l *Lock, with Unlock) error {
+	m, err := with.chosen(dir)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		key, err := age.GenerateHybridIdentity()
+		if err != nil {
+			return err
+		}
+		l = &Lock{key}
+	}
+	path := filepath.Join(dir, LockFile)
+	sealed, err := l.sealed(path, m)
+	if err != nil {
+		return err
+	}
+	if err := w.replace(path, sealed); err != nil {
+		return err
+	}
+	return w.convert(dir, l, l.protect)
+}
+
+// sealed returns the content of a lock file that the material opens. It has tried that.
+func (l *Lock) sealed(path string, m material) ([]byte, error) {
+	to, err := m.recipients()
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(l.key.String() + "\n")
+	defer clear(text)
+	sealed, err := encrypt(text, to)
+	if err != nil {
+		return nil, m.explain(path, err)
+	}
+	again, err := openLock(path, sealed, m)
+	if err == nil && again.key.String() != l.key.String() {
+		err = fmt.Errorf("%w: %s has opened another key than the one that it locked", ErrLocked, m.named)
+	}
+	return sealed, err
+}
+
+// Unprotect writes all key files of a state directory in the clear, and removes its lock. No other
+// process may use the directory. If Unprotect is interrupted, another one completes it.
+func Unprotect(dir string, l *Lock) error { return system.unprotect(dir, l) }
+
+func (w writes) unprotect(dir string, l *Lock) error {
+	if err := w.convert(dir, l, (*Lock)(nil).protect); err != nil {
+		return err
+	}
+	return w.remove(filepath.Join(dir, LockFile))
+}
+
+// convert writes each key file anew, unless it has the wanted form. It removes what an interrupted write has left,
+// which may be a key in the clear.
+func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
+	left, err := matches(dir, private.Unfinished)
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		if err := w.remove(path); err != nil {
+			return err
+		}
+	}
+	all, err := Files(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		text, err := l.text(f.Path)
+		if err != nil {
+			return err
+		}
+		content, err := form(text)
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(content, ageFile) == f.Protected {
+			continue
+		}
+		if err := w.replace(f.Path, content); err != nil {
+			return err
+		}
+		clear(text)
+	}
+	return nil
+}
+
+// Locked reports whether the key files of a state directory are protected.
+func Locked(dir string) bool {
+	there, err := private.Exists(filepath.Join(dir, LockFile))
+	return there || err != nil // Open returns the error
+}
