@@ -67,7 +67,7 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 		case err != nil:
 			return err
 		case c.JSON:
-			return cli.PrintJSON(checks)
+			return cli.PrintJSON(map[string]any{"study": m.Study.Name, "records": records.Len(), "checks": checks})
 		}
 		fmt.Printf("Outcomes of %d records, and outcomes drawn for them from the posterior of %s. Keep this table as the records are kept.\n\n", records.Len(), m.Study.Name)
 		return words.Checks(os.Stdout, checks)

@@ -33,7 +33,7 @@ Each line begins with PASS or FAIL. A FAIL is followed by its remedy.`
 func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 	findings, code := d.examine(ctx, c)
 	if c.JSON {
-		if err := cli.PrintJSON(findings); err != nil {
+		if err := cli.PrintJSON(map[string]any{"findings": findings}); err != nil {
 			return err
 		}
 	} else {

@@ -209,7 +209,7 @@ func (statusCommand) Run(c *commands) error {
 		rows = append(rows, []string{m.Study.Name, m.Hash.String()[:12], string(m.Name), stands})
 	}
 	if c.JSON {
-		return cli.PrintJSON(all)
+		return cli.PrintJSON(map[string]any{"studies": all})
 	}
 	return words.Table(os.Stdout, "", 4, rows)
 }

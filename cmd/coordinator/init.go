@@ -237,7 +237,7 @@ func (c *inviteCommand) Run(e *environment) error {
 			return err
 		}
 		if c.JSON {
-			return cli.PrintJSON(files)
+			return cli.PrintJSON(map[string]any{"invited": files})
 		}
 		return printInvitations(os.Stdout, files)
 	})

@@ -26,7 +26,7 @@ func (statusCommand) Help() string {
 	return `Examples:
 
   coordinator status
-  coordinator status --json | jq '.[].waits'`
+  coordinator status --json | jq '.studies[].waits'`
 }
 
 func (c *statusCommand) Run(e *environment) error {
@@ -37,7 +37,7 @@ func (c *statusCommand) Run(e *environment) error {
 
 func printStatuses(all []coordinator.Status, asJSON bool) error {
 	if asJSON {
-		return cli.PrintJSON(all)
+		return cli.PrintJSON(map[string]any{"studies": append([]coordinator.Status{}, all...)})
 	}
 	for i, s := range all {
 		if i > 0 {

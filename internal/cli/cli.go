@@ -78,7 +78,8 @@ func Version() string {
 	return "unknown"
 }
 
-// PrintJSON prints v as indented JSON on standard output, for people and programs.
+// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must be an
+// object, so that a later version can add to it.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")
