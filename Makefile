@@ -127,7 +127,7 @@ export SHORTENS
 # Tests write and sync thousands of small files. They do so in memory, on a machine that has room.
 MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 {print "TMPDIR=/dev/shm"}')
 
-# Nobody debugs the binaries of tests. Without symbols for a debugger the linker takes two thirds of the time.
+# Nobody debugs the binaries of tests. Without symbols for a debugger the linker is up to a third faster.
 GOTEST := go test -ldflags=-w
 
 # The packages of one thread that take longest begin first, so that no core is left without work.

@@ -19,11 +19,14 @@ func TestTrace(t *testing.T) {
 		round(4, []float64{3, -4}, pvi.Influence{Client: "a", Norm: 2, Shift: .5}, pvi.Influence{Client: "b", Norm: 1, Shift: .25}),
 		round(5, []float64{0, 0}, pvi.Influence{Client: "a", Norm: 1, Shift: .75}, pvi.Influence{Client: "b", Norm: 3, Blocks: true}),
 	}}
-	for panels, lines := range map[int][]string{
-		2: {"4 accepted 3.536 -4 age", "5 accepted 0 0 intercept", "a 2 2 0.75 sd 5 0", "b 2 3 0.25 sd 4 1"},
-		1: {"does not publish the answers"},
+	for _, tc := range []struct {
+		panels int
+		lines  []string
+	}{
+		{2, []string{"4 accepted 3.536 -4 age", "5 accepted 0 0 intercept", "a 2 2 0.75 sd 5 0", "b 2 3 0.25 sd 4 1"}},
+		{1, []string{"does not publish the answers"}},
 	} {
-		if panels == 1 {
+		if tc.panels == 1 {
 			for i := range trace.Rounds {
 				trace.Rounds[i].Influences = nil
 			}
@@ -33,14 +36,14 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), " ")
-		for _, line := range lines {
+		for _, line := range tc.lines {
 			if !strings.Contains(text, line) {
 				t.Errorf("%q is not in\n%s", line, &b)
 			}
 		}
 		figure, err := TraceFigure(trace)
-		if err != nil || len(figure.Panels) != panels {
-			t.Errorf("%d panels, want %d, %v", len(figure.Panels), panels, err)
+		if err != nil || len(figure.Panels) != tc.panels {
+			t.Errorf("%d panels, want %d, %v", len(figure.Panels), tc.panels, err)
 		}
 		if _, err := figure.Encode("svg"); err != nil {
 			t.Error(err)
