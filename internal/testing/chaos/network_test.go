@@ -332,6 +332,9 @@ func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.I
 	have, err := to.Offer(ctx, k.peer, item.Envelope, whole)
 	for err == nil && have < size {
 		rest(ctx, k.upTo(k.life.p.w.pace/4))
+		if ctx.Err() != nil { // the coordinator may or may not notice the end of a call in time
+			return ctx.Err()
+		}
 		end := min(size, have+512+int64(k.upTo(1500)))
 		if err = to.Write(ctx, k.peer, hash, have, item.Body[have:end]); err == nil {
 			have = end
