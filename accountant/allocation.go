@@ -13,22 +13,22 @@ import (
 // Picks of the releases, drawn at random and independently of the other records. Sigma is the
 // noise multiplier.
 //
-// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k =
-// Steps dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random
-// Allocation", 2025). With σ = Sigma, Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²),
-// and S their sum,
+// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k = Steps
+// dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random Allocation",
+// 2025). Let σ = Sigma. Let Y_1, ..., Y_k be independent and lognormal, with log Y_i ~ N(−1/2σ²,
+// 1/σ²), and let S be their sum. Then
 //
 //	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
 //
-// Both functions are convex in S. Therefore δ can only grow when the mass of Y moves to a grid
-// without a change of the mean. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋
-// steps with one pick each. If the noise is too small for the grid, each pick is accounted as
-// one release without amplification. There is no lower bound on the cost.
+// The mass of Y is moved to the points of a grid, and its mean does not change. Both functions are
+// convex in S, so the move cannot lower δ. An epoch with several picks costs at most as much as
+// Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If the noise is too small for the grid,
+// each pick is accounted as one release without amplification. There is no lower bound on the cost.
 //
-// The mass outside of the grid counts as infinite losses, so the grid gives no Rényi divergence.
-// [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly convex in both
-// distributions. So D_α of the pair is at most α/2σ², the value of D_α for N(e_i, Sigma²I) against
-// N(0, Sigma²I).
+// The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
+// from the grid. [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly
+// convex in both distributions. So D_α of the pair is at most α/2σ², the value of D_α for N(e_i,
+// Sigma²I) against N(0, Sigma²I).
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -100,8 +100,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// The cell has the probability m under N(0, σ²). Its probability first under N(1, σ²)
-		// equals the integral of Y over the cell.
+		// m is the probability of the cell under N(0, σ²). first is its probability under N(1, σ²),
+		// which equals the integral of Y over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -136,9 +136,9 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges the cells of S. The new cells are narrow near the mean of S and become wider
-// with the distance from it. The mass inside a new cell is split between the two ends of the
-// cell so that the mean stays the same.
+// coarsen merges the cells of S. The new cells are narrow near the mean of S, and wider further
+// away. The mass inside a new cell is split between the two ends of the cell so that the mean stays
+// the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -166,7 +166,7 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // uses the smaller of the two tails, for accuracy
+			u, v = -v, -u // the smaller of the two tails is more accurate
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}

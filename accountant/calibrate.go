@@ -100,11 +100,11 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// Newton's method aims a little below the target. It works on the logarithm of the certified
-	// cost, which is nearly linear. From the second point on, the slope comes from the last two
-	// points. A mechanism may round σ to steps of its lattice, so that the cost is constant over
-	// distances much longer than Newton's steps. So every step after a miss is at least twice the
-	// step before.
+	// Each step of Newton's method aims a little below the target. The method works on the
+	// logarithm of the certified cost, which is nearly linear. From the second point on, the slope
+	// comes from the last two points. A mechanism may round σ to steps of its lattice, so that the
+	// cost is constant over distances much longer than Newton's steps. So every step after a value
+	// that misses the target is at least twice as long as the last such step.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x that meets the target so far, and largest x that misses it
@@ -191,8 +191,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	if from >= to {
 		return to, 1
 	}
-	// False position on the logarithm of the cost, which is nearly a line
-	// (Illinois rule).
+	// The method is false position (Illinois rule) on the logarithm of the cost, which is nearly
+	// linear.
 	slope = 1
 	for to-from > 1e-10 {
 		middle := from + (to-from)/2

@@ -9,13 +9,13 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats determines the tilt of a composition. The tilt is below the saddle point, at the point
-// where the exponent of the integrand is higher by tiltNats. Such a tilt gives equally good bounds,
-// and gives rare events less weight.
+// tiltNats determines the tilt of a composition. The order of the tilt is lower than that of the
+// saddle point, and the integrand there is at most e^tiltNats times its value at the saddle point.
+// The bounds are equally good for this tilt, and rare events have less weight.
 const tiltNats = 2
 
-// side selects the bounds to compute: both, or only the upper bound. A lower bound alone would
-// have an unknown accuracy.
+// side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot
+// be selected, because its accuracy would be unknown.
 type side int
 
 const (
@@ -76,10 +76,10 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// narrowed returns bounds on ε that are at least as close as those in b. They come from finer
-// grids, which are aligned with the losses. On a grid that is not aligned there is no lower bound
-// if the probability of a sample is smaller than the width of the grid. The upper bound belongs to
-// the δ low, and the lower bound to the δ high.
+// narrowed returns bounds on ε that are at least as close as those in b. It computes them on finer
+// grids that are aligned with the losses. A grid that is not aligned gives no lower bound if the
+// sampling probability is smaller than the width of the grid. The upper bound is for the δ low, and
+// the lower bound is for the δ high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -104,7 +104,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether ε(δ) of the composition cannot be above lower, or has an exact value.
+// irrelevant reports whether narrowing the bounds of the composition is useless, because its ε(δ)
+// is at most lower or is already exact.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -113,8 +114,9 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow returns a lower bound on ε(δ) that is at least lower or, if above is true, an upper bound
-// that is at most upper. It stops when the two are close to each other.
+// narrow improves the lower bound on ε(δ) or, if above is true, the upper bound, and returns both
+// bounds. It stops when the bounds are close to each other, or when a finer grid hardly improves
+// them.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
 	s, ok := c.saddleForDelta(delta - c.infinite())
@@ -223,15 +225,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a width of the grid for which each bound is about a quarter of gap away from the
-// exact value. In every step, cells of width h change the variance of the tilted loss by about
+// width returns a width of the grid for which each bound differs from the exact value by about a
+// quarter of gap. In every step, cells of width h change the variance of the tilted loss by about
 // h²/6, and ε by (θ+½)/2 times this change, where θ is the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points for which the window contains all losses within
-// reach of the mean, and for which the mass outside the window changes δ(ε) by at most blur.
+// size returns the least number of grid points for which the window contains all losses at most
+// reach away from the mean, and for which the mass outside the window changes δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

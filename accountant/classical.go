@@ -8,8 +8,8 @@ import "math"
 // releases, and every other argument named delta in (0, 1). Results are raised by more than
 // their rounding error.
 
-// raised is the factor that covers the rounding errors of a closed form of a few
-// operations.
+// raised is a factor by which results are multiplied. It covers the rounding errors of a closed
+// form of a few operations.
 const raised = 1 + 0x1p-50
 
 // BasicComposition returns the guarantee (kε, kδ) of k releases that are each (ε,
@@ -47,15 +47,15 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	return min(epsilon, eps+epsilon*0x1p-50), del
 }
 
-// RenyiEpsilon returns an ε for which a release is (ε, δ)-private, if its Rényi divergence at an
-// order α > 1 is at most renyi, for 0 < δ < 1:
+// RenyiEpsilon returns an ε for which a release is (ε, δ)-private if its Rényi divergence at an
+// order α > 1 is at most R = renyi. It expects 0 < δ < 1. The result is
 //
 //	max(0, R + log((α−1)/α) − (log δ + log α)/(α−1))
 //
 // (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, proposition
 // 12; Balle et al., "Hypothesis Testing Interpretations and Rényi Differential Privacy", 2020,
-// theorem 21). It returns 0 if the total variation distance, which is at most √(1 − e^(−R)) by
-// the inequality of Bretagnolle and Huber, is below δ.
+// theorem 21). The total variation distance is at most √(1 − e^(−R)) by the inequality of
+// Bretagnolle and Huber. If this bound is below δ, RenyiEpsilon returns 0.
 func RenyiEpsilon(order, renyi, delta float64) float64 {
 	if insideVariation(renyi, delta) {
 		return 0

@@ -6,9 +6,9 @@ import "math"
 // inputs. P is the distribution of the output for the first input, and Q that for the second.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses that are left out of every step
-	// when a saddle is searched or a contour is evaluated. Otherwise outputs that are too rare
-	// to affect δ would dominate the moments.
+	// cut is the probability (under P) of the largest losses of a step, which the search for a
+	// saddle and the evaluation of a contour leave out. Otherwise outputs that are too rare to
+	// affect δ would dominate the moments.
 	cut float64
 	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders
 	// up to made.
@@ -46,7 +46,7 @@ func (c *composition) length() float64 {
 // privacy loss where it is finite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // also accurate for slightly larger orders, for the next calls
+		c.made = order + min(order, 8) // later calls can use the rules for slightly larger orders
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -81,7 +81,7 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss tilted by e^(cL)
 }
 
-// maxOrder is the largest point at which a saddle is searched.
+// maxOrder is the largest order at which a saddle is searched for.
 const maxOrder = 1e12
 
 // saddleAt returns the saddle at the given order. The order determines ε.

@@ -6,8 +6,8 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned if the integrand falls too slowly along the contour. This happens for a
-// few steps with small sampling rates.
+// errContour is returned if the integrand falls too slowly along the contour. This happens for
+// compositions of a few steps with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
 // maxContour is the largest number of points on the contour. maxContourWork is the largest
@@ -32,12 +32,12 @@ type contour struct {
 	infinite    float64
 }
 
-// contour evaluates the moment generating function along a line left of the saddle. The
-// trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k
-// instead of δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this
-// follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the saddle. nats is the
-// logarithm of the ratio of the integrand on the line to the integrand at the saddle. A larger
-// nats gives less accuracy.
+// contour evaluates the moment generating function along a line left of the saddle. The trapezoid
+// rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k instead of
+// δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this follows from
+// δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the saddle. The argument nats is the
+// logarithm of the ratio of the integrand on the line to the integrand at the saddle. The result is
+// less accurate for a larger nats.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -146,8 +146,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from
-// the result of a second contour. For a single step it integrates the density directly.
+// contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from the
+// result of a second contour. For a single step contourEpsilon integrates the density directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)

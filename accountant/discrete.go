@@ -10,23 +10,24 @@ import (
 // element gets Shares independent samples of the discrete Gaussian N_Z(0, Sigma²) as
 // noise.
 //
-// It is accounted as the continuous Gaussian with variance v = Shares·Sigma² − 1/12,
-// rounded to integers, and a max divergence between the two. The reasons are:
+// The accountant replaces the noise by a continuous Gaussian of variance v = Shares·Sigma² − 1/12
+// that is rounded to integers. It adds a bound on the max divergence between the two distributions.
+// The proof has three parts:
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
-//   - The rounded Gaussian's probability at k is the density there of the Gaussian plus a
-//     uniform variable on [−½, ½]. This variable has variance s² = Shares·Sigma² and
-//     fourth cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to
-//     terms of order s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). Twice that is charged
-//     for every element. For |k| > 64s nothing is charged: N_Z(0, s²) has mass below
-//     10⁻⁸⁸⁸ in this range, and the rounded Gaussian has less mass.
+//   - The probability of the rounded Gaussian at k is the density at k of the sum of the Gaussian
+//     and a uniform variable on [−½, ½]. This sum has variance s² = Shares·Sigma² and fourth
+//     cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to terms of order
+//     s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). The accountant charges twice this value for
+//     every element. It charges nothing for |k| > 64s, because N_Z(0, s²) has mass below 10⁻⁸⁸⁸ in
+//     this range and the rounded Gaussian has less.
 //   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of one
 //     discrete Gaussian of the summed variance (Kairouz, Liu, Steinke, "The Distributed
 //     Discrete Gaussian Mechanism", 2021, corollary 12).
 //
-// The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸
-// an element. For Sigma below 1024 the omitted terms matter. Then a single integer is
-// accounted by the exact distribution of its noise, and vectors are refused.
+// The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸ for each
+// element. For Sigma below 1024 the omitted terms matter. For such noise the accountant uses the
+// exact distribution of the noise of a single integer, and refuses vectors.
 type DiscreteGaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -85,7 +86,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // The function atoms has raised masses and losses by at most a third of slack.
+	for i, mass := range masses { // sum.atoms has raised masses and losses by at most a third of slack.
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

@@ -47,8 +47,9 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
 // newGrid makes the grid for the loss l tilted by e^(order·L). An aligned grid has a point at the
-// mean of the interval of length width that has the largest tilted mass. If the probability of a
-// sample is below width, almost all mass lies between two points of a grid that is not aligned.
+// mean of the interval of length width that has the largest tilted mass. Alignment helps if the
+// sampling probability is below width, because almost all mass would otherwise lie between two grid
+// points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -98,8 +99,8 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 }
 
 // heaviest returns the mean loss of the interval of length width with the largest mass. If the
-// heaviest atom has more than half of this mass, it returns the loss of that atom. The indices in
-// by order the losses.
+// heaviest atom has more than half of this mass, it returns the loss of that atom. The argument by
+// lists the indices of the losses in ascending order of the losses.
 func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
@@ -122,7 +123,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width f
 	return mean
 }
 
-// after returns the index at which the cell that begins at index ends.
+// after returns the grid point at which the cell ends that begins at the grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -135,7 +136,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the index of the grid point below index, from which cells are made downwards.
+// before returns the next grid point below index. It corresponds to after, for cells that are made
+// from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -148,13 +150,13 @@ func (g grid) before(index int) int {
 	return index - 1
 }
 
-// split returns a distribution on the grid that dominates l, which means that its δ(ε) is at
-// least the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided between its
-// ends so that the total P-mass and Q-mass do not change. With the densities p and q of P and Q,
-// the end b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect
-// the Dots: Tighter Discrete Approximations of Privacy Loss Distributions", 2022). Each cell is
-// computed separately, which keeps the digits of small masses. P-mass of at most cut goes to
-// infinity.
+// split returns a distribution on the grid that dominates l, which means that its δ(ε) is at least
+// the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided between its ends so
+// that the total P-mass and Q-mass do not change. With the densities p and q of P and Q, the end b
+// gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
+// Tighter Discrete Approximations of Privacy Loss Distributions", 2022). Each cell is computed
+// separately, so that small masses keep their accuracy. A P-mass of at most cut is moved to an
+// infinite loss.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -225,11 +227,11 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 }
 
 // merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
-// one output, which is post-processing. The loss of the merged output is the logarithm of P-mass
-// over Q-mass, and the cells are chosen so that this loss is on the grid: a cell begins at a
-// loss below its grid point, and ends where the merged output has the loss of the grid point.
-// The losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at most cut
-// is left out.
+// one output, which is post-processing. The loss of the merged output is the logarithm of the ratio
+// of P-mass to Q-mass. The cells are chosen so that this loss is on the grid. A cell begins at a
+// loss below its grid point, and ends where the merged output has the loss of the grid point. The
+// losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at most cut is
+// left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -241,7 +243,8 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The last cell would have most of the mass, and rounding its loss would cost much.
+			// The last cell would have most of the mass, and rounding its loss would loosen the
+			// bound much.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -252,7 +255,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // The grid point of a cell is about in the middle of the cell. shift is the relative deviation from the middle in the last cell.
+	var shift float64 // ratio of the parts of the last cell above and below its grid point, minus 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -291,7 +294,8 @@ func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeRest makes one cell of the outputs that are left, at a grid point not above its loss.
+// mergeRest merges the remaining outputs into one cell, at a grid point that is not above the loss
+// of the cell.
 func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	rest, excess := p.integrate(lo, hi, 1)
 	if rest > 0 && rest > excess {
@@ -299,13 +303,13 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the P-mass of the cell that begins at begin and whose merged
-// output has the loss at. If the cell would end beyond hi, ok is false. guess is an estimate of
+// mergeCell returns the end and the P-mass of the cell that begins at begin and has a merged output
+// with the loss given by at. If the cell would end beyond hi, ok is false. guess is an estimate of
 // the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// ∫ (p − e^at·q) from begin decreases up to the output whose loss is at, and increases from
-	// there on.
+	// As a function of its upper limit, ∫ (p − e^at·q) from begin falls until the limit reaches the
+	// output with the loss at, and then rises.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -333,12 +337,12 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeCellDown returns the beginning and the P-mass of the cell that ends at end and whose
-// merged output has the loss at. If the cell would begin before lo, ok is false.
+// mergeCellDown returns the beginning and the P-mass of the cell that ends at end and has a merged
+// output with the loss given by at. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// ∫ (p − e^at·q) up to end grows while the interval grows down to the output whose loss is
-	// at, and falls from there on.
+	// As the lower limit moves down, ∫ (p − e^at·q) up to end rises until the limit reaches the
+	// output with the loss at, and then falls.
 	low, high := lo, min(end, p.at(at))
 	if low >= high {
 		return 0, 0, false

@@ -1,9 +1,9 @@
 // Package accountant computes the privacy cost of noisy releases.
 //
-// An [Event] describes a release: the kind and size of the noise, the sample, and the
-// [Adjacency]. Events are composed with [Composed] and [Repeated]. [Account] returns the
-// [Profile] of an event, with bounds on the smallest ε for a δ, and on the smallest δ for an ε.
-// It returns an error for combinations without a proof.
+// An [Event] describes a release: the kind and size of the noise, the sample, and the [Adjacency].
+// Events are composed with [Composed] and [Repeated]. [Account] returns the [Profile] of an event,
+// with bounds on the smallest ε for a δ, and on the smallest δ for an ε. It returns an error for a
+// combination of events for which there is no proof.
 //
 // A researcher usually calls
 //
@@ -27,11 +27,11 @@
 // these laws:
 //
 //   - [Exact] composes Gaussian releases in closed form (gaussian.go).
-//   - [LossDistribution] composes all events by a Fourier transform of the discretised
-//     laws. The laws are tilted (multiplied by e^(θL) and normalised) so that the tail
-//     that determines δ is not lost in rounding (discretise.go, pld.go, certify.go). The
-//     bounds are certified. The upper and the lower bound both include the errors of
-//     discretisation, truncation, wrap-around and rounding.
+//   - [LossDistribution] composes all events by a Fourier transform of the discretised laws. The
+//     laws are tilted (multiplied by e^(θL) and normalised) so that the tail that determines δ is
+//     not lost in rounding errors (discretise.go, pld.go, certify.go). The bounds are certified.
+//     The upper and the lower bound both include the errors of discretisation, truncation,
+//     wrap-around and rounding.
 //   - [Contour] integrates the moment generating function along a contour (contour.go).
 //     It is accurate to a dozen digits within a millisecond, but its result is not
 //     certified.

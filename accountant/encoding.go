@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// The encoding of an event for ledgers and messages is a byte for the version, then the
-// event. An event is a byte for its kind, then its fields in the order of its type. A
-// float64 is encoded as its bits, a count in eight bytes and an adjacency in one byte,
-// all little-endian. Repeated is encoded as its count and then the event. Composed is
-// encoded as the number of its events in four bytes and then the events. Every event that
-// can be accounted has exactly one encoding, and UnmarshalEvent refuses all other bytes.
+// The encoding of an event for ledgers and messages is a byte for the version, then the event. An
+// event is encoded as a byte for its kind, then its fields in the order of its type. A float64 is
+// encoded as its bits, a count in eight bytes and an adjacency in one byte, all little-endian.
+// Repeated is encoded as its count and then the event. Composed is encoded as the number of its
+// events in four bytes and then the events. Every event that can be accounted has exactly one
+// encoding, and UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1

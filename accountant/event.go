@@ -41,8 +41,8 @@ type lossy interface {
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
 // inputs. remove compares the input with the record to the input without it, and add is the
-// reverse. If the inputs play equal roles, both distributions are the same. The zero value
-// belongs to an empty release.
+// reverse. If the roles of the inputs are equal, both distributions are the same. The zero value is
+// that of an empty release.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -87,7 +87,7 @@ func (t *tally) gaussian(least, most, times float64) {
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
 }
 
-// sample adds e to the tally. It counts e times times.
+// sample adds the event e to the tally. The argument times is the number of times that e happens.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return

@@ -39,9 +39,9 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. The field main is μ² or a Rényi divergence.
-// The field divergence is the max divergence from an exact Gaussian release, for Gaussian
-// filters only.
+// filterCost is the cost of a release, or a budget. The field main is μ² or a Rényi divergence. The
+// field divergence is used only by Gaussian filters. It is the max divergence from an exact
+// Gaussian release.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
@@ -111,9 +111,9 @@ func stable(x float64) float64 {
 
 // filterDelta bounds δ(ε) of a release with the cost c, which is within max divergence r =
 // c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close and P′ and Q′
-// are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r
-// the bound adds the difference, which is at most e^{2r} − 1. The result is raised to cover
-// rounding errors.
+// are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r, the
+// δ of the Gaussian release is computed at 0 instead of ε − 2r, and the bound adds e^{2r} − 1,
+// which is at least the difference. The result is raised to cover rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)

@@ -11,8 +11,8 @@ import "math"
 //	e^((α−1)R) ≤ 1 + γ²·C(α,2)·min{4(e^ε(2) − 1), 2e^ε(2)}
 //	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
 //
-// ε(j) = j/2σ² and B(l) = E[(e^u − 1)^l] for u the privacy loss under N(0, σ²). It is used only
-// for comparison, because the law of the loss of WithoutReplacement gives smaller bounds.
+// where ε(j) = j/2σ², B(l) = E[(e^u − 1)^l], and u is the privacy loss under N(0, σ²). The bound is
+// used only for comparison, because the law of the loss of WithoutReplacement gives smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
 	moments     []float64 // log B(0), log B(2), log B(4), ..., with B as above

@@ -64,8 +64,8 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64s, such that holds is false at the lower
-// and true at the upper one. low and high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64s, such that the function holds is false at
+// the lower and true at the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	// Non-negative floats have the same order as their bits do as integers.
 	l, h := math.Float64bits(low), math.Float64bits(high)

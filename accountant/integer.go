@@ -31,8 +31,8 @@ const (
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest nσ² for which a distribution is computed. It takes seconds
-	// and a megabyte of memory.
+	// maxSumVariance is the largest nσ² for which a distribution is computed. The computation takes
+	// seconds and a megabyte of memory.
 	maxSumVariance = 1e7
 )
 
@@ -98,9 +98,9 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution with the masses half. It removes masses that are too small
-// from the end of half and adds a bound on them to missing. If half ends at the largest integer
-// that can be listed, it also adds a bound on the mass outside the range.
+// finish returns the distribution with the masses in half. It removes masses that are too small
+// from the end of half and adds a bound on their sum to the missing mass. If half ends at the
+// largest integer that can be listed, it also adds a bound on the mass outside the range.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -127,8 +127,8 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	for k := range half {
 		half[k] /= total.value()
 	}
-	// Exponential, correction, sum and quotient each have an error of at most two units in the
-	// last place.
+	// The exponential, the correction, the sum and the quotient each have an error of at most two
+	// units in the last place.
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
@@ -147,8 +147,8 @@ func expSquare(k int, variance float64, n int) float64 {
 // s. The new sum has n samples.
 //
 // P is log-concave, because convolutions of log-concave distributions are log-concave. So
-// P(x)P(z−x) falls on both sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m
-// terms, all later terms together are less than m/48 of the last one.
+// P(x)P(z−x) falls on both sides of x = z/2. If the last of m terms is at most 2⁻⁷⁰ times their
+// sum, all later terms together are less than m/48 of this term.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -197,10 +197,10 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) under P. Here P(k) is
-// the probability of the noise k, and P(k−shift) is that of the noise shifted by an integer.
-// Losses and masses are raised by more than their error. rest is at least the mass of the losses
-// that are infinite or not known accurately, which are not listed.
+// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) under P. Here P(k) is the
+// probability of the noise k, and P(k−shift) is that of the noise shifted by an integer. Losses and
+// masses are raised by more than their error. The result does not list losses that are infinite or
+// not known accurately. Their mass is at most rest.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // The missing mass is negligible compared with least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58

@@ -35,7 +35,7 @@ func gaussianLaw(mu float64) law {
 	return l
 }
 
-// laplaceLaw returns the distribution of the loss of a Laplace release, ε being
+// laplaceLaw returns the distribution of the loss of a Laplace release, where ε is
 // sensitivity/scale.
 func laplaceLaw(epsilon float64) law {
 	return law{
@@ -55,12 +55,12 @@ func approximateLaw(epsilon, delta float64) law {
 }
 
 // replacedLaw returns a distribution of the loss that dominates one step of sampling without
-// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0
-// its profile is that of (1−γ)N(0)+γN(2) against N(0), and for ε < 0 that of the reverse pair
-// (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function",
-// 2022, proposition 30). Let the distance 2 of the two means be the unit of the output, and let
-// r be the density ratio of that pair, so that r(½) = 1. The loss is log r with the mixture's
-// mass right of ½, −log r with the mass of N(0) there, and zero with the remaining mass.
+// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 it
+// has the profile of (1−γ)N(0)+γN(2) against N(0), and for ε < 0 it has the profile of the reverse
+// pair (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function",
+// 2022, proposition 30). The unit of the output is the distance 2 between the two means. Let r be
+// the density ratio of the pair, so that r(½) = 1. To the right of ½ the loss is log r with the
+// mass of the mixture, and −log r with the mass of N(0). The loss is zero with the remaining mass.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{

@@ -14,7 +14,7 @@ const (
 	Tightest Method = "tightest"
 	// Planned selects the same methods as Tightest, and does not narrow the bounds of
 	// LossDistribution further. It is the method of calibrations and of the statements of studies.
-	// Its bounds must not change in any bit, because the noise of studies follows from them.
+	// Its bounds must not change in any bit, because the noise of studies is computed from them.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
@@ -25,7 +25,7 @@ const (
 	// Contour inverts the moment generating function numerically. It is accurate to a
 	// dozen digits but not certified.
 	Contour Method = "contour integral"
-	// RenyiDP converts Rényi divergences of real orders.
+	// RenyiDP derives ε or δ from Rényi divergences of real orders.
 	RenyiDP Method = "Rényi DP"
 	// FixedSize uses the bound of Wang, Balle, Kasiviswanathan (2019) on Rényi
 	// divergences under sampling without replacement.

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations over the privacy loss L. It is made for an order
-// c and a frequency t. It is accurate for functions that grow no faster than e^(cL) and
-// oscillate no faster than e^(itL).
+// moments is a quadrature rule for expectations over the privacy loss L. A rule for an order c and
+// a frequency t is accurate for functions that grow no faster than e^(cL) and oscillate no faster
+// than e^(itL).
 type moments struct {
 	loss      []float64
 	logWeight []float64 // logarithm of the P-mass of each node

@@ -16,12 +16,12 @@ type pair interface {
 }
 
 // span is the number of standard deviations that an interval extends to each side. A normal
-// distribution has a mass of about 10⁻²³ outside.
+// distribution has a mass of about 10⁻²³ outside of this interval.
 const span = 10
 
-// mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that
-// contains the record with probability rate: p = (1−q)N(0,σ²) + qN(1,σ²) against N(0,σ²).
-// At rate 1 it is the Gaussian mechanism.
+// mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that contains the
+// record with probability q = rate. The pair is (1−q)N(0,σ²) + qN(1,σ²) against N(0,σ²). At rate 1
+// it is the Gaussian mechanism.
 type mixture struct{ rate, sigma float64 }
 
 func (m mixture) exponent(x float64) float64 { return (2*x - 1) / (2 * m.sigma * m.sigma) }
@@ -82,9 +82,9 @@ func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*ma
 // mixture.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. It solves x =
-// (1+c)·share(x) for the mode of p·(p/q)^c. The iteration from above converges to the largest
-// mode and never goes below it.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. Here c is order.
+// The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode,
+// converges to it and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is a composition on a grid of losses, in which every step is tilted by e^(θL).
-// Tilting multiplies the masses of the step by this factor and normalises them. The tail of the
-// composed loss that determines δ(ε) becomes the bulk of the tilted distribution. So rounding
-// errors are relative to δ instead of 1.
+// A tilting is a composition on a grid of losses, in which every step is tilted by e^(θL). Tilting
+// multiplies the masses of the step by this factor and normalises them. The tail of the composed
+// loss that determines δ(ε) becomes the bulk of the tilted distribution. The rounding errors are
+// then relative to δ instead of 1.
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance of the grid points
@@ -126,9 +126,9 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the distribution of the composed loss near its tilted mean. It gives a bound on
-// δ(ε) for every ε in the window. The bound includes the mass that is cut off each step, the
-// mass that wraps around the ends of the window, and the rounding of the Fourier transform.
+// A window is the distribution of the composed loss near its tilted mean. It gives a bound on δ(ε)
+// for every ε in the window. The bound includes the mass that is removed from each step, the mass
+// that wraps around the ends of the window, and the rounding of the Fourier transform.
 type window struct {
 	*tilting
 	*workspace
@@ -136,7 +136,7 @@ type window struct {
 	lowest int     // lowest entry that can be used; the sums over lower entries would overflow
 	centre float64 // loss at which the exponents of the sums are zero
 	scale  float64 // logarithm of the factor that converts sums to δ: log M − θ·centre
-	start  int     // position in the row of the window's entry 0
+	start  int     // position of the window's entry 0 in the row
 	noise  float64 // bound on the error of each mass in the row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass
 	// above the window may add to δ·e^(−scale).
@@ -144,10 +144,9 @@ type window struct {
 }
 
 const (
-	// transformError times u·log2 n bounds the error of each output of the
-	// transform relative to the sum of the moduli of its input (Higham,
-	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
-	// has less than 7 for radix 2).
+	// transformError times u·log2 n bounds the error of each output of the transform relative to
+	// the sum of the moduli of its input (Higham, "Accuracy and Stability of Numerical Algorithms",
+	// 2002, theorem 24.2, proves a value below 7 for radix 2).
 	transformError = 8
 	// maxTransform is the size of the largest transform, which takes 60 MiB with its
 	// buffers.
@@ -221,12 +220,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the number of entries after which a window stores the sums over all entries so far.
+// block is the number of entries between two entries for which a window stores the sums.
 const block = 64
 
-// sum returns the two sums over all entries at or above from, given the same sums for to. They
-// are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where l is the loss of an
-// entry and entry is the loss of the lowest entry.
+// sum returns the two sums over all entries at or above from, given the same sums for to. They are
+// Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where l is the loss of an entry
+// and entry is the loss of the entry from.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -333,7 +332,7 @@ func standsFor(j int) float64 {
 
 func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
-// power returns f^n for an integer n ≥ 1. It squares repeatedly.
+// power returns f^n for an integer n ≥ 1, which it computes by repeated squaring.
 func power(f complex128, n float64) complex128 {
 	result := complex(1, 0)
 	for k := uint64(n); ; f *= f {
@@ -384,7 +383,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // δ(0) ≤ δ if true; otherwise the window begins too high
+		return 0, low == zero // true if δ(0) ≤ δ; false if the window begins too high
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

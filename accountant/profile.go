@@ -116,9 +116,9 @@ func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 type Bound struct {
 	Lower, Upper float64
 	Method       Method
-	// Certified is true if the bounds include all errors of discretisation, truncation
-	// and rounding. Otherwise the interval is an estimate with its estimated error. Do
-	// not base a privacy guarantee on such an interval.
+	// Certified is true if the bounds include all errors of discretisation, truncation and
+	// rounding. Otherwise the interval is an estimate, and its width is an estimate of the error.
+	// Do not base a privacy guarantee on such an interval.
 	Certified bool
 	// Vacuous is true if Upper gives no information, because it is +Inf for ε or 1 for δ.
 	Vacuous bool

@@ -55,9 +55,9 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least as large as those of c. If a
-// step has a mass at infinity and a Gaussian release with larger divergences is known, it replaces
-// the step by this release.
+// bounded returns a composition whose Rényi divergences are at least as large as those of c. It
+// replaces each step that has a mass at infinity by a Gaussian release with larger divergences, if
+// such a release is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
@@ -104,7 +104,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // the small x in 1 + x has lost its digits
+		if !(one > 1e-3) { // the sum is 1 + x, and the small x has lost its digits
 			return 0, false
 		}
 		k += s.times * one

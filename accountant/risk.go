@@ -13,16 +13,15 @@ import (
 // records and any computing power.
 
 // TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
-// false-positive rate of at most fpr, for 0 < fpr < 1. It takes the order of the two inputs that
+// false-positive rate of at most fpr, for 0 < fpr < 1. It uses the order of the two inputs that
 // gives the larger rate. The rate for one order is the dual
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
 // of the test of Neyman and Pearson. Each order is treated separately, because the orders are
-// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
-// Characteristic Function", 2022, section 2). Every a gives a bound, so H_a must be certified,
-// but the choice of a need not be. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong,
-// Roth, Su 2022).
+// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
+// Function", 2022, section 2). Every a gives a valid bound. So H_a must be certified, but a need
+// not be the best choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -78,11 +77,11 @@ func (p Profile) Accuracy() (Bound, error) {
 // OddsFactor returns bounds on the logarithm of a factor. A release multiplies an attacker's
 // odds by more than this factor with at most the given probability over the noise.
 //
-// The factor is not e^ε(δ) with the probability for δ. The loss of an (ε, δ)-private release may
-// exceed ε with a probability larger than δ. But it exceeds ε − log(1 − δ/p) with probability at
-// most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the pair (ε, δ) of the profile that
-// gives the smallest factor. The lower bound is ε(p), which holds because δ(ε) is less than the
-// probability.
+// Let p be the probability. The factor may exceed e^ε(p), because the loss L of an (ε,
+// δ)-private release may exceed ε with a probability larger than δ. For δ < p, the loss exceeds ε −
+// log(1 − δ/p) with probability at most p, because δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the
+// pair (ε, δ) of the profile that gives the smallest factor. The lower bound is ε(p), because δ(ε)
+// is at most the probability that the loss exceeds ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -120,8 +119,8 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
-// groups of records. The inputs differ in up to size records, and each difference is one of the
-// adjacency.
+// groups of records. Two inputs may differ in up to size records, and each difference is of the
+// kind that the adjacency describes.
 //
 // Gaussian releases have exactly the parameter size·μ for a group. For other releases the upper
 // bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use

@@ -54,7 +54,7 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 const minRate = 1e-12
 
 // minSigma is the least noise multiplier of a sampled release that can be accounted. With less
-// noise a single release has privacy losses of hundreds.
+// noise a single release has a privacy loss of several hundred.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {

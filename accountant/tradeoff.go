@@ -2,9 +2,9 @@ package accountant
 
 import "math"
 
-// A test distinguishes two adjacent inputs in one direction. For t ≥ 0 its hockey-stick
-// divergence H_a with a = e^t is δ(t) of this direction. For t < 0 it is 1 − e^t + e^t·δ(−t),
-// with δ of the reverse direction.
+// A test distinguishes two adjacent inputs in one direction. Let a = e^t. For t ≥ 0 the
+// hockey-stick divergence H_a of a test is δ(t) of this direction. For t < 0 it is 1 − e^t +
+// e^t·δ(−t), where δ is that of the reverse direction.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -76,8 +76,8 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the relative increase of H_a + a·fpr on both sides of its minimum that a lower bound
-// needs. It is a little more than the distance between certified lower and upper bounds.
+// rise is the relative increase of H_a + a·fpr that atLeast needs on both sides of the minimum. It
+// is a little more than the distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The
@@ -101,7 +101,7 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the point at which H_a + a·fpr has increased by the share rise
+// risen returns approximately the point at which H_a + a·fpr has increased by the fraction rise
 // from its minimum at t. The argument side selects the side of the minimum. risen returns an
 // infinity if there is no such point.
 func (d test) risen(t, fpr, side float64) float64 {
@@ -269,8 +269,8 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds the ratio of δ at an ε above nearMost to δ at nearMost. It uses that δ is
-// convex in e^ε.
+// remaining bounds the ratio of δ at an ε above nearMost to δ at nearMost. The bound holds because
+// δ is convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {

@@ -77,7 +77,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 }
 
 // seenRoster returns the hash of the roster, or nil before it is known. It returns an error if the
-// policy does not know a client in it.
+// policy does not know a client in the roster.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {

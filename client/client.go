@@ -69,7 +69,7 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// Names of the values that the store keeps for each study.
+// These constants name the values that the store keeps for each study.
 const (
 	documentPart   = "document"   // the study document, byte for byte
 	membershipPart = "membership" // client name, certificate and roster entry from joining
@@ -96,7 +96,7 @@ type membership struct {
 	Joined      time.Time            `json:"joined"`
 
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that are known here, in order
-	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an earlier program joined the study
+	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version joined
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not in force yet
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted Next
 }
@@ -107,7 +107,7 @@ type Member struct {
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator, which connections read as well
+	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator; connections also read it
 	own      roster.Entry                 // this client's entry that is in force
 	next     *roster.Renewal              // renewal of own that is not in force yet; nil if there is none
 	keys     keys                         // keys in own
@@ -178,8 +178,8 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember sets the fields of m that follow from its membership, and loads the keys. It destroys
-// keys that are not used any more.
+// loadMember computes the fields of m that depend on its membership, and loads the keys. It
+// destroys keys that are no longer used.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -211,8 +211,8 @@ func (c *Client) loadMember(m *Member) error {
 	return c.destroyOld(m)
 }
 
-// loadFirstKeys loads the keys of a study that an earlier program has joined, and makes the entry
-// that is signed with them.
+// loadFirstKeys loads the keys of a study that an earlier version of the program joined, and makes
+// a roster entry that is signed with these keys.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

@@ -10,9 +10,9 @@ import (
 )
 
 // checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
-// study with commitments it checks that the releases in an outcome are those that the clients have
-// signed, and that the ledger has the entry that this client has signed with its own. Otherwise the
-// state directory was put back to an earlier day.
+// study with commitments it checks that the clients have signed the releases in an outcome. It also
+// checks that the ledger contains the entry that this client named when it signed its own release.
+// If the ledger lacks this entry, the state directory was restored from an earlier copy.
 func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -45,7 +45,8 @@ func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *positi
 		if names[i] != a.member.Name {
 			continue
 		}
-		// The client's own signature shows a ledger that went back, whatever the coordinator hides.
+		// The client's own signature reveals a ledger that was restored from an earlier copy, even
+		// if the coordinator hides entries.
 		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
 			return nil, err
 		}

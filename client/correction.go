@@ -9,15 +9,15 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// correctionAsk is the number of the plan in the entry that corrects the charges of a study.
-// Plans are numbered from 1.
+// correctionAsk is the plan number in a ledger entry that corrects the charges of a study. Plans
+// are numbered from 1.
 const correctionAsk = 0
 
-// correct charges a data set for the answers that earlier programs charged too little. If the
-// policy trusted the coordinator and the study assumed no colluders, they charged an outsider,
-// and ignored that other participants know their own noise. Each such study gets one more entry
-// in the ledger. If the budget does not cover a correction, correct returns an error, so that
-// nothing more is released of this data set.
+// correct charges a data set for the answers for which earlier versions of the program charged too
+// little. If the policy trusted the coordinator and the study assumed no colluders, those versions
+// computed the cost against an outsider, and ignored that other participants know their own noise.
+// For each such study, correct adds one entry to the ledger. If the budget does not cover a
+// correction, correct returns an error, so that nothing more is released of this data set.
 func (c *Client) correct(dataset string) error {
 	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
 	charged := map[ledger.Hash]accountant.Composed{}
@@ -59,11 +59,11 @@ func (c *Client) correct(dataset string) error {
 	return nil
 }
 
-// undercharged returns the name of the strongest observer without trust of a study, and an event
-// that together with the charges against an outsider costs at least what they cost against this
-// observer. For Gaussian releases the sum is exact: with n noise shares unknown to an outsider
-// and k to the observer, μ² is n/k times as large. For other releases the event is the cost of
-// the whole study.
+// undercharged returns the name of the strongest observer that a study does not trust, and an
+// event. The event and the charges against an outsider together cost at least as much as the same
+// releases cost against this observer. For Gaussian releases the two costs are equal: if n noise
+// shares are unknown to an outsider and k are unknown to the observer, μ² is n/k times as large.
+// For other releases the event is the cost of the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {

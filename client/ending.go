@@ -72,8 +72,8 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded follows an entry that leaves a client out of the rest of the study. If it is this client,
-// the client stops.
+// excluded applies an entry that excludes a client from the rest of the study. If this client is
+// excluded, it stops.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

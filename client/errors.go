@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Exit codes. They are the same in every version of the program. See docs/use/exit-codes.md.
+// These exit codes are the same in every version of the program. See docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // any other error; the message gives the reason
@@ -69,8 +69,8 @@ func (f *Failing) Error() string {
 // Unwrap returns the error of the last failed answer.
 func (f *Failing) Unwrap() error { return f.Last }
 
-// Stalled is the error of a client that stops because too many rounds in a row were rejected, each
-// of which was charged. A coordinator that follows the study ends it then.
+// Stalled is the error of a client that stops because too many consecutive rounds were rejected.
+// Each of these rounds was charged. A coordinator that follows the study would have stopped it.
 type Stalled struct{ Why string }
 
 func (s *Stalled) Error() string {

@@ -32,7 +32,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 }
 
 // foretell computes the body of the next entry: a plan, or the outcome of a plan whose sum the
-// clients have opened. It returns nil if it cannot.
+// clients have opened. It returns nil if the body cannot be computed.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

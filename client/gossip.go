@@ -26,7 +26,7 @@ type gossip struct {
 	done sync.WaitGroup
 }
 
-// pace is the shortest time between two updates of the display.
+// pace is the minimum time between two updates of the display.
 const pace = time.Second
 
 // gossips listens at the gossip address of the run. It calls show whenever the set of running

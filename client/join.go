@@ -77,8 +77,8 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, err
 }
 
-// keysToJoin returns the keys with which the client joins a study. If it has joined before, these are
-// the keys and the roster entry that it has.
+// keysToJoin returns the keys with which the client joins a study. If the client has joined the
+// study before, keysToJoin returns its existing keys and roster entry.
 func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	joined, err := c.has(of, membershipPart)
 	if err != nil || !joined {

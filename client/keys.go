@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// New keys are in new files, such as tls-2.key. The client's entry in the roster determines which of
-// them a study uses. The first identity also signs the ledger, for ever.
+// New keys are in new files, such as tls-2.key. The client's entry in the roster determines which
+// of them a study uses. The first identity always signs the ledger.
 
 // keys are the keys of this client for one study.
 type keys struct {
@@ -64,7 +64,7 @@ func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 }
 
 // newKeys makes keys for a study, with the newest identity. It loads keys that an interrupted join
-// has made. When the study is over, there is no sealing key, and newKeys returns none.
+// has made. When the study is over, newKeys returns no sealing key.
 func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -93,8 +93,8 @@ func loadOrMake[K any](l *keyfile.Lock, path string, load, create func(*keyfile.
 	return load(l, path)
 }
 
-// keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key is
-// destroyed, and keysOf returns none.
+// keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key
+// has been destroyed, and keysOf returns no sealing key.
 func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -121,8 +121,8 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find returns the version of a key that has a property, and its path. If there is none, it returns
-// the zero values.
+// find returns the first version of a key for which the function has returns true, and the path of
+// this version. If there is no such version, find returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -137,15 +137,16 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 	return "", nil, err
 }
 
-// destroyKey destroys the sealing keys of a study that is over. With them and the messages that the
-// coordinator has kept, others could otherwise decrypt what the other clients dealt to this one.
+// destroyKey destroys the sealing keys of a study that is over. Otherwise, somebody who gets these
+// keys and the messages that the coordinator has kept could decrypt the parts of deals that the
+// other clients made for this client.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
 }
 
-// destroyOld destroys the TLS keys and sealing keys of a study that are not in the entries that this
-// client has or will have.
+// destroyOld destroys the TLS keys and sealing keys of a study that are in neither the present nor
+// the next roster entry of this client.
 func (c *Client) destroyOld(m *Member) error {
 	var tls, sealing []string
 	for _, e := range m.entries() {
@@ -187,7 +188,8 @@ func (c *Client) destroyAll(path string, except ...string) error {
 	return durable.Layer{}.SyncDir(filepath.Dir(path))
 }
 
-// makeKeys makes new keys for a study, and the renewal that gives them to this client.
+// makeKeys makes new keys for a study, and the renewal that replaces this client's roster entry by
+// one with the new keys.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
@@ -216,7 +218,8 @@ func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, 
 	return create(l, path)
 }
 
-// entries returns the entries of the roster that this client has, and will have with new keys.
+// entries returns the present roster entry of this client. If the client has made new keys, entries
+// also returns the roster entry with the new keys.
 func (m *Member) entries() []roster.Entry {
 	if m.next == nil {
 		return []roster.Entry{m.own}
@@ -224,7 +227,8 @@ func (m *Member) entries() []roster.Entry {
 	return []roster.Entry{m.own, m.next.Entry}
 }
 
-// newest returns the newest keys that the coordinator has accepted. Certificates are for them.
+// newest returns the newest keys that the coordinator has accepted. Certificates are issued for
+// these keys.
 func (m *Member) newest() keys {
 	if m.Accepted {
 		return m.nextKeys
@@ -232,8 +236,8 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote makes the new keys those that are in force, because e is now the entry of this client in
-// the roster. It returns a Refusal for an entry that this client did not make.
+// promote puts the new keys in force after e has become the entry of this client in the roster. It
+// returns a Refusal for an entry that this client did not make.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -67,7 +67,7 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 }
 
 // Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
-// one end does not accept the other's keys, it renews the certificate first, and learns the
+// one end does not accept the other's keys, Dial first renews the certificate and learns the
 // coordinator's new keys.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
@@ -128,7 +128,7 @@ func (m *Member) maxEntry() int64 {
 	if p.Commits() {
 		size += perWord*phase.MaxPublished + int64(transcript.AnswersSize(roster.MaxParties))
 	}
-	if m.Study.Federation.Aggregation == study.Secure { // an opening has a share of every client at most
+	if m.Study.Federation.Aggregation == study.Secure { // an opening has at most one share of each client
 		size += int64(roster.MaxParties) * (perWord*int64(p.VectorSize()) + perReceipt)
 	}
 	return min(size, transcript.MaxBody)

@@ -58,7 +58,8 @@ type position struct {
 	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by plan
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
-	// Open has the model hashes of the open plans, by number of the plan, in a study with commitments.
+	// Open contains the model hashes of the open plans, by number of the plan, in a study with
+	// commitments.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
@@ -243,7 +244,7 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	return e, a.client.destroyOld(a.member)
 }
 
-// keep adds the parts to a change that are saved or removed with an entry.
+// keep adds to a change the parts that are saved or removed with an entry.
 func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
 	switch {
 	case e.Kind == transcript.Roster:
@@ -316,8 +317,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// otherTerms returns the refusal of a roster with which the study is charged on other terms than the
-// approved ones. It saves the roster, so that a review shows it and an approval takes its terms.
+// otherTerms returns the refusal of a roster for which the terms of the study differ from the
+// approved terms. It saves the roster, so that a review shows the roster and an approval uses the
+// terms for this roster.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	why := fmt.Sprintf("with the clients of the roster the study is charged against %q, and it was approved for %q: read client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
@@ -433,9 +435,10 @@ func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// compute computes the answer to the pending plan. It returns at once when ctx is done. The
-// computation then ends with the program, because the participant is not used again: nothing of it
-// was charged, written or sent, and the next run draws other noise.
+// compute computes the answer to the pending plan. It returns at once when ctx is done, and the
+// computation may then continue until the program ends. This is safe because the participant is not
+// used again. The computation has charged, written and sent nothing, and the next run draws new
+// noise.
 func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
 	type result struct {
 		answer session.Answer
@@ -501,7 +504,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 			return transport.Item{}, err
 		}
 		if !a.chain.Commits() {
-			answer.Commitment = [32]byte{} // the study began with an earlier program
+			answer.Commitment = [32]byte{} // the study began with an earlier version of the program
 		}
 		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
 		return transport.Item{Envelope: envelope, Body: body}, err

@@ -31,14 +31,15 @@ type Policy struct {
 	// are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
-	// Recognised has the fingerprints of clients that the data holder knows. A study with secure
-	// aggregation is charged against colluding clients if it has at most t clients that are not
-	// recognised, and otherwise against a coordinator that opens every message.
+	// Recognised contains the fingerprints of clients that the data holder knows. A study with
+	// secure aggregation is charged against colluding clients if it has at most t clients that are
+	// not recognised, and otherwise against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
-	// Known, unless it is nil, has the fingerprints of all clients with which this one takes part. A
-	// roster with another client is refused. They count as recognised.
+	// Known contains the fingerprints of all clients with which this client takes part. A roster
+	// with any other client is refused. Known clients count as recognised. If Known is nil, every
+	// client is allowed.
 	Known []identity.Fingerprint
-	// ReviewRoster states that the data holder approves the roster before the first answer.
+	// ReviewRoster requires that the data holder approves the roster before the first answer.
 	ReviewRoster bool
 	Datasets     map[string]Dataset
 	// RefusePrograms refuses studies whose model is a program in the Stan language.
@@ -50,9 +51,11 @@ type Policy struct {
 type Dataset struct {
 	Promise accountant.Target
 	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
-	Person  string // with the unit ledger.Person, the column that says whose row a row is; empty for that of the first study
-	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
-	Order   float64
+	// Person is the column that identifies the person of a row, if the unit is ledger.Person. It is
+	// empty for the column of the first study.
+	Person string
+	Filter string // "auto", ledger.Gaussian or ledger.Renyi
+	Order  float64
 	// Public states that the records are not secret. A study without privacy may then use them,
 	// at no cost.
 	Public bool
@@ -177,7 +180,7 @@ func readDataset(t *document.Table) Dataset {
 // Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// strangers returns the clients of a roster that the policy does not recognise, without this
+// strangers returns the clients of a roster that the policy does not recognise. It leaves out this
 // client, whose name is own.
 func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []roster.Entry) {
 	for _, e := range members.Entries {
@@ -188,8 +191,8 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns the smallest number of clients that the policy does not recognise, in a
-// roster of the given number of clients.
+// fewestStrangers returns the smallest possible number of clients that the policy does not
+// recognise in a roster with the given number of clients.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
 // dataset returns the data set with the given name. If the policy has one data set, an empty name

@@ -15,13 +15,15 @@ import (
 )
 
 // A Reading tells the data holder how the file of records was read for a study. It depends on
-// single records without any noise. It is in the state directory and nowhere else: no log, no
-// metric, no exit code and no message to anybody depends on it.
+// single records, and no noise is added. It is stored only in the state directory. No log, metric,
+// exit code or message depends on it.
 type Reading struct {
 	File         string `json:"file"`
 	shard.Report        // counts of records that were left out or changed
-	MostRecords  int    `json:"max_records"`     // federation.max_records of the study
-	First        string `json:"first,omitempty"` // why the first record without a rule was left out: file, line and column
+	MostRecords  int    `json:"max_records"` // federation.max_records of the study
+	// First is the reason for which the first of the Refused records was left out, with its file,
+	// line and column.
+	First string `json:"first,omitempty"`
 }
 
 // ReadingFile is the name of the file with the Reading, in the folder of a study in the state
@@ -36,8 +38,8 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 	return r
 }
 
-// saveReading replaces the Reading of a study. If that fails, the study goes on: the log says that
-// the Reading could not be written, and nothing about it.
+// saveReading replaces the Reading of a study. If this fails, the study continues. The log then
+// states only that the Reading could not be written, and not what it contains.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
@@ -60,7 +62,7 @@ func byColumn(counts map[string]int) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// examineData reads the file of records and tells which of them the study does not use.
+// examineData reads the file of records and reports how many of them the study does not use.
 func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source) Finding {
 	const check = "records"
 	_, report, _, err := c.Read(ctx, m, data)

@@ -12,7 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A Renewer is a connection on which a client renews its certificate. A guest has one too.
+// A Renewer is a connection on which a client renews its certificate. The connection of a guest is
+// a Renewer too.
 type Renewer interface {
 	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
 }
@@ -26,14 +27,14 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	}
 	err = c.renewNow(ctx, m, link)
 	if refused := new(transport.Refusal); errors.As(err, &refused) && refused.Reason == transport.Ended {
-		return nil // the rest of the transcript can be read with the keys before
+		return nil // the previous keys can still read the rest of the transcript
 	}
 	return err
 }
 
-// renewNow requests a new certificate, and sends new keys if this client has made some. Nothing that
-// it sends is secret, and it checks the coordinator's signature of everything that it receives, so
-// the connection need not be authenticated.
+// renewNow requests a new certificate, and sends new keys if this client has made some. The
+// connection need not be authenticated, because renewNow sends no secrets and checks the
+// coordinator's signature of everything that it receives.
 func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	k := m.keys
 	if m.next != nil {
@@ -64,8 +65,9 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	return c.put(m.Hash, membershipPart, m.membership)
 }
 
-// comeBackTo renews the certificate over a connection that authenticates neither end. A client needs
-// it if its certificate has expired, or if the coordinator's keys have changed while it was away.
+// comeBackTo renews the certificate over a connection that authenticates neither end. A client
+// needs such a connection if its certificate has expired, or if the coordinator's keys have changed
+// while the client was away.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
 	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
@@ -80,10 +82,10 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 	return nil
 }
 
-// Rotate gives this client new keys in a study: its identity, its TLS key and its sealing key. It
-// makes and saves them, and sends them when it is called with a connection. In a study that has begun
-// they are in force from the next version of the roster, which the client follows. A Rotate that was
-// interrupted continues with the same keys.
+// Rotate gives this client new keys in a study: its identity, its TLS key and its sealing key.
+// Rotate makes and saves the keys, and sends them if it is called with a connection. In a study
+// that has begun, the new keys are in force from the next version of the roster, which the client
+// follows. After an interruption, the next call of Rotate continues with the same keys.
 func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) (err error) {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
 		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
@@ -120,10 +122,11 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 	return c.renewNow(ctx, m, link)
 }
 
-// learn checks the renewals of the coordinator's entry since the study was made, and adds those that
-// this client does not know. It returns a Refusal if they are not the ones that it knows.
+// learn checks the renewals of the coordinator's entry since the study was made, and adds those
+// that this client does not know. It returns a Refusal if they contradict the renewals that this
+// client knows.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // a client that joined later knows only the renewals after that
+	for i, b := range all { // a client that joined later knows only the renewals since it joined
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break
@@ -163,8 +166,8 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 // coordinator returns the newest roster entry of the coordinator that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf returns the roster entry of the coordinator that has the identity with a
-// fingerprint, among those that this client knows, and the renewals after it.
+// coordinatorOf returns the coordinator's roster entry whose identity has the given fingerprint,
+// and the renewals after this entry. It searches the entries that this client knows.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

@@ -58,9 +58,10 @@ type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // number of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
-	// Dealt states that each message is dealt out to the clients, and not sent to the coordinator.
-	// Every message then has a confirmation and a share of the sum besides, and once there are keys.
-	// Bytes is then an upper bound for all of them.
+	// Dealt states that each message is dealt out to the clients instead of being sent to the
+	// coordinator. With each message the client then also sends a confirmation and a share of the
+	// sum, and it sends keys once. Bytes is then an upper bound on the size of each of these
+	// messages.
 	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
@@ -83,7 +84,7 @@ type Cost struct {
 
 // Noise describes how the privacy noise affects the posterior.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // maximum change of a message by one privacy unit that comes or goes, in L2 norm
+	Clip            float64 `json:"clip"`     // maximum L2 change of a message by adding or removing a unit
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`

@@ -66,8 +66,8 @@ type Run struct {
 	Patience time.Duration
 	// Show, if set, is called whenever the status changes.
 	Show func(Status)
-	// Wait returns after the duration d, or when ctx is done. It is called between two attempts
-	// to connect, and before an answer leaves.
+	// Wait returns after the duration d, or when ctx is done. It is called between two attempts to
+	// connect, and before an answer is sent.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
 	// If it is empty, the daemon does not gossip.
@@ -275,7 +275,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// history returns how the rounds ended that this client has followed.
+// history returns the numbers of accepted, rejected and void rounds that this client has followed.
 func (a *participant) history() session.History {
 	if a.site == nil {
 		return session.History{}
@@ -283,7 +283,7 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs how a round ended, if one has ended since before.
+// logVerdict logs the verdict on a round if the round has ended since the history before.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -346,9 +346,9 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	return nil
 }
 
-// keepPace waits until an answer may leave: the study's pace after its plan was read, or a multiple
-// of the pace if computing the answer took longer. The time that computing takes depends on the
-// records, so the coordinator must not see when it ended.
+// keepPace waits until an answer may be sent. An answer may be sent one pace of the study after its
+// plan was read, or a multiple of the pace if computing the answer took longer. The computing time
+// depends on the records, so the coordinator must not see when the computation ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
@@ -357,9 +357,10 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	return a.pause(ctx, r, rest)
 }
 
-// comeBack waits until a client that has begun a study before may connect again: a multiple of the
-// study's pace after this process began. Reading the records takes a time that depends on them,
-// and the coordinator may have seen when the last connection ended.
+// comeBack waits until a client that began the study in an earlier process may connect again. It
+// may connect at a multiple of the study's pace after this process began. The time to read the
+// records depends on their contents, and the coordinator may have seen when the last connection
+// ended.
 func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
 	if a.at.Number > 0 {
 		_, rest, _ := a.untilPace(began)
@@ -372,8 +373,8 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 }
 
 // untilPace returns the smallest multiple of the study's pace that is longer than the time since
-// from, and the rest of it. It reports whether that is more than one pace. All are zero if the
-// study has no pace.
+// from, and the time that remains until then. It reports whether the multiple is more than one
+// pace. All results are zero if the study has no pace.
 func (a *participant) untilPace(from time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {

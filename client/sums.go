@@ -17,9 +17,9 @@ import (
 	"fedpvi/transport"
 )
 
-// In a study with secure aggregation a client deals its answer out to all clients, confirms whose
-// deals are added up, and shares its part of the sum (package sums). Each of these messages is on
-// disk before it is sent, and is sent again until the next step.
+// In a study with secure aggregation a client deals its answer out to all clients, confirms the
+// list of the deals that are added up, and sends its share of the sum (see package sums). Each of
+// these messages is on disk before it is sent, and is sent again until the next step.
 
 // newFederation returns the rules of the secure sums of a study whose roster is known.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
@@ -43,8 +43,8 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 	return err
 }
 
-// restoreSums loads the saved state of the secure sums, if the study has them and runs. Without this
-// state the client would seal its answers for the coordinator.
+// restoreSums loads the saved state of the secure sums, if the study has them and is running.
+// Without this state the client would seal its answers for the coordinator.
 func (a *participant) restoreSums() error {
 	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
 		return nil
@@ -79,8 +79,8 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 // mayDeal reports whether an answer to the open plan can still be added up.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the sum of the open plan needs a message of this client that it has not
-// written.
+// adds reports whether the sum of the open plan needs a message that this client has not written
+// yet.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
@@ -126,7 +126,7 @@ func (a *participant) checkSum(e session.Entry) error {
 	return nil
 }
 
-// sendKeys sends the keys for the other clients, once in a process.
+// sendKeys sends the keys for the other clients, once in each process.
 func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	if a.sums == nil || a.keyed {
 		return nil
@@ -165,8 +165,8 @@ func (a *participant) addUp(ctx context.Context, link Link) error {
 	return nil
 }
 
-// gather fetches the parts for this client of the deals in the cut. If one cannot be read, it
-// tells the coordinator, and the client does not confirm the cut.
+// gather fetches the parts for this client of the deals in the cut. If a part cannot be read,
+// gather tells the coordinator, and the client does not confirm the cut.
 func (a *participant) gather(ctx context.Context, link Link) error {
 	err := a.learn(ctx, link)
 	if err == nil {
@@ -257,7 +257,7 @@ func (a *participant) sendSaved(ctx context.Context, part string, send func(cont
 	return err
 }
 
-// clientIDs returns names as those of clients of the rounds.
+// clientIDs converts names to client IDs of package pvi.
 func clientIDs(names []identity.Name) []pvi.ClientID {
 	ids := make([]pvi.ClientID, len(names))
 	for i, name := range names {

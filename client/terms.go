@@ -80,7 +80,8 @@ func unitOf(st *study.Study) study.Unit {
 
 // strangers returns the number of clients that the policy does not recognise. While the roster is
 // not known, it returns the smallest number that is possible among the assumed clients. If the
-// roster then has more, the terms may differ, and the data holder must approve the study again.
+// roster later has more such clients, the terms may differ, and the data holder must approve the
+// study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -93,11 +94,11 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	return len(p.strangers(members, m.Name)), nil
 }
 
-// observer returns the name of the observer against whom a study is charged: the strongest one
-// that the policy does not trust. If the study opens only sums and the policy does not trust the
-// coordinator, this observer is a coordinator that opens every message. It cannot open one if the
-// clients aggregate securely and at most t of them are strangers, who may be the coordinator
-// under other names.
+// observer returns the name of the observer against whom a study is charged: the strongest one that
+// the policy does not trust. If the study opens only sums and the policy does not trust the
+// coordinator, this observer is a coordinator that opens every message. The coordinator cannot open
+// a message if the clients aggregate securely and at most t of them are strangers. Strangers may be
+// the coordinator under other names.
 func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
 	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
 	switch {
@@ -113,10 +114,10 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge returns the cost of an answer for the observer and adjacency of these terms. If the
-// policy trusts the coordinator, the observer is the strongest one without trust in the actual
-// roster, which may be another one than that of the approval. It returns an error if the study
-// states no cost for these terms.
+// charge returns the cost of an answer for the observer and adjacency of these terms. If the policy
+// trusts the coordinator, the observer is the strongest one that the study does not trust. charge
+// chooses it for the actual roster, which may differ from the roster at the approval. charge
+// returns an error if the study states no cost for these terms.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil

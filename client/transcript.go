@@ -33,8 +33,9 @@ func (c *Client) Head(m *Member) (Head, error) {
 	return h, err
 }
 
-// Export returns the envelopes of the transcript that this client has followed. A client that began
-// the study with an earlier program has those since then.
+// Export returns the envelopes of the transcript that this client has followed. If the study began
+// with an earlier version of the program, Export returns only the envelopes that were followed with
+// later versions.
 func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	head, err := c.Head(m)
 	if err != nil {
@@ -64,9 +65,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	return x, nil
 }
 
-// VerifyBundle checks a bundle of the coordinator, and that it has the history that this client has
-// followed. It returns the number of entries that both have. If the histories differ, the error is
-// a [transcript.Fork].
+// VerifyBundle checks a bundle of the coordinator, and checks that the bundle has the history that
+// this client has followed. It returns the number of entries that both have. If the histories
+// differ, the error is a [transcript.Fork].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	x, err := c.Export(m)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 }
 
 // newVersion applies an entry that changes the roster, which the chain has verified. The entry must
-// come between rounds, and may give this client only keys that it has made.
+// come between rounds, and may give this client only keys that this client has made.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -85,8 +85,8 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds the renewal of the coordinator's entry that a version of the roster has, unless
-// this client knows it already.
+// learnNext adds the renewal of the coordinator's entry that a version of the roster contains,
+// unless this client already knows the renewal.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -100,7 +100,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes())) // states that there are two successions
+			// The error states that there are two successions.
+			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry
 	}
@@ -126,14 +127,14 @@ func (a *participant) consents(members *roster.Roster) error {
 	return nil
 }
 
-// refuseRoster returns a refusal of a roster. It saves the roster, so that a review shows it and an
-// approval takes its terms.
+// refuseRoster returns a refusal of a roster. It saves the roster, so that a review shows the
+// roster and an approval uses the terms for this roster.
 func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows returns an error unless the policy knows all clients of a roster, or names none. The name of
-// this client is own.
+// knows returns an error if the policy names the known clients and the roster contains another
+// client. The name of this client is own.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -157,7 +158,7 @@ type Party struct {
 	State string                `json:"state"` // this client, known, recognised, not recognised, revoked; for the coordinator allowed or not allowed
 }
 
-// A Members is the roster of a study, as a client sees it.
+// Members is the roster of a study, as a client sees it.
 type Members struct {
 	Study   string  `json:"study"`
 	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun
@@ -165,8 +166,8 @@ type Members struct {
 	NewKeys string  `json:"new_keys,omitempty"` // state of this client's new keys, if it has made some
 }
 
-// Roster returns the members of a study. Before the roster is known, these are the coordinator and
-// this client. The policy may be nil.
+// Roster returns the members of a study. Before the roster is known, the members are the
+// coordinator and this client. The policy may be nil.
 func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	if p == nil {
 		p = &Policy{}

@@ -24,8 +24,9 @@ import (
 //	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
 //
-// New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a study
-// determines which of them the study uses. Only of the authority's keys it uses the newest.
+// New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a
+// study determines which of them the study uses. The study always uses the newest key of the
+// authority.
 type files struct {
 	dir  string
 	lock *keyfile.Lock
@@ -41,8 +42,8 @@ func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "auth
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
-// own holds the keys that a coordinator uses in all its studies, oldest first. The newest are for new
-// studies.
+// own holds the keys that a coordinator uses in all its studies, oldest first. New studies use the
+// newest keys.
 type own struct {
 	files files
 
@@ -149,7 +150,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 		}
 		key.Wipe()
 	}
-	_, err = seal.Load(f.lock, f.sealing(h)) // states that the file is missing
+	_, err = seal.Load(f.lock, f.sealing(h)) // the error states that the file is missing
 	return "", nil, errors.Join(err, errors.New("the key that opens answers is not the one in the roster: restore it from a backup"))
 }
 

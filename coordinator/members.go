@@ -38,8 +38,8 @@ type keyChanges struct {
 // noteMembers is the key under which the store keeps the membership.
 const noteMembers = "members"
 
-// maxRenewals is the maximum number of times that a client can have new keys in a study. Each time
-// adds to the transcript, and with secure aggregation all clients exchange new keys.
+// maxRenewals is the maximum number of times that a client can renew its keys in a study. Each
+// renewal makes the transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
 // readMembers reads the membership and determines the coordinator's own keys.
@@ -63,7 +63,7 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 	return st.use(s, own)
 }
 
-// use makes an entry the coordinator's own.
+// use sets the coordinator's own roster entry, and finds the keys for it.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
 	st.who, _, err = s.hub.keys.of(own)
@@ -232,8 +232,8 @@ func (b *batch) renewed(ctx context.Context, party channel.Party, c *client, ren
 	})
 }
 
-// replace makes an entry the one of a client. A client whose identity changes before the study
-// begins consents again, because the consent is signed.
+// replace sets the roster entry of a client. A client whose identity changes before the study
+// begins must consent again, because the old identity signed its consent.
 func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	again := c.entry.Key != entry.Key && !b.state.begun()
 	c.former, c.entry, c.entryBytes = c.entry.Key.Fingerprint(), entry, entry.Bytes()
@@ -312,14 +312,14 @@ func (b *batch) rotate() error {
 	return nil
 }
 
-// own makes an entry of the coordinator the one in force.
+// own puts an entry of the coordinator in force.
 func (b *batch) own(renewal []byte, entry roster.Entry) error {
 	b.state.changes.Own = append(slices.Clone(b.state.changes.Own), renewal)
 	return b.state.use(b.study, entry)
 }
 
-// Revoke makes the keys of a client invalid, because they were stolen or lost. The coordinator
-// accepts no connection and no message with them any more. In a study that has begun the client
+// Revoke makes the keys of a client invalid, because they were stolen or lost. The coordinator no
+// longer accepts connections or messages with these keys. In a study that has begun the client
 // counts as missing from now on, and the next version of the roster states the reason. Before the
 // study begins, the client is removed, and can be invited again.
 func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) error {
@@ -360,8 +360,8 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 	})
 }
 
-// remove removes a client from a study that has not begun. An expired invitation, which nobody has,
-// replaces the one of the client, so that the study waits for the client to be invited again.
+// remove removes a client from a study that has not begun. It replaces the client's invitation by
+// an expired one that nobody has, so that the study waits until the client is invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)
@@ -385,7 +385,8 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the change that makes the next version of the roster. It is empty if there is none.
+// due returns the change that makes the next version of the roster. The change is empty if no keys
+// are new or revoked.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {
@@ -403,9 +404,9 @@ func (st *state) due(s *Study) (roster.Change, error) {
 	return change, nil
 }
 
-// version signs the next version of the roster if keys are new or revoked. It reports whether the
-// study must wait with further plans, because a plan is open. With secure aggregation the clients
-// then exchange new keys.
+// version signs the next version of the roster if keys are new or revoked. If a plan is open, it
+// reports that the study must not send further plans until the open plan has ended. After a new
+// version, the clients of a study with secure aggregation exchange new keys.
 func (b *batch) version() (wait bool, err error) {
 	s, st := b.study, b.state
 	change, err := st.due(s)
@@ -451,7 +452,7 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the key that opens answers from now on, and destroys the key before it.
+// reopen loads the key that opens answers from now on, and destroys the previous key.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)

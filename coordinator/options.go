@@ -34,8 +34,8 @@ type Options struct {
 
 const (
 	defaultDeadline = 10 * time.Minute
-	// presenceShare divides the round deadline. A client counts as present for a quarter of the
-	// deadline after its last call. A connected client calls more often than that.
+	// presenceShare is the round deadline divided by the time for which a client counts as present
+	// after its last call. A connected client calls more often than that.
 	presenceShare = 4
 	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
 	openingBytes = 8 << 20

@@ -86,7 +86,8 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 			return 0, err
 		}
 		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, h.Model)
-		if err != nil && st.server != nil { // it was verified before, under an earlier version of the roster
+		if err != nil && st.server != nil {
+			// The envelope was verified before, under an earlier version of the roster.
 			return int64(seal.SealedSize(len(h.Bytes()), st.server.MaxRelease())), nil
 		}
 		return int64(r.Body.Size), err
@@ -182,7 +183,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte       // body that arrived in one piece and is not in the store; nil otherwise
-	offer   *offer       // offer of a body that is in the store; another one if the bytes were dropped meanwhile
+	offer   *offer       // offer of a body that is in the store; the state has a new one after a drop
 	value   *store.Value // body that is in a file; nil otherwise
 }
 

@@ -105,8 +105,8 @@ func (b *batch) block(names []identity.Name, why error) {
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
-// loadOpener reads the key that opens answers, and destroys those before it. With secure
-// aggregation no answer is opened.
+// loadOpener reads the key that opens answers, and destroys earlier keys. With secure aggregation
+// no answer is opened.
 func (s *Study) loadOpener(st *state, server *session.Server) error {
 	if s.secure() {
 		return nil

@@ -31,7 +31,7 @@ type secure struct {
 	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. These
 	// complaints are not signed and not stored. They decide only whose deals are left out.
 	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
-	leftOut    map[int]bool                   // places of the dealers because of whose deals a plan was void
+	leftOut    map[int]bool                   // places of the dealers whose deals caused a plan to be void
 }
 
 // secure reports whether the clients of the study aggregate securely.

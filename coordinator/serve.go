@@ -27,8 +27,8 @@ func (s *Study) TLS() *tls.Config {
 	return config
 }
 
-// OnDrop sets the function that closes the connections of a client whose TLS key is not valid any
-// more.
+// OnDrop sets the function that closes the connections of a client whose TLS key is no longer
+// valid.
 func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
 
 func (s *Study) drop(p channel.Party) {

@@ -55,8 +55,8 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 	return have, nil
 }
 
-// offered records the offer of a message. It reports known if the message was accepted before, or
-// if it is no longer needed.
+// offered records the offer of a message. The result known is true if the message was accepted
+// before or is no longer needed.
 func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope []byte) (o *offer, known bool, err error) {
 	st := b.state
 	o = &offer{envelope: bytes.Clone(envelope), key: store.ReleaseKey{Ask: h.Round, Client: string(name)}}
@@ -125,7 +125,9 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope) // a separate machine, because the body has not arrived and the study's machine must not have the keys yet
+		// This call uses a separate state machine. The body has not arrived, so the state machine of the
+		// study must not have the keys yet.
+		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
 		o.release.Body = o.deal.Body

@@ -48,8 +48,10 @@ type state struct {
 
 // A client is the state of a client that has joined.
 type client struct {
-	entry      roster.Entry         // entry in force, by which messages are verified
-	former     identity.Fingerprint // identity before entry, since the coordinator was started; zero if there is none
+	entry roster.Entry // entry in force, by which messages are verified
+	// former is the identity in the previous entry, if the entry was replaced since the coordinator
+	// was started. Otherwise it is zero.
+	former     identity.Fingerprint
 	entryBytes []byte
 	pin        identity.Pin // newest TLS key, by which connections are recognised
 	approved   bool
@@ -212,8 +214,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return s.readWaiting(st)
 }
 
-// readChain reads and checks the entries of the transcript that have the versions of the roster, and
-// the last entry. The other entries were checked when they were written.
+// readChain reads and checks the entries of the transcript that contain the versions of the roster,
+// and the last entry. The other entries were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err

@@ -33,8 +33,8 @@ type Status struct {
 	Asked   int            `json:"asked"`     // number of plans sent so far
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
-	// Roster is the version of the roster, and NewKeys are the parties whose new keys are valid from
-	// the next version.
+	// Roster is the version of the roster. NewKeys contains the parties whose new keys are valid
+	// from the next version.
 	Roster  uint64          `json:"roster,omitempty"`
 	NewKeys []identity.Name `json:"new_keys,omitempty"`
 	Open    []RoundStatus   `json:"open,omitempty"`
@@ -121,7 +121,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets the fields of out that tell for which event and for which clients the study waits.
+// waits sets the fields of out that describe the event and the clients for which the study waits.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {

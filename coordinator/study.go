@@ -105,7 +105,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	_, err = s.certifier.tls(s.st.own, h.options.Now()) // finds a missing key when the coordinator starts
+	_, err = s.certifier.tls(s.st.own, h.options.Now()) // detects a missing key when the coordinator starts
 	return s, err
 }
 

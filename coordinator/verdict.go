@@ -6,8 +6,8 @@ import (
 )
 
 // strange is a bound on the norm of an answer relative to the median norm of the other answers. The
-// log calls an answer above it unlike the others. Among honest clients of one study the norm grows
-// at most with the number of records.
+// log describes an answer above this bound as unlike the others. Among honest clients of one study
+// the norm grows at most with the number of records.
 const strange = 10
 
 // logRound logs the verdict on a round. If the coordinator opens the messages of the clients, it

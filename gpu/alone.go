@@ -79,8 +79,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm adds to squared the squared norms of gradients with respect to a table that multiplies
-// a vector of the row.
+// rowNorm computes the squared norms of gradients with respect to a table that multiplies a
+// vector of the row, and adds them to squared.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -106,8 +106,8 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm adds to squared the squared norms of gradients with respect to a table that
-// multiplies a vector that the program computes for each record.
+// outerNorm computes the squared norms of gradients with respect to a table, and adds them to
+// squared. The table multiplies a vector that the program computes for each record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

@@ -115,8 +115,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns element j of the vector by which a gradient is multiplied in the inner
-// product of its contribution and the vector inside the clip.
+// insideAt returns element j of the vector u for which u·g is the inner product of the vector
+// inside the clip and the contribution of a record with gradient g.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:
@@ -152,7 +152,8 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets to zero the elements of the scratch vector that the slope of a path has written.
+// clean sets some elements of the scratch vector to zero: those that the slope of a path has
+// written.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

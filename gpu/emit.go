@@ -254,8 +254,8 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows writes the gradient of each record with respect to the coordinates that enter the model
-// as a product with numbers of the record, as most coordinates do.
+// fillRows writes the gradient of each record with respect to the coordinates of a leaf that
+// multiplies them by a vector of the record's row. In most models most coordinates are of this kind.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)

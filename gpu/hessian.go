@@ -72,8 +72,8 @@ func (e *cpu) sumHessian(sum hessianSum, theta []float64) error {
 //
 // The shared values enter the computation of a record at few places, the leaves. The log density
 // is a function of the outputs u of the leaves, and an output is a linear function of the
-// elements of a table, which has the gradient v = ∂u/∂θ. With the gradient a and the Hessian H
-// of the log density with respect to the outputs, the Hessian with respect to θ is
+// elements of a table. The gradient of an output is v = ∂u/∂θ. With the gradient a and the Hessian
+// H of the log density with respect to the outputs, the Hessian with respect to θ is
 //
 //	Σ_cc' H_cc' v_c v_c'ᵀ + Σ_c a_c ∂²u_c/∂θ².
 //
@@ -91,8 +91,8 @@ type hessian struct {
 	outputs  [][]int    // index of the channel of each output of each leaf
 	products []*leaf    // leaves that multiply their tables by vectors which depend on parameters
 
-	// linear[i] has the gradient with respect to θ of each element of a table that is no range of
-	// coordinates.
+	// linear[i] has the gradient with respect to θ of each element of the table at node i, for
+	// tables that are not a range of coordinates.
 	linear map[int][][]segment
 	// weights[i] has the sum of the records' adjoints of each element of the table at node i, for
 	// tables that are not linear in θ.
@@ -105,7 +105,7 @@ type hessian struct {
 	starts                 [block][]int // index of each channel's first segment
 	arena                  []float64
 	sum                    hessianSum
-	gradients              [2][]float64 // of the weighted sum of tables, at two points
+	gradients              [2][]float64 // gradients of the weighted sum of tables, at two points
 	at                     []float64    // one of these points
 }
 
@@ -175,7 +175,7 @@ func (f *leaf) outputs() int {
 	return f.rows
 }
 
-// begin moves to theta.
+// begin computes at theta the values that all records share, and sets the sums of adjoints to zero.
 func (h *hessian) begin(theta []float64) {
 	h.w.set(h.p, theta, nil, nil)
 	h.records.Begin()
@@ -256,8 +256,9 @@ func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 	return finite(value)
 }
 
-// shifted changes the channel c by central differences. Afterwards h.above has the derivatives of
-// the adjoints of all channels, and h.vectors the derivatives of the vectors of products.
+// shifted computes derivatives with respect to channel c by central differences. It writes the
+// derivatives of the adjoints of all channels to h.above, and the derivatives of the vectors of
+// products to h.vectors. It reports whether all log densities are finite.
 func (h *hessian) shifted(rows []int32, c int) bool {
 	step := h.step[:len(rows)]
 	node, element := h.channels[c][0].leaf.node, h.channels[c][0].element
@@ -431,9 +432,9 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	return h.arena[at:len(h.arena):len(h.arena)]
 }
 
-// bend adds the second derivatives of tables, weighted with the adjoints of all records. The
-// tables whose elements are functions of one coordinate each are changed together, and the
-// coordinates of others one by one.
+// bend adds the second derivatives of tables, weighted with the adjoints of all records. If each
+// element of a table is a function of one coordinate, bend changes the coordinates of all such
+// tables together. It changes the coordinates of other tables one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {
@@ -464,8 +465,9 @@ func (h *hessian) bend(theta []float64) {
 }
 
 // curve writes the central difference of the gradient of the weighted sum of all tables to
-// h.gradients[0]. The given coordinates are changed together, and element j is divided by the step
-// of coordinate j if it is one of them, and else by that of the first.
+// h.gradients[0]. It changes the given coordinates together. If there is one coordinate, all
+// elements of the difference are divided by its step. If there are several, only their elements
+// are divided, each by the step of its own coordinate.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

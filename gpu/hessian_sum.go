@@ -10,7 +10,7 @@ type hessianSum interface {
 	element(i, j int, x float64)
 }
 
-// fullSum has half of a matrix M: the sum is half + halfᵀ.
+// A fullSum represents a full matrix as the sum half + halfᵀ.
 type fullSum struct {
 	d    int
 	half []float64 // by rows
@@ -59,7 +59,7 @@ func (f *fullSum) write(dst []float64) error {
 	return nil
 }
 
-// diagonalSum has the diagonal of a matrix alone.
+// A diagonalSum contains only the diagonal of a matrix.
 type diagonalSum []float64
 
 func (s diagonalSum) pair(a, b segment, w float64) {

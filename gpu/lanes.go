@@ -19,7 +19,7 @@ type lanes struct {
 	squared [block]float64 // squared norms, later replaced by clip factors
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers of the block, if the batch is all rows
+	all     [block]int32 // row numbers of the block; used if the batch contains all rows
 	weight  float64      // sum of the clip factors so far
 	// unbounded is true if the norms of contributions are not needed. Then no record is refused
 	// because its norm is not finite.

@@ -96,7 +96,8 @@ func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
 
 // Schedule gives the step sizes.
 type Schedule interface {
-	// Rate returns the size of step t of steps, for t from 0 to steps−1.
+	// Rate returns the size of step t in a run of the given number of steps. The first step has
+	// t = 0.
 	Rate(t, steps int) float64
 }
 

@@ -163,8 +163,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector of scalars, which has one if the scalars are
-// consecutive coordinates.
+// stacked returns the coordinate of a vector that is made of scalars. The vector has a coordinate
+// if the scalars are consecutive coordinates.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// atHolders returns the cost for a person of the releases of all clients that may have records
-// of the person, given the cost of one client's releases. The clients have independent noise and
+// atHolders returns the cost to a person of the releases of all clients that may have records of
+// the person, given the cost of one client's releases. The clients have independent noise and
 // samples, and each client's releases may depend on earlier releases of the others, so the costs
 // compose. If only sums are opened, the mechanisms already count the person's records at all
 // holders ([method.Setting.PerUnit]).
@@ -18,11 +18,10 @@ func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	return event
 }
 
-// CostAtTwo is for a study that protects persons at one client. It returns the proved cost of
-// the whole study for a person with rows at two clients. It returns ok = false if the study
-// protects another unit, if privacy.people_across covers such persons, or if there is only one
-// client. It returns known = false if no bound is known, because two clients sample the person
-// into one sum.
+// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients, if
+// the study protects persons at one client. It returns ok = false if the study protects another
+// unit, if privacy.people_across covers such persons, or if there is only one client. It returns
+// known = false if no bound is known, because two clients sample the person into one sum.
 //
 // If anyone may read messages, the releases of the two clients compose. If only sums are opened,
 // the person changes a sum by twice the sensitivity.

@@ -8,7 +8,7 @@ import (
 )
 
 // publishes reports whether an outcome has the releases of its participants. See
-// [phase.Publishes]. An outcome of one client alone has its release as the sum.
+// [phase.Publishes]. The sum of an outcome with one client is the release of that client.
 func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }

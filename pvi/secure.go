@@ -48,6 +48,6 @@ func (p *Protocol) VectorSize() int {
 	return size
 }
 
-// Hidden returns h: secure aggregation hides a client's answer from a coalition of the coordinator
-// and up to h clients.
+// Hidden returns h, the largest number of clients that may collude with the coordinator without
+// reading the answer of another client.
 func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

@@ -8,7 +8,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly assembles a transcript entry from pieces, which may arrive over several
+// An assembly puts a transcript entry together from pieces, which may arrive over several
 // connections. The memory for the body is at most twice the number of received bytes.
 type assembly struct {
 	number  uint64

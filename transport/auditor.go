@@ -13,9 +13,9 @@ import (
 // An Auditor receives the connections and refused calls that an audit log contains. Its methods
 // are called concurrently, and must be fast.
 type Auditor interface {
-	// Handshake reports a connection. The address is the one of the client also behind a load
-	// balancer. The server name selects a study; it is empty if the handshake failed. The peer is
-	// zero for a guest and if the handshake failed.
+	// Handshake reports a connection. The address is that of the client, even if the connection
+	// comes from a load balancer. The server name selects a study; it is empty if the handshake
+	// failed. The peer is zero if it is a guest or if the handshake failed.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
 	// Denied reports a call that was refused because of its caller or its form.
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
@@ -27,7 +27,7 @@ func (unaudited) Handshake(net.Addr, string, channel.Party, error) {}
 func (unaudited) Denied(net.Addr, channel.Party, string, string)   {}
 
 // denials are the outcomes of calls that are reported to an auditor. Other refusals, such as that
-// of a late answer, depend on the time that clients needed, and so on their records.
+// of a late answer, depend on the time that clients needed, and therefore on their records.
 var denials = []string{string(Denied), string(Malformed), string(TooLarge), string(Version), string(Unknown)}
 
 // audit reports a refused call.
@@ -37,7 +37,8 @@ func (s *Server) audit(ctx context.Context, party channel.Party, method, outcome
 	}
 }
 
-// AddressOf returns the address of the client that made a call, or nil if ctx is of no call.
+// AddressOf returns the address of the client that made a call, or nil if ctx does not belong to a
+// call.
 func AddressOf(ctx context.Context) net.Addr {
 	if p, ok := peer.FromContext(ctx); ok {
 		return p.Addr

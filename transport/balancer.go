@@ -23,8 +23,8 @@ func (d *door) behind(a net.Addr) bool {
 
 // unwrap reads the header of the PROXY protocol with which a load balancer begins a connection, and
 // counts the connection under the address in it. It returns the connection after the header, whose
-// remote address is the address in the header. A connection that does not come from a load
-// balancer is returned as it is: its first bytes are TLS. The caller has set a deadline.
+// remote address is the address in the header. A connection that does not come from a load balancer
+// is returned unchanged, because its first bytes are TLS. The caller has set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {

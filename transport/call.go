@@ -36,7 +36,7 @@ const versionHeader = "fedpvi-version"
 // all callers.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool   // whether the call may take any time while bytes arrive or leave
+	long                bool   // whether the call may last as long as bytes arrive or leave
 	since               uint32 // protocol version in which the method was added
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
@@ -107,8 +107,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call contains a supported protocol version,
-// with which the method exists. The refusal makes the caller negotiate the version again.
+// speaks returns a refusal unless the header of a call contains a supported protocol version that
+// has the method. After this refusal the caller negotiates the version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {

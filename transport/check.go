@@ -78,8 +78,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. The body has size bytes, of
-// which have bytes were already received.
+// checkPiece checks the next piece of a body and returns its bytes. The argument size is the size
+// of the body, and have is the number of its bytes that were already received.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")

@@ -44,11 +44,12 @@ type RenewRequest struct {
 	Renewal []byte // renewal of the client's roster entry; nil to keep its keys
 }
 
-// A Renewed is the response to a RenewRequest.
+// Renewed is the response to a RenewRequest.
 type Renewed struct {
 	Certificate []byte // certificate for the client's TLS key (X.509, DER)
 	// Authority is the certificate of the study's certificate authority (X.509, DER), and Signature
-	// the signature of it by the coordinator's identity. An older coordinator sends none.
+	// is the signature of this certificate by the coordinator's identity. An older coordinator
+	// sends neither.
 	Authority, Signature []byte
 	Renewals             [][]byte // renewals of the coordinator's roster entry since the study was made
 }
@@ -57,8 +58,9 @@ type Renewed struct {
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
 	Approved bool   // whether the client's approval has arrived
-	// Last is the envelope of the client's last message, which names an entry of its ledger. It
-	// is nil if there is no message. With it a client can detect that its own state is older.
+	// Last is the envelope of the client's last message, which names an entry of its ledger. It is
+	// nil if there is no message. A client can compare the envelope with its own state, and detect
+	// that this state is older.
 	Last []byte
 	// Gossip is set if the coordinator takes part in gossip and the client may do so.
 	Gossip Gossip
@@ -76,9 +78,8 @@ type Gossip struct {
 }
 
 // A Coordinator handles the calls of the parties of one study. The methods may be called
-// concurrently. They may be called again with the same arguments, and then return the same
-// result without further effect. A call that is not allowed in the current state returns a
-// [*Refusal].
+// concurrently. A repeated call with the same arguments returns the same result and has no further
+// effect. A call that is not allowed in the current state returns a [*Refusal].
 //
 // The connection authenticates the peer. The implementation looks up the peer in the roster.
 type Coordinator interface {
@@ -120,18 +121,19 @@ type Coordinator interface {
 	// Confirm accepts the peer's signed confirmation of a cut.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
 
-	// Complain records that the peer cannot open its part of another client's message, and so does
-	// not confirm the cut of a plan. The arguments are the number of the plan and the place of the
-	// other client in the roster.
+	// Complain records that the peer cannot open its part of another client's message, and
+	// therefore does not confirm the cut of a plan. The arguments are the number of the plan and
+	// the place of the other client in the roster.
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted names the messages whose parts for a client [Coordinator].Pieces returns.
+// Wanted selects messages. [Coordinator].Pieces returns the parts of these messages that belong to
+// a client.
 type Wanted struct {
 	// Ask is the number of the plan whose cut lists the messages. It is not used if KeysOf is not
 	// empty.
 	Ask uint64
-	// KeysOf has the places of the clients whose keys are wanted.
+	// KeysOf contains the places in the roster of the clients whose keys are wanted.
 	KeysOf []int
 }
 
@@ -149,12 +151,12 @@ type Reason string
 // Reasons of refusals. Every other error is internal, and a client learns no details of it.
 const (
 	Malformed   Reason = "malformed"    // the bytes have an invalid form
-	Denied      Reason = "denied"       // not permitted to this peer, or not part of the study
+	Denied      Reason = "denied"       // the peer may not make this call, or is not part of the study
 	Unknown     Reason = "unknown"      // there is no such study, entry or release
-	OutOfPlace  Reason = "out-of-place" // too late, too early, or in contradiction to an earlier message
+	OutOfPlace  Reason = "out-of-place" // the call is too late, too early, or contradicts an earlier message
 	TooLarge    Reason = "too-large"    // a size exceeds its limit
 	Ended       Reason = "ended"        // the study is over
-	Unavailable Reason = "unavailable"  // not possible now; a later call may succeed
+	Unavailable Reason = "unavailable"  // the call is not possible now; a later call may succeed
 	Version     Reason = "version"      // the two ends have no common protocol version
 )
 

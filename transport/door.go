@@ -30,14 +30,14 @@ func newDoor(c ServerConfig) *door {
 	}
 }
 
-// A guarded is a connection that a door has admitted. When it is closed, the door stops counting
-// it.
+// guarded is a connection that a door has admitted. When the connection is closed, the door stops
+// counting it.
 type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
 	host     string        // address under which a stranger is counted; empty before the header of a load balancer
-	party    channel.Party // authenticated party at the other end; zero for a stranger
+	party    channel.Party // authenticated party at the other end; zero if it is a stranger
 	once     sync.Once
 }
 
@@ -107,7 +107,8 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget subtracts one from the number of strangers at a network address, unless it is empty.
+// forget subtracts one from the number of strangers at a network address. It does nothing if the
+// address is empty.
 func (d *door) forget(host string) {
 	if host == "" {
 		return

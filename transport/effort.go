@@ -25,8 +25,8 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort. It ends when ctx is done, or when there was no progress for the time
-// patience. With patience 0 there is no time limit.
+// begin starts an effort. The effort ends when ctx is done, or when there was no progress for the
+// time patience. With patience 0 there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)

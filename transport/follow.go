@@ -60,8 +60,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number. This is f, or a new
-// follower if f has another next entry. In this case followerAt stops f.
+// followerAt returns a follower whose next entry has the given number. It returns f if f is such a
+// follower. Otherwise it stops f and returns a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -159,8 +159,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll requests an entry at intervals until the entry exists. Between two requests it closes the
-// connection.
+// poll requests an entry at intervals until the entry exists. It closes the connection between two
+// requests.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()

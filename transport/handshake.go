@@ -100,7 +100,7 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An attended is a connection that calls seen when bytes arrive, including answers to pings.
+// attended is a connection that calls seen when bytes arrive, including answers to pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -114,8 +114,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A visited is the connection of a guest. Reads fail after a number of bytes, so that a guest
-// cannot make the server store more.
+// visited is the connection of a guest. Reads fail after a number of bytes, so that a guest cannot
+// make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -168,7 +168,7 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An observed is a connection that reports its state to the client's [line]. If the coordinator
+// observed is a connection that reports its state to the client's [line]. If the coordinator
 // refuses the client's certificate, the error arrives with the first byte after a handshake that
 // seemed to succeed.
 type observed struct {
@@ -188,8 +188,8 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. The other end may then close its side too. To avoid that Read
-// reports this as a fault, Close first marks the connection as closed.
+// Close closes the connection. The other end may then close its side too. Close first marks the
+// connection as closed, so that Read does not report this as a fault.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

@@ -36,7 +36,7 @@ type Limits struct {
 	// IPv6 network. Guests have no certificate. The default is 256.
 	Strangers int
 	// PerParty is the maximum number of connections of one party. The default is 4. A further
-	// connection closes the oldest one, which may be dead without the server's knowledge.
+	// connection closes the oldest one, which may be dead although the server has not noticed.
 	PerParty int
 	Calls    int // concurrent calls on one connection; default 16
 }

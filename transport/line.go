@@ -153,7 +153,7 @@ func (l *line) alive() {
 // cannot succeed.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // nothing failed, because this end has closed the connection
+		return // this end has closed the connection, so nothing has failed
 	}
 	fault := error(&Unreachable{l.address, err})
 	if foreign(err) {

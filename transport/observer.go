@@ -20,7 +20,7 @@ func (blind) Called(string, string) {}
 func (blind) Moved(int, int)        {}
 func (blind) Connected(int)         {}
 
-// A counted is a connection that reports its bytes to an observer.
+// counted is a connection that reports its bytes to an observer.
 type counted struct {
 	net.Conn
 	observer Observer

@@ -74,14 +74,14 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 }
 
 // Columns returns this client's parts of the deals in the cut of a plan, in the order of the cut.
-// They have size bytes together.
+// The parts have size bytes in total.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. The argument of has the places
-// of these clients in the roster, and the parts are in the same order. They have size bytes
-// together.
+// PairKeys returns this client's parts of the keys of other clients. The argument of contains the
+// places of these clients in the roster, and the parts are in the same order. The parts have size
+// bytes in total.
 func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(of))
 	for i, place := range of {
@@ -96,8 +96,8 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 }
 
 // Complain tells the coordinator that this client cannot open its part of another client's deal,
-// and so does not confirm the cut of the plan ask. The argument place is the place of the other
-// client in the roster.
+// and therefore does not confirm the cut of a plan. The argument ask is the number of the plan. The
+// argument place is the place of the other client in the roster.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }

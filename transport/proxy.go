@@ -81,7 +81,7 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	if u.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: u.Hostname()})
 	}
-	// At the end of ctx a deadline in the past ends the read below.
+	// When ctx ends, a deadline in the past ends the read below.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	err = tunnel(c, u, address)
 	if !stop() || err != nil {

@@ -56,8 +56,7 @@ type Study struct {
 	Seen func(channel.Party)
 }
 
-// A served is a study that a server serves. Its context ends all calls when the study is
-// removed.
+// served is a study that a server serves. The context ends all calls when the study is removed.
 type served struct {
 	Study
 	ctx     context.Context
@@ -180,7 +179,7 @@ func (s *served) stop(why error) {
 }
 
 // Drop closes the connections of a party whose TLS key is not valid any more. A connection that is
-// being made meanwhile is checked again.
+// established at the same time is checked again.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
 // SetHealth sets the health of a study, which the parties of the study can query.

@@ -7,13 +7,13 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// A Stored is the body of an item on disk. The server reads the body while it sends it.
+// Stored is the body of an item on disk. The server reads the body while it sends it.
 type Stored interface {
 	Pieces
 	Hash() Hash // SHA-256 of the body
 }
 
-// A held is a body in memory with its hash.
+// held is a body in memory with its hash.
 type held struct {
 	body []byte
 	sum  Hash

@@ -68,7 +68,7 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body if it may be sent with the offer. It returns nil for a long body,
+// promptly returns the body if the body may be sent with the offer. It returns nil for a long body,
 // and for a body that the coordinator may already have in part. The client then waits for the
 // number of bytes that the coordinator has.
 func promptly(body []byte, have int64) []byte {
@@ -92,7 +92,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard receives from the coordinator the number of bytes of the body that it has.
+// heard receives the number of bytes of the body that the coordinator has.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {

@@ -53,8 +53,8 @@ func deriveTiming(round time.Duration) (timing, error) {
 }
 
 // pause returns the wait before retry number n, from 1. The wait doubles with each retry up to a
-// maximum. A random part of up to a half is subtracted, so that the clients of a coordinator do
-// not all retry at the same time.
+// maximum. A random part of up to half of the wait is subtracted, so that the clients of a
+// coordinator do not all retry at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {

@@ -74,7 +74,7 @@ func (a *account) summary(dataset string) Account {
 		}
 		of := &out.Studies[i]
 		of.Spent, of.Last = of.Spent+c.cost, c.at
-		if c.ask > 0 { // if ask is 0, the entry corrects earlier charges and is no answer
+		if c.ask > 0 { // if ask is 0, the entry corrects earlier charges and is not an answer
 			of.Answers++
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// Kinds of filters, which decide whether a release fits into a budget.
+// These are the kinds of filters. A filter decides whether a release fits into a budget.
 const (
 	Gaussian = "gaussian" // exact for Gaussian releases; refuses all other releases
 	Renyi    = "renyi"    // adds Rényi divergences of one fixed order; accepts every kind of release

@@ -19,7 +19,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// File names in a state directory.
+// These are the names of the files in a state directory.
 const (
 	IdentityFile = "identity.key"
 	StateKeyFile = "state.key"
@@ -32,14 +32,14 @@ const lockWait = time.Second
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file whose commits so far wrote no marks. The next commit raises
-// it, so that no earlier program adds entries without a mark.
+// unanchored is the format of a file to which no commit has written a mark. The next commit raises
+// the format, so that earlier versions of the program cannot add entries without a mark.
 const unanchored = "fedpvi client ledger 1"
 
-// Names of the buckets of the file. The bucket meta contains the format, the data holder's public
-// key and the mark of the newest transaction, and chain contains the entries by number. The bucket
-// studies contains a bucket for each study with its encrypted state. The bucket outbox contains the
-// charged messages of plans whose outcome is unknown.
+// These are the names of the buckets of the file. The bucket meta contains the format, the data
+// holder's public key and the mark of the newest transaction, and chain contains the entries by
+// number. The bucket studies contains a bucket for each study with its encrypted state. The bucket
+// outbox contains the charged messages of plans whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -307,7 +307,7 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Lock returns what reads and writes the key files of the directory.
+// Lock returns the lock of the directory, with which key files are read and written.
 func (s *Store) Lock() *keyfile.Lock { return s.lock }
 
 // Identity returns the data holder's identity, which signs messages.

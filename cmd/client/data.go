@@ -12,7 +12,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// recordFlags say where the records are.
+// recordFlags are the flags that select the records.
 type recordFlags struct {
 	Query        string `help:"With a database: file with one SELECT statement, whose columns are those of the study." type:"existingfile" placeholder:"FILE"`
 	Separator    string `help:"Separator of the fields of this CSV file. Default: that of the study." placeholder:"CHARACTER"`
@@ -38,10 +38,10 @@ func (r *recordFlags) source(data string) (origin.Source, error) {
 	return s, nil
 }
 
-// quick is the time for which reading shows no progress.
+// quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows on the terminal how far reading has come, once a second.
+// progress returns a function that shows the progress of reading on the terminal once a second.
 func progress(began time.Time) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
@@ -58,7 +58,7 @@ func progress(began time.Time) func(read, all int64) {
 	}
 }
 
-// progressLine describes how far reading has come after some time.
+// progressLine describes the progress of reading. The argument took is the time since its start.
 func progressLine(read, all int64, took time.Duration) string {
 	line := fmt.Sprintf("reading records: %d rows", read)
 	if all > 0 {

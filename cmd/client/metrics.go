@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. None of them depends on records: there is no metric of
-// a loss, a norm, the number of records, or computing time.
+// figures contains the metrics of a run. No metric depends on records, so no metric shows a loss, a
+// norm, the number of records, or the computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec

@@ -43,12 +43,12 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return c.openWith(create, c.unlock())
 }
 
-// unlock returns how the key files are opened.
+// unlock returns the settings with which protected key files are opened.
 func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }
 
-// openWith opens the state directory as openOr does, with what opens the key files.
+// openWith opens the state directory as openOr does, and opens the key files with unlock.
 func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {

@@ -34,8 +34,8 @@ func (e *environment) auditSinks() (destinations []string, sinks []audit.Sink, e
 	return destinations, sinks, nil
 }
 
-// A collector is a sink that sends the audit log to a collector, by OTLP over HTTP. A batch leaves
-// every second. If the collector cannot be reached for a minute, its lines are lost.
+// A collector is a sink that sends the audit log to a collector, by OTLP over HTTP. It sends a
+// batch every second. If the collector cannot be reached for a minute, its lines are lost.
 type collector struct {
 	provider *sdk.LoggerProvider
 	logger   log.Logger
@@ -68,7 +68,7 @@ func (c *collector) Write(l audit.Line) error {
 	r.SetTimestamp(l.Time)
 	r.SetEventName(l.Event)
 	r.SetBody(attribute.StringValue(l.Event))
-	r.SetSeverity(log.Severity(l.Level + 9)) // slog's levels have the same distances as the severities
+	r.SetSeverity(log.Severity(l.Level + 9)) // the levels of slog have the same spacing as the severities
 	r.SetSeverityText(l.Level.String())
 	for _, a := range l.Attrs {
 		r.AddAttributes(attribute.KeyValue{Key: attribute.Key(a.Key), Value: valueOf(a.Value)})

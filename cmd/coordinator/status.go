@@ -235,7 +235,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		// JSON on one line, because the reader may be a program that reads line by line.
+		// The JSON is on one line, because the reader may be a program that reads line by line.
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	case steady != w.last:
 		fmt.Println(line)

@@ -16,8 +16,8 @@ import (
 )
 
 // An Audited carries out orders with another API. It first writes each order to the audit log, with
-// the user who gave it. If the order fails, it writes that as well. It does not write requests for
-// the status, which change and reveal nothing.
+// the user who gave it. If the order fails, it also writes the error. It does not write requests
+// for the status, because they change and reveal nothing.
 type Audited struct {
 	API
 	Log *audit.Log

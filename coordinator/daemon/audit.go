@@ -68,7 +68,7 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 		slog.String("address", from.String()), a.peer(peer), slog.String("method", method), slog.String("reason", reason))
 }
 
-// peer names the party at the other end. A guest has an invitation at most.
+// peer names the party at the other end. A guest has at most an invitation.
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

@@ -38,7 +38,8 @@ type Config struct {
 	UntilDone     bool // whether to stop when every study is over and its clients have received the end
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
-	// Audit are the destinations of the audit log, as in audit.Open, and AuditTo further sinks.
+	// Audit contains the destinations of the audit log, as in audit.Open. AuditTo contains further
+	// sinks.
 	Audit   []string
 	AuditTo []audit.Sink
 	// Balancers are the networks of load balancers that begin connections with a header of the

@@ -9,12 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience divides the round deadline. It gives the interval at which the daemon logs the
-// clients for which studies wait. The interval is at most a minute.
+// patience is the round deadline divided by the interval at which the daemon logs the clients for
+// which studies wait. The interval is at most a minute.
 const patience = 10
 
 // watch regularly logs the clients for which studies wait. If UntilDone is set, it closes the
-// returned channel when all studies are over and every client has been told.
+// returned channel when all studies are over and every client has received the end.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {

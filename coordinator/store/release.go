@@ -21,7 +21,7 @@ type ReleaseKey struct {
 // A Step is the step of secure aggregation to which a message belongs.
 type Step uint8
 
-// Steps of secure aggregation, and the only step of other studies, which is Answering.
+// These are the steps of secure aggregation. Other studies have only the step Answering.
 const (
 	Answering  Step = iota // an answer to a plan, which is a deal with secure aggregation
 	Confirming             // a confirmation of a cut
@@ -35,8 +35,8 @@ const stepShift = 56
 // prefix returns the beginning of the keys of a plan and a step.
 func prefix(ask uint64, s Step) []byte { return number(uint64(s)<<stepShift | ask) }
 
-// bytes returns an encoding of the key. Encodings sort by step, then plan, then client. None is a
-// prefix of another.
+// bytes returns an encoding of the key. Encodings sort by step, then plan, then client. No encoding
+// is a prefix of another.
 func (k ReleaseKey) bytes() []byte { return append(append(prefix(k.Ask, k.Step), k.Client...), 0) }
 
 func readKey(b []byte) (ReleaseKey, error) {
@@ -196,8 +196,8 @@ func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, nil, nil, f)
 }
 
-// each calls f with the messages whose keys are at or after from, and before the key before, unless
-// that is nil.
+// each calls f with the messages whose keys are not less than from, and less than before. If before
+// is nil, the range has no end.
 func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
 	for k, v := c.Seek(from); k != nil && (before == nil || bytes.Compare(k, before) < 0); k, v = c.Next() {

@@ -20,7 +20,8 @@ const (
 	fileName    = "coordinator.db"
 	pageSize    = 16 << 10 // page size of new files; bbolt uses memory for every page while the file is open
 	defaultWait = time.Second
-	// Versions of the file format. A program refuses a file whose version it does not know.
+	// These are the versions of the file format. A program refuses a file whose version it does not
+	// know.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // keeps long values in parts, and the key of the state's parts under another key
@@ -28,7 +29,7 @@ const (
 	// formatShares adds the messages of secure aggregation, which have keys that earlier formats do
 	// not know.
 	formatShares = "5"
-	// formatChanges has rosters that change, which earlier programs do not know.
+	// formatChanges adds rosters that change, which earlier versions of the program do not know.
 	formatChanges = "6"
 )
 

@@ -11,7 +11,7 @@ import (
 
 var studies = []byte("studies")
 
-// Names of the buckets of a study.
+// These are the names of the buckets of a study.
 const (
 	about     = "about"     // the Fixed properties and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
@@ -39,7 +39,7 @@ var parts = []string{
 // A Part names a part of a study that has one value for each client.
 type Part string
 
-// Parts with one value, a byte slice, for each client.
+// Each of these parts has one value, a byte slice, for each client.
 const (
 	Entry    Part = entries
 	Approval Part = approvals

@@ -94,9 +94,9 @@ const (
 const batchWords = 58
 
 // Descend computes the steps of all visits, with one launch for each kind of model. The result of a
-// visit depends on that visit alone and is the same every time. A device leaves about one in 2^50
-// samples of the noise undecided. If it does, [dpmech.Plan.Decide] decides the sample, and the
-// device computes the visit again.
+// visit depends on that visit alone and is the same every time. A device cannot decide about one in
+// 2^50 samples of the noise. In this case [dpmech.Plan.Decide] decides the sample, and the device
+// computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job

@@ -28,7 +28,7 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base holds independent normal distributions of the coordinates of θ, with which q begins. If
+// A Base holds independent normal distributions of the coordinates of θ, from which q starts. If
 // the prior differs from the base, the objective includes the log of the prior's density
 // relative to the base. Share is the part of this term that belongs to this problem.
 type Base struct {
@@ -69,9 +69,10 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes the number of words of a block's memory. The block has
-// vectors of dim coordinates and dense elements, kept words for each record, and shared words
-// for each step.
+// formed returns a function that computes the number of words of shared memory that a block
+// needs, given its number of threads. The arguments are the number dim of coordinates, the number
+// of dense elements, the number of words that are kept for each thread, and the number of words
+// that all threads share.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
@@ -88,7 +89,7 @@ type Mixture struct {
 	// variances are 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
-	Rows              []float64 // Variables numbers for each record, record by record
+	Rows              []float64 // values of the variables, record by record
 	Base              Base
 }
 
@@ -157,7 +158,7 @@ type Multilevel struct {
 	Scale         int       // coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ ([NegativeBinomial]); negative if there is none
 	Precision     float64   // precision of Linear outcomes whose sd is known
 	Degrees       float64   // degrees of freedom of Robust outcomes
-	Rows          []float64 // Features numbers for each record, record by record
+	Rows          []float64 // values of the features, record by record
 	Outcomes      []float64 // outcome of each record
 	Base          Base
 }

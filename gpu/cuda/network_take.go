@@ -20,9 +20,9 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take computes all steps of a plan. For each step moves has two numbers: Adam's rate divided by
-// 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step to it,
-// in units of the plan's lattice step and in the order of Places.
+// Take computes all steps of a plan. The slice moves has two numbers for each step: Adam's rate
+// divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each
+// step to it, in units of the plan's lattice step and in the order of Places.
 //
 // On success Take wipes the plan. On error the State of n is unchanged and nothing is released.
 // The caller may then call Reclaim on the plan and compute the steps again, with Take or with
@@ -32,7 +32,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) erro
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	// A sample is undecided about once in 2^50 samples. The steps are then computed again.
+	// The device cannot decide about one in 2^50 samples. Decide then decides the sample, and the
+	// device computes the steps again.
 	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)

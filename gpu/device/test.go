@@ -40,7 +40,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// The device draws Feistel batches itself, and gets exact batches as lists.
+	// The device draws Feistel batches itself. Exact batches are passed to it as lists.
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err

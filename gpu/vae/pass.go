@@ -21,7 +21,7 @@ type pass struct {
 	deviates []float64      // standard normal numbers, Latent for each record
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
-	nothing  []dpmech.Pair       // pairs of the length of a record's, all zero
+	nothing  []dpmech.Pair       // pairs of zeros, as long as the pairs of a record
 	places   [recordsAtOnce]int  // places of the records in the batch
 	put      [recordsAtOnce]bool // whether the gradient of a record was added
 	words    []uint64

@@ -132,8 +132,8 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each calls visit for every weight. The arguments are the layer of the weight, its index at in
-// the device's array, and its index place in the layer's panels.
+// each calls visit for every weight. The argument layer is the layer of the weight, at is the
+// index of the weight in the device's array, and place is its index in the layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

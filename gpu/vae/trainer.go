@@ -142,8 +142,9 @@ func (t *Trainer) cut() {
 }
 
 // takeChunk computes the gradients of a chunk of the batch and passes them to the sums. A record
-// whose computation panics adds zero. The other records of its chunk are then computed again one by
-// one, without a plan with new random numbers. They do not depend on the record that panicked.
+// whose computation panics adds zero. The other records of its chunk are then computed again, one
+// by one. If there is no plan, they are computed with new random numbers. The results do not depend
+// on the record that panicked.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
 	places := p.places[:0]

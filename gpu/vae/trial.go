@@ -47,7 +47,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // the same noise protects nothing, but the images are generated
+	here := *there // repeated noise does not protect records, but the images are generated
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -77,8 +77,9 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes the plan there with the first trainer, on the device, and the equal plan here
-// with the second trainer, on the CPU. It returns an error if the results differ.
+// compare computes two equal plans. The first trainer computes the plan there on the device, and
+// the second trainer computes the plan here on the CPU. compare returns an error if the results
+// differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {

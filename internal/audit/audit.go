@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// Names of the events in an audit log.
+// These are the names of the events in an audit log.
 const (
 	Configuration = "configuration" // a program started, with its configuration
 	Stop          = "stop"          // a program stopped
-	Handshake     = "handshake"     // a connection, with its address and how the TLS handshake ended
+	Handshake     = "handshake"     // a connection, with its address and the result of the TLS handshake
 	Denial        = "denial"        // a call was refused because of its caller or its form
 	Join          = "join"          // a client redeemed an invitation
 	Consent       = "consent"       // a client consented to the study
@@ -28,8 +28,8 @@ const (
 	Order         = "order"         // a user of this machine gave an order
 	OrderFailed   = "order-failed"  // the order was refused, or failed
 	Study         = "study"         // a study began, ended, or was aborted
-	Verdict       = "verdict"       // how a round ended
-	Omitted       = "omitted"       // how many lines of an event were left out in a minute
+	Verdict       = "verdict"       // a round ended, with its result
+	Omitted       = "omitted"       // lines of an event were left out in a minute, with their number
 )
 
 // A Line is one line of an audit log.
@@ -44,7 +44,7 @@ type Line struct {
 type Sink interface {
 	// Write writes a line. It must not wait for another machine.
 	Write(l Line) error
-	// Close writes the lines that wait, for a few seconds at most.
+	// Close writes the waiting lines and closes the sink. It takes a few seconds at most.
 	Close() error
 }
 
@@ -111,9 +111,10 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine, unless there are too many: after a number of lines
-// of an event about one host in a minute, and after a larger number about all hosts, it counts the
-// others. At the end of the minute a line with the event Omitted has their number.
+// Limited writes a line about another machine, unless there are too many such lines. The number of
+// lines of an event in a minute is limited for each host, and for all hosts together. Limited only
+// counts the lines above a limit. At the end of the minute, a line with the event Omitted reports
+// their number.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)

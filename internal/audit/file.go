@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A file is a sink that appends JSON lines to a file. If the file was renamed or removed, as by a
-// rotation of logs, the next line goes to a new file.
+// A file is a sink that appends JSON lines to a file. If the file was renamed or removed, for example
+// by a rotation of logs, the next line goes to a new file.
 type file struct {
 	path string
 
@@ -39,7 +39,7 @@ func (s *file) Write(l Line) error {
 	return err
 }
 
-// follow opens the file again if another file, or none, has its path.
+// follow opens the path again if the open file is no longer at the path.
 func (s *file) follow() error {
 	if s.f != nil {
 		there, err := os.Stat(s.path)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	queued   = 1024            // lines that may wait for a syslog
-	patience = 5 * time.Second // time for one connection, one write, and the lines that wait at the end
+	queued   = 1024            // maximum number of lines that wait for a syslog
+	patience = 5 * time.Second // time limit of a connection, of a write, and of the waiting lines at the end
 	between  = time.Second     // time between two attempts to reach a syslog over TCP
 	facility = 10              // security and authorisation messages, private (RFC 5424, table 1)
 )
@@ -60,7 +60,7 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed, and then the lines that wait.
+// run sends lines until the sink is closed. It then sends the lines that still wait.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -102,8 +102,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits before another attempt over TCP. It returns false over other networks, which do not
-// tell when the syslog is back, and when the sink is being closed.
+// mayWait waits before another attempt over TCP, and returns true. It returns false if the sink is
+// being closed. It also returns false for other networks, which do not report whether the syslog
+// can be reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false
@@ -133,8 +134,8 @@ func (s *syslog) write(text []byte) (err error) {
 	return err
 }
 
-// format returns a line as RFC 5424 has it. Over TCP its length comes first (RFC 6587, section
-// 3.4.1).
+// format returns a line in the format of RFC 5424. For TCP the length precedes the line (RFC 6587,
+// section 3.4.1).
 func (s *syslog) format(l Line) ([]byte, error) {
 	object, err := l.JSON()
 	if err != nil {

@@ -40,7 +40,7 @@ type Exit struct {
 func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // exit code that kong sets after --help and --version; −1 if it has not
+	exited := -1 // exit code that kong sets after --help and --version; −1 if kong has set none
 	var everywhere struct {
 		Version kong.VersionFlag `help:"Print the version of this program."`
 	}
@@ -78,8 +78,8 @@ func Version() string {
 	return "unknown"
 }
 
-// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must be an
-// object, so that a later version can add to it.
+// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must be
+// an object, so that a later version can add fields to it.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")

@@ -22,7 +22,7 @@ func (p Panels) At(row, column int) int {
 }
 
 // termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the
-// next terms. The rows of a panel for so many terms fit into the first-level cache.
+// next terms. The rows of a panel for this number of terms fit into the first-level cache.
 const termsAtOnce = 400
 
 // Multiply writes x·w to dst. Rows of x have terms elements and begin xStride apart. Rows of dst

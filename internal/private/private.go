@@ -161,8 +161,8 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// Names returns the names of the files in a directory, in order. There are none if the directory does
-// not exist.
+// Names returns the names of the files in a directory, in order. It returns no names if the directory
+// does not exist.
 func Names(dir string) (names []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -188,10 +188,10 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 }
 
 // ReadGranted returns the content of a file of at most limit bytes that somebody else may have made for
-// this user, such as a credential of systemd. It may be a link, or a pipe. It returns an error if
-// anybody but its owner may read or write it. A group may read a file of root, because that is how
-// systemd and administrators grant one: in a file of mode 0440 with an access control list the mode of
-// the group is the mask of that list.
+// this user, such as a credential of systemd. The path may lead to a link or a pipe. ReadGranted
+// returns an error if anybody but the owner may read or write the file. There is one exception: a
+// group may read a file of root, because systemd and administrators grant files in this way. If a file
+// of mode 0440 has an access control list, the mode of the group is the mask of the list.
 func ReadGranted(path string, limit int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

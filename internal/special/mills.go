@@ -36,7 +36,7 @@ const (
 
 	millsEnd     = 8  // end of the table's range
 	millsPerUnit = 8  // table rows per unit of t
-	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 of the first
+	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 times the first
 )
 
 // farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.

@@ -7,11 +7,11 @@ import (
 )
 
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
-// line. If a record lacked a closing quote, encoding/csv would join it with the following records
-// up to the next such quote, and all of them would be left out. Without that one record, the others
-// would be read. Such an influence of one record on others must not exist. lines therefore treats
-// each line as a record: it replaces a line that ends within a quoted field by a line that
-// encoding/csv refuses without reading further.
+// line. If a record lacked a closing quote, encoding/csv would join the record with the following
+// records up to the next closing quote. All of these records would then be left out, so one record
+// would influence whether others are read. This must not happen. lines therefore treats each line
+// as a record: it replaces a line that ends within a quoted field by a line that encoding/csv
+// refuses without reading further.
 //
 // A line that ends within a quoted field has an odd number of quotes: the first quote opens the
 // field, two quotes within it mean one quote, and encoding/csv refuses a line with a quote at any
@@ -23,7 +23,7 @@ type lines struct {
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet
-	err  error  // error of from, after the current line
+	err  error  // error of the reader from, returned after the current line
 }
 
 func newLines(from *bufio.Reader, separator rune) *lines {

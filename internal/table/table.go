@@ -11,7 +11,7 @@ type Reader interface {
 
 	// Next returns the cells of the next row, one for each column. They are valid until the next
 	// call. Next returns io.EOF after the last row. It returns a [Malformed] for a row that is not
-	// divided into cells, and can be called again then.
+	// divided into cells. After such an error Next can be called again.
 	Next() ([]Cell, error)
 
 	// Row returns the number of the row that Next returned, from 1. In a text file it is the number

@@ -4,17 +4,17 @@
 //
 // # The release
 //
-// A record adds a vector with one cell of every described column, and two numbers more for a
-// numeric column:
+// A record adds a vector to the sum. The vector has one element for each cell of a described
+// column, and two more elements for each numeric column. The elements are zero, except for these:
 //
 //   - 1 in the cell of its level, of its bin, or of missing values;
 //   - if the value is a number, v/√2 and (2v²−1)/√2, where v is the value on the scale on which the
 //     public bounds are −1 and 1. Means and sds follow from their sums, without the error of bins.
 //
-// If a column divides the tables, each of its levels has such cells of its own, and the record adds
-// to those of its level alone. The squared norm of a vector is 1 for each column, and for a number
-// v² + (2v²−1)² over 2 more. This is at most 1, at the bounds. So the norm is at most the root of the number of
-// columns plus the number of numeric columns ([Layout.Norm]), whatever the record.
+// If a column divides the tables, each of its levels has its own cells, and a record adds only to the
+// cells of its level. Each column adds 1 to the squared norm of a vector. A number adds another (v² +
+// (2v²−1)²)/2, which is at most 1 and is 1 at the bounds. The norm of any vector is therefore at most
+// the root of the number of columns plus the number of numeric columns ([Layout.Norm]).
 package describe
 
 import (
@@ -24,7 +24,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Layout has the elements of the vectors of a study's records.
+// A Layout describes the elements of the vectors of a study's records.
 type Layout struct {
 	columns []column
 	by      *column // column that divides the tables; nil if there is none
@@ -38,7 +38,7 @@ type Layout struct {
 type column struct {
 	*study.Column
 	first   int
-	edges   []float64 // of a numeric column: edges of the bins
+	edges   []float64 // edges of the bins of a numeric column
 	cells   int       // number of bins or levels, and one more if values may be missing
 	missing int       // cell of missing values; −1 if there is none
 }
@@ -113,7 +113,8 @@ func (l *Layout) Vector(dst, values []float64) {
 // moment is the weight of the two numbers from which means and sds follow.
 const moment = 1 / math.Sqrt2
 
-// cell returns the cell of a value. A bin has its lower edge, and the last one both.
+// cell returns the cell of a value. A bin contains its lower edge, and the last bin contains both
+// of its edges.
 func (c *column) cell(x float64) int {
 	switch {
 	case math.IsNaN(x) && c.missing >= 0:

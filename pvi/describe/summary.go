@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Value is an estimate of a number that the records have, with its interval. The interval contains
-// the privacy noise, which is the only uncertainty: the records are those of the clients that
-// answered, not a sample.
+// A Value is an estimate of a statistic of the records, with its interval. The interval covers the
+// privacy noise, which is the only uncertainty: the records are those of the clients that answered,
+// not a sample.
 type Value struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
@@ -44,21 +44,22 @@ type Column struct {
 type Part struct {
 	Counts    []Value `json:"counts"`              // numbers of records, by cell
 	Shares    []Value `json:"shares"`              // shares of the group's records, by cell
-	Mean      *Value  `json:"mean,omitempty"`      // of a numeric column: mean of the values that are not missing
-	SD        *Value  `json:"sd,omitempty"`        // their standard deviation
-	Quartiles []Value `json:"quartiles,omitempty"` // their quartiles; the intervals also contain what the bins hide
+	Mean      *Value  `json:"mean,omitempty"`      // mean of a numeric column without missing values
+	SD        *Value  `json:"sd,omitempty"`        // standard deviation of these values
+	Quartiles []Value `json:"quartiles,omitempty"` // quartiles; intervals include the error due to bins
 }
 
 // missingLabel is the name of the cell of missing values.
 const missingLabel = "(missing)"
 
-// Summary returns the tables for the sums of the vectors of all records, to every element of which
-// noise with the given sd was added. Its intervals hold with probability level, which is below 1.
+// Summary returns the tables for the sums of the vectors of all records. Every element of the sums
+// has noise with the given sd. The intervals hold with probability level, which is below 1.
 //
-// Intervals of counts, shares and means are exact for normal noise: those of ratios are Fieller's
-// (Journal of the Royal Statistical Society B 16, 1954). Those of sds hold approximately, if the
-// noise is small compared to the number of records. Those of quartiles hold at least with this
-// probability. All are cut at the limits of the number, which changes no probability.
+// Intervals of counts, shares and means are exact for normal noise. Intervals of ratios are
+// Fieller's (Journal of the Royal Statistical Society B 16, 1954). Intervals of sds hold
+// approximately, if the noise is small compared to the number of records. Intervals of quartiles
+// hold at least with this probability. All intervals are cut at the limits of the number, which
+// does not change their probability.
 func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64) *Summary {
 	s := &Summary{Level: level, Clients: clients, NoiseSD: sd}
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
@@ -93,12 +94,13 @@ func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64)
 	return s
 }
 
-// An estimator estimates the numbers of one group of records. Every table of a group has the same
-// number of records, so that all of them together say what that number is.
+// An estimator estimates the numbers of one group of records. All tables of a group count the
+// same records, so the number of records is estimated from all tables together.
 //
 // The noise of the elements is independent, with the same variance V. A table with K cells and total
 // T estimates the number of records with variance KV, and all tables together estimate n with
-// variance V/Σ(1/K). A cell c becomes c + (n − T)/K. The first part, c − T/K, is independent of n.
+// variance V/Σ(1/K). The estimate of a cell c is c + (n − T)/K. The first part, c − T/K, is
+// independent of n.
 type estimator struct {
 	*Layout
 	z                   float64
@@ -201,8 +203,8 @@ func (e *estimator) part(k int) Part {
 	return p
 }
 
-// mean returns the mean of a column's values, of which there are n. The noise of the sum of values is
-// independent of that of the cells.
+// mean returns the mean of a column's n values. The noise of the sum of values is independent of the
+// noise of the cells.
 func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1, 1)
 	at := func(x float64) float64 { return c.middle() + c.half()*x }
@@ -215,9 +217,9 @@ func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) 
 // is estimated.
 const leastKnown = 8
 
-// sd returns the standard deviation of a column's values. With m = S/n for the sum S of the values,
-// and u = U/n for that of 2v²−1, the variance of v is (u+1)/2 − m². Its own variance is linear in the noise of
-// U, S and n, and has the term of second order of m.
+// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum
+// of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². The variance of this estimate is
+// computed to first order in the noise of U, S and n, with the second-order term of m.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{c.half() / 2, 0, c.half()}
@@ -233,9 +235,10 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 }
 
 // quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
-// another. The lower one is the last edge such that it and all edges below it have surely less than
-// the share of the values below them; it is too high only if the first edge above the quantile seems to be such
-// an edge. The same holds for the upper one.
+// another. An edge is surely low if the share of the values below it is less than the quantile's share,
+// beyond the noise. The lower end is the last edge such that it and all edges below it are surely low.
+// It is too high only if the first edge above the quantile seems to be surely low. The upper end is
+// found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
 	below := 0.0 // number of values below the edge
@@ -254,7 +257,7 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 		}
 		high = k
 	}
-	// The estimate interpolates between edges, with negative cells as empty ones.
+	// The estimate interpolates between edges. Negative cells count as empty.
 	total := below + max(cells[bins-1], 0)
 	rest := share * total
 	for k := range bins {
@@ -273,8 +276,8 @@ func (v Value) widened() Value {
 	return v
 }
 
-// excess returns the number of values in the first k of a column's bins, less a share of the values
-// in all bins, with its sd.
+// excess returns the number of values in the first k of a column's bins, minus a share of the
+// values in all bins. It also returns the sd of this difference.
 func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess, sd float64) {
 	var variance, inRecords float64
 	for i, x := range cells {
@@ -289,7 +292,8 @@ func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess,
 		variance += weight * weight
 		inRecords += weight / float64(len(cells))
 	}
-	// Σ w·(c − T/K) has variance V(Σw² − K·w̄²) for the mean w̄ of the weights, and n adds K·w̄ times its share.
+	// With the mean w̄ of the weights, Σ w·(c − T/K) has variance V(Σw² − K·w̄²), and n adds w̄² times
+	// its variance.
 	variance = e.variance*(variance-float64(len(cells))*inRecords*inRecords) + inRecords*inRecords*e.recordsVar
 	return excess, math.Sqrt(max(variance, 0))
 }

@@ -33,7 +33,7 @@ type DPSEP struct {
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // the Tilted, if it can fetch records in advance; nil if the Tilted is not a Fetcher
+	fetch   Fetcher // the Tilted if it is a Fetcher; otherwise nil
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 

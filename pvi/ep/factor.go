@@ -19,8 +19,8 @@ type tied struct {
 	taken int       // number of steps taken
 	since int       // number of steps since the average began
 	used  []float64 // natural parameters of the factor for which sites are computed
-	// raw is the average of start and of the released sums. It has the precisions, which may be
-	// improper, or all natural parameters if Published is set.
+	// raw is the average of start and of the released sums. It has only the precisions, which may
+	// be improper. If Published is set, it has all natural parameters.
 	raw   []float64
 	start []float64 // factor at which the average began; nil before the first step
 	rest  float64   // weight of start in the average raw
@@ -34,7 +34,7 @@ type tied struct {
 	sum       []float64
 	own       []float64 // the factor, in natural parameters around the cavity's mean
 	raised    []float64 // amount by which the floor raises each precision
-	gap       []float64 // difference of the field around and the cavity's mean
+	gap       []float64 // field around minus the cavity's mean
 	zero      []float64
 }
 
@@ -78,7 +78,8 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets f.start so that q has the mean StartMean and every sd of q is at most StartSD.
+// place sets f.start to a factor for which q has the mean StartMean and every sd of q is at most
+// StartSD.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
@@ -161,8 +162,8 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate replaces a site by the record's contribution to a sum, as the options Deviation and Raw
-// require.
+// relate replaces a record's site by the record's contribution to a sum. The options Deviation and
+// Raw determine the contribution.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -230,10 +231,10 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull gives a mean to the precision that floor has added to the factor: the mean of the product
-// of the prior and the other clients' factors. Without pull, a client whose records have no
-// information would move q's mean. If the precision matrix is full, pull does nothing, because
-// the floor is so high that the added precision would outweigh the records' information.
+// pull sets the mean of the precision that floor has added to the factor. This mean is that of the
+// product of the prior and the other clients' factors. Without pull, a client whose records have
+// no information would move q's mean. If the precision matrix is full, pull does nothing: the
+// floor is then so high that the added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -295,7 +296,7 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips 1/Nominal of the factor to norm Clip, as in the DP-SEP paper.
+// shorten clips the share 1/Nominal of the factor to norm Clip, as in the DP-SEP paper.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -313,9 +314,9 @@ func (f *tied) shorten() {
 // After one pass of whole steps it is about 0.6.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. Its precision is the average of the released sums, without
-// the start, and at least the noise floor. Its precision times mean is the one with which q
-// keeps its mean. If q's mean glides, q gets the averaged mean instead.
+// propose writes the factor to dst. The precision of the factor is the average of the released
+// sums, without the start, and at least the noise floor. The precision times mean is chosen so
+// that q keeps its mean. If q's mean glides, q gets the averaged mean instead.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

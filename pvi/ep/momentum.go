@@ -1,11 +1,11 @@
 package ep
 
-// A glide moves the mean of a diagonal q if coordinates of θ depend on each other. It takes
-// short steps of constant length with momentum (Polyak, "Some methods of speeding up the
-// convergence of iteration methods", 1964) and averages the means after the steps. Shrinking
-// steps, as in an average of sums, would stop too early in directions in which coordinates
-// depend strongly on each other. Steps of constant length leave noise in the mean, and averaging
-// the means removes this noise.
+// A glide moves the mean of a diagonal q if coordinates of θ depend on each other. It takes short
+// steps of constant length with momentum (Polyak, "Some methods of speeding up the convergence of
+// iteration methods", 1964) and averages the means after the steps. Steps that become shorter, as
+// in an average of sums, would stop too early in directions in which coordinates depend strongly
+// on each other. Steps of constant length leave noise in the mean, and the average of the means
+// removes this noise.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means
@@ -20,8 +20,8 @@ func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// Here gap is the distance of q's mean from the cavity's mean before the step, and
-		// precision is q's precision after the step.
+		// The variable gap is the distance of q's mean from the cavity's mean before the step,
+		// and precision is q's precision after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]

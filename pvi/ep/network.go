@@ -38,10 +38,10 @@ type networkOutcome interface {
 	// slopes returns the derivatives of log Z with respect to the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside describes a coordinate of θ on which the outcome depends directly, such as its log sd,
-	// and not only through η. It returns the index i of this coordinate, and its first and second
-	// moments around its mean given the outcome of the last call of slopes. It returns i = −1 if
-	// there is no such coordinate.
+	// beside describes a coordinate of θ, such as the log sd of the noise, on which the outcome
+	// depends directly and not only through η. It returns the index i of this coordinate, and the
+	// first and second moments of the coordinate around its mean, given the outcome of the last
+	// call of slopes. It returns i = −1 if there is no such coordinate.
 	beside() (i int, first, second float64)
 }
 
@@ -96,14 +96,14 @@ func (t *Network) Site(dst []float64, record int) {
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		// The normal approximation of η gives this record a variance that is not positive.
+		// The variance of this record is not positive under the normal approximation of η.
 		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w and the next methods return the indices in θ of weights and biases.
+// w and the methods after it return the indices in θ of weights and biases.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }

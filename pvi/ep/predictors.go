@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// tilts does the work of [tilt] for a record that depends on θ through k predictors. With η =
-// mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular, it
-// computes the mean and covariance of z under the density proportional to N(z; 0, I)·p(y |
-// η)^power. A tilts keeps its workspace and is not safe for concurrent use.
+// A tilts does the work of a [tilt] for a record that depends on θ through k predictors. With η =
+// mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular, it computes
+// the mean and covariance of z under the density proportional to N(z; 0, I)·p(y | η)^power. A
+// tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
@@ -134,7 +134,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			rise += x * x
 		}
 		if !(rise > close*close) {
-			return rise >= 0 // if rise is NaN, the density counts as not risen
+			return rise >= 0 // false if rise is NaN
 		}
 		t.back(t.try)
 		copy(t.slope, t.try) // start with the whole Newton step

@@ -1,7 +1,7 @@
 package ep
 
-// together is the number of records whose sites are computed at a time. It is small enough that
-// these records stay in the CPU's caches.
+// together is the number of records whose sites are computed in one call. These records fit into
+// the CPU's caches.
 const together = 32
 
 type beside struct {

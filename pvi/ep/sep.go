@@ -25,10 +25,11 @@ type SEPOptions struct {
 	// power Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0
-	// means 1. In a diagonal family the step of each coordinate ignores the steps of the other
-	// coordinates. For stability, a pass therefore moves precisions times means, around the mean
-	// of the cavity, by at most the share StepSize/Overlap of the way.
+	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0 means
+	// 1. In a diagonal family the step of each coordinate ignores the steps of the other
+	// coordinates. For stability, a pass therefore moves the precisions times means, in
+	// coordinates around the mean of the cavity, by at most the share StepSize/Overlap of the
+	// way.
 	Overlap float64
 
 	// Glide gives q's mean momentum (see glide). It needs an Overlap above 1 and a diagonal
@@ -68,9 +69,9 @@ type SEPOptions struct {
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by the
-	// rate. From it follows the sd of the noise in the average of precisions. Precisions of the
-	// factor below that sd are raised to it, because otherwise their noise would determine the
-	// mean of q and the cavities of later sites.
+	// rate. The sd of the noise in the average of precisions is computed from it. Precisions of
+	// the factor below the latter sd are raised to it, because otherwise their noise would
+	// determine the mean of q and the cavities of later sites.
 	PrecisionNoise float64
 
 	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a

@@ -14,7 +14,7 @@ import (
 // coordinates around the cavity's mean, and then precisions multiplied by a public weight. A
 // site is a function of one record and the cavity, and of nothing else.
 type Tilted interface {
-	// Family returns the family of the cavity.
+	// Family returns the Gaussian family of the cavity.
 	Family() gaussian.Family
 
 	// Records returns the number of records, which may be private.
@@ -58,8 +58,8 @@ type Public interface {
 	AddPublic(natural []float64)
 }
 
-// weighted implements part of [Tilted] for sites that are natural parameters of the family with
-// their precisions multiplied by a weight.
+// weighted implements part of [Tilted] for sites that are natural parameters of the family, with
+// precisions multiplied by a weight.
 type weighted struct {
 	family gaussian.Family
 	dim    int

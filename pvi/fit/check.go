@@ -20,7 +20,8 @@ type Check struct {
 	Observed  float64 `json:"observed"`
 	Low       float64 `json:"low"` // the central 95 % of drawn outcomes lie between Low and High
 	High      float64 `json:"high"`
-	// Share of draws in which the statistic is larger than observed; equal draws count half.
+	// Above is the share of draws in which the statistic is larger than observed. Equal draws
+	// count half.
 	Above float64 `json:"above"`
 }
 

@@ -46,8 +46,8 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// runs returns an error if the engine refuses a program. A study with such a program is then
-// refused when it is read, and not only when a client runs it.
+// runs returns an error if the engine refuses a program. A study with such a program is refused
+// when it is read, before any client runs it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {
@@ -57,7 +57,7 @@ func runs(m *model.Model) error {
 	return err
 }
 
-// numbers returns the number of numbers that a program reads of a record.
+// numbers returns how many numbers a program reads from each record.
 func (m *Model) numbers() int {
 	n := 0
 	if p := m.Study.Model.Program; p != nil {
@@ -68,8 +68,8 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide returns the columns of a program, as [model.Model.Load] reads them, given width numbers for
-// each record.
+// Divide divides the numbers of records, width for each record, into the columns of a program. The
+// columns have the form that [model.Model.Load] reads.
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0

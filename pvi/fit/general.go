@@ -135,8 +135,8 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return p, err
 }
 
-// draws is the number of quasi-random points of the posterior over which a program's predictions
-// are averaged.
+// draws is the number of quasi-random points of the posterior over which the predictions of a
+// program are averaged.
 const draws = 256
 
 // predictGeneral averages a program's predictions over quasi-random points of the posterior.

@@ -33,7 +33,7 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// Median of the scale's prior, which is used even if the noise is known.
+		// This is the median of the scale's prior. It is used even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
@@ -54,7 +54,7 @@ func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{
 		Scale: m.NoiseSD(), LeastScale: m.NoiseSD(), Most: m.Study.OutcomeBound(),
-		// exp(η) is exp(m + v/2) on average if η is N(m, v).
+		// The mean of exp(η) is exp(m + v/2) if η is N(m, v).
 		Mean: math.Exp(prior.Mean + prior.SD*prior.SD*m.Study.TypicalSquares()/2),
 	}
 	if p.Scale == 0 {

@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf is how the prior of a program's parameter is integrated. [hierarchy.Joint] has the
-// meaning of the roles.
+// A roleOf is the way in which the prior of a program's parameter is integrated. The roles are
+// described at [hierarchy.Joint].
 type roleOf int
 
 const (
@@ -30,13 +30,14 @@ type joint struct {
 	program *ir.Program
 	shared  *model.Shared
 	roles   []roleOf // by parameter
-	reads   [][]int  // by parameter, the parameters on which its density depends
+	reads   [][]int  // for each parameter, the parameters on which its density depends
 }
 
-// Joint returns the prior of a model that is given as a program. observed has the indices in θ of
-// the coordinates on which records depend, order has these and then those of all others, and
-// grouped says of each observed coordinate whether it is one of several with a spread that is
-// learned. The prior's coordinates are in this order.
+// Joint returns the prior of a model that is given as a program. The slice observed has the
+// indices in θ of the coordinates on which records depend. The slice order has these indices first
+// and then those of all other coordinates, and the coordinates of the prior are in this order. The
+// slice grouped has, for each observed coordinate, whether it is one of several with a spread that
+// is learned.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -50,7 +51,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 		singles = append(singles, j.singles(k)...)
 		role = append(role, slices.Repeat([]roleOf{j.roles[k]}, j.program.Parameters[k].Free())...)
 	}
-	place := make([]int, m.Dim()) // by coordinate of θ, its index in the prior
+	place := make([]int, m.Dim()) // index in the prior, for each coordinate of θ
 	for _, seen := range []bool{true, false} {
 		for k, q := range j.program.Parameters {
 			if depends[k] != seen {
@@ -96,7 +97,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 	return prior, order, observed, grouped, err
 }
 
-// checkScoring returns an error if the solver Scoring cannot fit the program of the study.
+// checkScoring returns an error if the solver Scoring cannot fit the study's program.
 func (m *Model) checkScoring() error {
 	if m.Study.Model.Program == nil || m.Study.Inference.Solver != study.Scoring {
 		return nil
@@ -105,9 +106,10 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether the model is a program whose records read a product in which one factor is
-// 0 for all records where a parameter is, as a spread times standardised effects. The log likelihood of
-// such a program is far from quadratic where the records say little about one of the factors.
+// Multiplies reports whether the model is a program whose records read a product, such as a spread
+// times standardised effects, in which one factor is 0 for all records if a parameter is 0. The
+// log likelihood of such a program is far from quadratic if the records have little information
+// about one of the factors.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -122,7 +124,7 @@ func (m *Model) Multiplies() bool {
 			used[a] = used[a] || used[i]
 		}
 	}
-	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 where some parameters are, whatever the record
+	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record if some parameters are 0
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
 		switch n.Op {
@@ -144,15 +146,16 @@ func (m *Model) Multiplies() bool {
 	return false
 }
 
-// refused returns the error about a program whose posterior cannot be computed from scores.
+// refused returns an error for a program whose posterior cannot be computed from scores.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
 }
 
 // assign finds the role of each parameter. A parameter is normal if its density is normal with a
-// mean that is linear in normal parameters. It is a single if its density has constant arguments
-// and no other density reads it. All other parameters are hyperparameters, and so are those that a
-// factor, an sd, or a mean that is not linear reads.
+// mean that is linear in normal parameters. A parameter is a single if its density has constant
+// arguments and no other density reads the parameter. All other parameters are hyperparameters. A
+// parameter is also a hyperparameter if a factor, an sd, or a mean that is not linear depends on
+// it.
 func (j *joint) assign() {
 	n := len(j.program.Parameters)
 	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
@@ -192,7 +195,7 @@ func (j *joint) assign() {
 			}
 		}
 	}
-	// A mean that a normal density reads is linear in normal parameters alone.
+	// The mean of a normal density must be linear in normal parameters.
 	for changed := true; changed; {
 		changed = false
 		for _, p := range j.program.Priors {
@@ -247,8 +250,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the densities of a parameter's coordinates, and nil for each coordinate whose
-// density depends on others or is normal.
+// singles returns the densities of a parameter's coordinates. The density of a coordinate is nil
+// if it depends on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -256,7 +259,7 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	if j.roles[k] == normalRole || len(j.reads[k]) > 0 || !elementwise(j.program.Parameters[k].Constraint.Kind) {
 		return out
 	}
-	same := true // whether all elements have the same arguments
+	same := true // whether the arguments of all elements are the same
 	for _, arg := range p.Args {
 		same = same && len(j.shared.Value[arg]) == 1
 	}
@@ -270,16 +273,16 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns the function that returns the normal coordinates given the hyperparameters. place
-// has the index in the prior of each coordinate of θ, and hyper the indices in the prior of the
-// hyperparameters.
+// given returns a function that returns the distribution of the normal coordinates, given the
+// hyperparameters. The slice place has the index in the prior of each coordinate of θ, and hyper
+// has the indices in the prior of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
-	at := make([]int, d) // by index in the prior, the coordinate of θ
+	at := make([]int, d) // coordinate of θ, for each index in the prior
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // by coordinate of θ, its index among those that are not hyperparameters; −1 for a hyperparameter
+	row := make([]int, d) // index of each coordinate of θ among those that are not hyperparameters, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {
@@ -337,9 +340,9 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	}
 }
 
-// untie makes the mean and the root those of coordinates whose means are linear in other
-// coordinates: θ = Mθ + m + Sz has the mean (I − M)⁻¹m and the root (I − M)⁻¹S. No chain of means
-// is longer than the number of coordinates, so that I + M + M² + ... ends.
+// untie converts a mean m and a root S of coordinates whose means are linear in other coordinates.
+// If θ = Mθ + m + Sz, then θ has the mean (I − M)⁻¹m and the root (I − M)⁻¹S. The sum I + M + M² +
+// … is finite, because no chain of means is longer than the number of coordinates.
 func untie(g *hierarchy.Normals, slope *mat.Dense) {
 	n := len(g.Mean)
 	mean, root := mat.NewVecDense(n, slices.Clone(g.Mean)), mat.DenseCopyOf(g.Root)

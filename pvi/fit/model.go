@@ -17,7 +17,8 @@ type Model struct {
 
 	layout layout
 	linear *model.Linear
-	// Nil if the program would need much memory; the method Program then builds it at each call.
+	// nil if the program would need much memory; the method Program then builds the program at
+	// each call
 	program *model.Model
 	notes   []syntax.Message
 	beyond  bool // whether some parameter has a prior that is not Gaussian

@@ -12,14 +12,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Units is the linear map from θ to coordinates in natural units, with one row for each
-// coordinate. A coefficient in natural units applies to a regressor of raw values, after the
-// transforms of the columns, and to the raw outcome. A coordinate that is the logarithm of a
-// parameter remains a logarithm.
+// Units is the linear map from θ to coordinates in natural units. It has one row for each
+// coordinate. A coefficient in natural units applies to the raw outcome and to a regressor of raw
+// values, after the transforms of the columns. A coordinate that is the logarithm of a parameter
+// remains a logarithm.
 //
-// A predictor computed from raw values with these coefficients equals the model's predictor
-// except in two cases: if model.max_norm shortens the record's regressors, and if a value is
-// beyond the bounds that a standardisation found.
+// A predictor computed from raw values with these coefficients equals the model's predictor except
+// in two cases: model.max_norm shortens the record's regressors, or a value is beyond the bounds
+// that a standardisation found.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -28,7 +28,7 @@ type Row struct {
 	Weights []float64 `json:"weights"`
 	Shift   float64   `json:"shift"`
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
-	Spread  bool      `json:"-"` // whether the parameter is an sd, which is not negative, and the coordinate may be
+	Spread  bool      `json:"-"` // whether the parameter is an sd although the coordinate may be negative
 
 	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if it
 	// has none. If exp(parameter) is a ratio of odds or of rates, Ratio is the name of that
@@ -246,7 +246,7 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 	return unit, ratio
 }
 
-// quantity returns the name of a column's transformed value with its unit.
+// quantity returns the name and the unit of a column's transformed value.
 func quantity(c *study.Column) string {
 	name := c.Name
 	if c.Unit != "" {
@@ -308,7 +308,8 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter that depends on its coordinate as the row's does.
+// parameter returns a parameter whose value depends on its coordinate in the same way as that of
+// the row.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

@@ -19,7 +19,7 @@ type layout struct {
 	groups       []way    // indices of each group term
 }
 
-// A way has the indices in θ of the parameters of a group term.
+// A way has the indices in θ of a group term's parameters.
 type way struct {
 	spread []int // index of the log sd of each effect
 	first  []int // index of the first level's effect, for each effect; the other levels follow
@@ -74,9 +74,9 @@ func New(st *study.Study) (*Model, error) {
 	return m, err
 }
 
-// regressors returns the names of the terms' coefficients, up to the first name that is too long
-// for a program. Package model returns an error for that name, so the names after it, possibly
-// millions, are never built.
+// regressors returns the names of the terms' coefficients. It stops after the first name that is
+// too long for a program: package model returns an error for that name. The names after it, of
+// which there may be millions, are never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -107,9 +107,8 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns a function that returns the prior of coefficient k, where the coefficients of
-// one class follow those of the class before it. The argument names has the coefficients' names
-// for one class.
+// priors returns a function that returns the prior of coefficient k. The coefficients are ordered
+// by class. The argument names has the names of the coefficients of one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -129,8 +128,8 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf stands between the name of a class and the name of a coefficient in the log odds of
-// that class.
+// oddsOf separates the two parts of the name of a coefficient of a class's log odds: the name of the
+// class and the name of the term.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -216,9 +215,9 @@ func (m *Model) Effects() (effects []Effect) {
 	return effects
 }
 
-// Spread returns the index in θ of the sd of a centred effect, for the effect's coordinate
-// i. It returns ok = false if coordinate i is no centred effect. The prior of such a coordinate
-// does not depend on θ.
+// Spread returns the index in θ of the sd of a centred effect, where i is the coordinate of the
+// effect. It returns ok = false if coordinate i is not a centred effect. The prior of such a
+// coordinate does not depend on θ.
 func (m *Model) Spread(i int) (spread int, ok bool) {
 	if !m.Centred() {
 		return 0, false
@@ -258,7 +257,7 @@ func (m *Model) NaturalPrior(i int) (h, precision float64) {
 	return precision * own.Mean, precision
 }
 
-// CheckPrior returns the error that Prior returns in a diagonal family, without building
+// CheckPrior returns the error that Prior would return for a diagonal family. It does not build
 // the prior.
 func (m *Model) CheckPrior() error {
 	for i := range m.Dim() {

@@ -37,7 +37,7 @@ func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters are the coordinates of θ, in order. A model may have a million of them, so a
+// Parameters has the coordinates of θ, in order. A model may have a million of them, so a
 // Parameter is built only on request.
 type Parameters struct{ blocks []block }
 

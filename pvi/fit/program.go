@@ -26,7 +26,7 @@ func (m *Model) build() (*model.Model, error) {
 
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // the norm of a record, which bounds each of its regressors
+	bound := rounded * math.Sqrt(squares) // norm of a record, a bound on each regressor
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
@@ -41,8 +41,8 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares parameter i of θ and returns the parameter itself, even if its coordinate is a
-// logarithm.
+// scalar declares parameter i of θ and returns the parameter itself, not the logarithm, even if
+// its coordinate is a logarithm.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -102,8 +102,8 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded is the factor by which the bounds of a program's columns are widened. Scaling may
-// round a value on its public bound to a value beyond the scaled bound, and Load must not refuse
+// rounded is the factor by which the bounds of a program's columns are widened. When a value on
+// its public bound is scaled, rounding may move it beyond the scaled bound. Load must not refuse
 // such a record.
 const rounded = 1 + 1e-9
 

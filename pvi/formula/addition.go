@@ -12,7 +12,7 @@ import (
 // Additions are the additions to an outcome on the left side of a formula, such as trials(n).
 type additions struct {
 	weight    string // factor of the record's log density; "" for 1
-	censored  string // 0, or 1, −1 or 2 for an outcome above, below or between bounds
+	censored  string // 1, −1 or 2 for an outcome above, below or between bounds; otherwise 0
 	low, high float64
 	upper     string  // upper end of an outcome that lies in an interval
 	truncated string  // truncation of the density, as T[0, ]
@@ -29,7 +29,7 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions says why additions of brms are not supported.
+// unknownAdditions has the reasons for which additions of brms are not supported.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -100,8 +100,8 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends returns the smallest and the largest value of an expression over the bounds of its columns. One
-// of indicators lies in 0..1.
+// ends returns the smallest and the largest value of an expression over the bounds of its columns. An
+// expression of indicators lies in 0..1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -198,7 +198,7 @@ func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns the code of censoring of a record.
+// codes returns the censoring code of a record.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

@@ -2,7 +2,7 @@
 // program in the Stan language.
 //
 // A formula such as visits ~ age + smoking + (1 | practice), with a family such as poisson, becomes
-// the text of a program that [pvi/program] compiles. The text has all that the model says: the
-// contrasts of categorical columns, and a prior of every parameter. Default priors follow from
-// public numbers alone, the bounds or the centre and spread of a column, and never from records.
+// the text of a program that [pvi/program] compiles. The text states the whole model, with the
+// contrasts of categorical columns and a prior for every parameter. Default priors depend only on
+// public numbers: the bounds of a column, or its centre and spread. They never depend on records.
 package formula

@@ -22,8 +22,7 @@ const (
 	grades  // levels in their order
 )
 
-// A family is a distribution of the outcome. Its location is the linear predictor mu through a
-// link.
+// A family is a distribution of the outcome. A link maps its location to the linear predictor mu.
 type family struct {
 	name    string
 	links   []string // the default first
@@ -35,8 +34,8 @@ type family struct {
 	density func(w *writer, y, link string) density
 }
 
-// A density is that of an outcome: a density of the language with arguments or, if name is empty, an
-// expression of its log.
+// A density is the density of an outcome. It is a density of the language with its arguments or, if
+// name is empty, an expression of the log density.
 type density struct {
 	name, args string
 	log        string
@@ -59,8 +58,8 @@ func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// poissonTail is the log probability that a Poisson count is not 0, and negativeTail that for a
-// negative binomial one.
+// poissonTail is the log probability that a Poisson count is not 0, and negativeTail the log
+// probability that a negative binomial count is not 0.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"
@@ -68,17 +67,17 @@ const (
 	negativeTail = "log1m_exp(" + noneOf + ")"
 )
 
-// inflated returns a density in which the outcome is 0 with the probability zi, and else has another
-// density, of which none is the log probability of 0.
+// inflated returns a density in which the outcome is 0 with probability zi, and otherwise has
+// another density. The argument none is the log probability of 0 under the other density.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
 	}
 }
 
-// hurdle returns a density in which the outcome is 0 with the probability share, and else has the
-// given density of numbers above 0. The latter may have no finite value at 0, and is given
-// the value instead there, unless this is "".
+// hurdle returns a density in which the outcome is 0 with probability share, and otherwise has
+// the given density of numbers above 0. That density may not be finite at 0. For an outcome of 0
+// it is therefore evaluated at instead, unless instead is "".
 func hurdle(share, instead, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -157,7 +156,7 @@ type chosen struct {
 	cuts []float64
 }
 
-// says returns the family with its link, or with its cuts.
+// says returns the text of the family with its link or its cuts.
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -342,7 +341,7 @@ func unitScale(centre float64, link string) scale {
 // A shape is the default of a further parameter.
 type shape struct {
 	lower, upper string // bounds of the parameter
-	link         string // link of a formula for it
+	link         string // link of a formula for the parameter
 	prior        string
 	centre       float64 // prior mean of the intercept of a formula
 	says         string

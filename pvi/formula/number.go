@@ -46,7 +46,7 @@ func (c *Column) from() string {
 	return "half the width of the bounds over √3"
 }
 
-// functions has the functions of numbers.
+// functions lists the functions of numbers.
 var functions = map[string]func(float64) float64{
 	"log": math.Log, "exp": math.Exp, "sqrt": math.Sqrt, "log1p": math.Log1p, "abs": math.Abs, "log10": math.Log10, "log2": math.Log2,
 }
@@ -57,10 +57,10 @@ type expression struct {
 	columns []int
 	value   func(row []float64) float64
 	levels  bool // whether it also depends on levels, so that value has no meaning
-	binds   int  // how tightly the outermost operator of the text binds
+	binds   int  // precedence of the outermost operator of the text
 }
 
-// atom is how tightly a text binds that never needs brackets.
+// atom is the precedence of a text that never needs brackets.
 const atom = 10
 
 // expression returns the meaning of a node inside I() and other functions of numbers.
@@ -173,7 +173,7 @@ func (w *writer) arithmetic(n *node) expression {
 		left = a.above(binds)
 	}
 	if n.text == "/" && n.args[1].kind == isNumber {
-		right = real(n.args[1].value) // the quotient of whole numbers would drop the rest
+		right = real(n.args[1].value) // the quotient of whole numbers would drop the remainder
 	}
 	return expression{
 		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
@@ -245,7 +245,7 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns number k of the made-up values of a column that is number i of the study.
+// madeUp returns made-up value k of a column, which is column i of the study.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -275,7 +275,7 @@ func (w *writer) finite(e expression, at syntax.Span) {
 // short returns a number with at most the given number of digits.
 func short(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// real returns a number as a program writes a real one.
+// real returns a number as the text of a real number in a program.
 func real(x float64) string {
 	s := short(x, 6)
 	if !strings.ContainsAny(s, ".e") {

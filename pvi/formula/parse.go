@@ -19,10 +19,10 @@ const (
 	isNumber
 	isText
 	isCall
-	isOperator // of one argument or of two
+	isOperator // operator with one argument or with two
 )
 
-// binding has how tightly each operator binds, as in R.
+// binding has the precedence of each operator, as in R.
 var binding = map[string]int{
 	"|": 1, "||": 1, "==": 2, "!=": 2, "<": 2, "<=": 2, ">": 2, ">=": 2, "+": 3, "-": 3, "*": 4, "/": 4, ":": 5, "^": 7,
 }
@@ -32,7 +32,7 @@ const (
 	powerBinding = 7
 )
 
-// A side is one formula of a model: of the outcome, or of a parameter of the family.
+// A side is one formula of a model: the formula of the outcome, or of a parameter of the family.
 type side struct {
 	left, right *node
 }

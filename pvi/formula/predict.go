@@ -9,21 +9,22 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A design is a number of the record with its coefficient: a column of R's model matrix.
+// A design is a column of R's model matrix: a number of the record, with its coefficient.
 type design struct {
 	name   string
 	text   string
-	binds  int // how tightly the outermost operator of the text binds
+	binds  int // precedence of the outermost operator of the text
 	centre float64
 	spread float64
 	says   string // where the spread comes from
 }
 
-// mostCoefficients is the largest number of coefficients of a predictor that are no group effects.
+// mostCoefficients is the largest number of coefficients of a predictor, not counting group
+// effects.
 const mostCoefficients = 250
 
 // designs returns the columns of the model matrix of a term. A factor has contrasts if the term without
-// the factor is in the model, and else an indicator of each level.
+// the factor is in the model, and otherwise an indicator of each level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -104,8 +105,8 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 }
 
 // predict declares the parameters of a linear predictor and writes the statement that computes it. The
-// prefix begins the names of its parameters. The intercept of a family with cut points, or with a
-// baseline hazard, is among those.
+// names of its parameters begin with prefix. If the family has cut points or a baseline hazard, these
+// contain the intercept.
 func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
@@ -154,7 +155,7 @@ func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded returns a centre with no more digits than its sd deserves.
+// rounded returns a centre without the digits that are negligible compared to its sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -176,9 +177,9 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 	return name + " * " + text
 }
 
-// curve declares the coefficients of a curve s(x) beside its linear part. The basis is that of cosines
-// on the public bounds, of which each has the share 1/j² of the first: the integral of the squared
-// second derivative is then proportional to the sum of squares of the coefficients.
+// curve declares the coefficients of a curve s(x) beside its linear part. The basis functions are
+// cosines on the public bounds, and cosine j is multiplied by 1/j². The integral of the squared second
+// derivative is therefore proportional to the sum of squares of the coefficients.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"
@@ -245,14 +246,14 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 }
 
 // centred declares a vector whose elements are normal around 0 with an sd that is a parameter. The
-// study cannot give its prior: it would leave the sd without a use.
+// study cannot give the prior of the vector, because the sd would then have no effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
 // correlated declares the correlated effects of a group and returns their names. The effects are
-// linear combinations of standardised ones.
+// linear combinations of standardised effects.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
@@ -273,8 +274,8 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup returns the name of a group, the number of the record's level, and the number of levels.
-// The levels of a group of several columns are all combinations of theirs.
+// levelsOfGroup returns the name of a group, the number of the record's level, and the number of
+// levels. The levels of a group of several columns are all combinations of the columns' levels.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

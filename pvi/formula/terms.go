@@ -14,7 +14,7 @@ type term []int
 // key returns the same text for a:b and b:a.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
-// with returns the product of two terms. A variable counts once.
+// with returns the product of two terms. A variable of both terms occurs once in the product.
 func (t term) with(u term) term {
 	out := slices.Clone(t)
 	for _, v := range u {
@@ -25,7 +25,7 @@ func (t term) with(u term) term {
 	return out
 }
 
-// A group is a group term such as (1 + x | site): coefficients that each level has of its own.
+// A group is a group term such as (1 + x | site). Each level has its own coefficients.
 type group struct {
 	effects    *node
 	by         []*node // columns whose levels are combined

@@ -35,7 +35,7 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the panic that ends the translation of a formula.
+// A mistake is the value of the panic that ends the translation of a formula.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {
@@ -82,7 +82,8 @@ func advice(found string) string {
 	return "."
 }
 
-// next returns the token with which a text begins, and its length. The kind is 0 if there is none.
+// next returns the token with which a text begins, and its length. The kind is 0 if there is no
+// token.
 func next(source string) (token, int) {
 	first, size := utf8.DecodeRuneInString(source)
 	switch {

@@ -16,7 +16,7 @@ type variable struct {
 	source string // text in the formula
 	at     syntax.Span
 	pieces []piece
-	full   []piece // indicators of all levels; nil if the variable is no factor
+	full   []piece // indicators of all levels; nil if the variable is not a factor
 	smooth *smooth
 }
 
@@ -25,12 +25,12 @@ type piece struct {
 	name string
 	expression
 	is *levelOf // level whose indicator the piece is; nil for another number
-	// spread, if it is not 0, is the spread of a piece with the centre 0. Otherwise both follow from
-	// made-up records.
+	// If spread is not 0, it is the spread of the piece, whose centre is 0. Otherwise centre and
+	// spread are computed from made-up records.
 	spread float64
 }
 
-// A levelOf is a level of a column.
+// A levelOf identifies a level of a column.
 type levelOf struct{ column, level int }
 
 // A smooth is a curve s(x).
@@ -85,7 +85,7 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms says why a term of R or of brms is not supported.
+// refusedTerms has the reasons for which terms of R or of brms are not supported.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -105,7 +105,8 @@ var refusedTerms = map[string]string{
 	"Surv": "an outcome with censoring is written time | cens(censored).",
 }
 
-// factor gives a variable the indicators of levels. The first level has none among the contrasts.
+// factor gives a variable the indicators of levels. The contrasts have no indicator of the first
+// level.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}

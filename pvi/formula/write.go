@@ -19,7 +19,7 @@ type Request struct {
 
 // A Written is a model as a program.
 type Written struct {
-	Text      string // program in the Stan language, whose records are counted by N
+	Text      string // program in the Stan language, in which N is the number of records
 	Variables []Variable
 	Priors    []Prior
 }
@@ -299,7 +299,7 @@ func (w *writer) cutPoints(i int) {
 	}
 }
 
-// categorical writes a predictor for each class but the first.
+// categorical writes a predictor for each class except the first.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
 	for _, of := range sides[1:] {
 		fail("E602", of.left.at, "the family categorical has no further parameters.")

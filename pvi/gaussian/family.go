@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrImproper is returned for natural parameters of no distribution: the precision is not
-// positive definite, or an element is not finite.
+// ErrImproper is the error for natural parameters that define no distribution: the precision is
+// not positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
 // A Family is a set of Gaussians over R^d: either all of them, or those with a diagonal

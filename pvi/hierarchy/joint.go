@@ -14,7 +14,7 @@ import (
 // Approximate Bayesian Inference", 2001).
 type Joint struct {
 	size     int // number of coordinates
-	observed int // number of coordinates on which the likelihood depends, which come first
+	observed int // number of coordinates on which the likelihood depends; they come first
 	hyper    []int
 	rest     []int // the other coordinates
 	single   []*Single
@@ -37,7 +37,7 @@ type Normals struct {
 
 // NewJoint returns a prior of the given number of coordinates, of which a likelihood depends on the
 // first observed ones. start has a guess of the mean and of the sd of each hyperparameter. singles
-// has an element for each coordinate, which is nil if the coordinate is no single.
+// has an element for each coordinate, which is nil if the coordinate is not a single.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -119,7 +119,7 @@ func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 // A normal is the posterior of the coordinates that are not in u, for one u.
 type normal struct {
 	mean     []float64  // posterior mean
-	spread   *mat.Dense // W L⁻ᵀ for the root W of the prior and the root L of A; its outer product is the posterior covariance
+	spread   *mat.Dense // W L⁻ᵀ with roots W of the prior and L of A; a root of the posterior covariance
 	evidence float64    // log of the density of u and of the likelihood given u, up to a constant
 }
 
@@ -196,11 +196,12 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 	return out, nil
 }
 
-// variance returns the posterior variance of coordinate k of those that are not in u.
+// variance returns the posterior variance of coordinate k among the coordinates that are not in
+// u.
 func (n *normal) variance(k int) float64 { return squares(n.spread.RawRowView(k)) }
 
 // mostPasses is the largest number of passes of expectation propagation over the singles, and
-// passDamping is the share of the way that a factor moves in each.
+// passDamping is the share of a change by which a factor moves in each pass.
 const (
 	mostPasses  = 25
 	passDamping = 0.8

@@ -41,8 +41,8 @@ func (p *Prior) Moments() (mean []float64, cov *mat.SymDense) {
 	return mean, cov
 }
 
-// Draw returns the θ that the prior makes of standard normal numbers: one for each coordinate, and
-// then one for each spread.
+// Draw returns a draw of θ from the prior, computed from standard normal numbers: one for each
+// coordinate, and then one for each spread.
 func (p *Prior) Draw(z []float64) []float64 {
 	theta := make([]float64, len(p.Mean))
 	for i := range theta {

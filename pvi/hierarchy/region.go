@@ -103,7 +103,8 @@ func normalised(logs []float64, beta float64) []float64 {
 	return weights
 }
 
-// around returns a region with the mean of weighted points, and with larger sds than they have.
+// around returns a region with the mean of weighted points, and with larger sds than the points
+// have.
 func around(points []point, weights []float64) Region {
 	n := len(points[0].z)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)

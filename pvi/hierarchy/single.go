@@ -9,7 +9,7 @@ type site struct{ precision, linear float64 }
 type Single struct {
 	centre, scale float64
 	precision     float64               // inverse of the variance
-	logs          [singlePoints]float64 // log density at the points of the grid, relative to that at the mode
+	logs          [singlePoints]float64 // log density on the grid, minus the log density at the mode
 }
 
 // The grid has the points centre + scale·sinh(t) for t between −singleRange and singleRange.
@@ -43,8 +43,8 @@ func NewSingle(log func(x float64) float64) *Single {
 	return s
 }
 
-// mode returns the largest point of a function, by grids each of which lies between the neighbours
-// of the largest point of the last.
+// mode returns the point at which a function is largest. It searches grids. Each grid lies between
+// the neighbours of the best point of the grid before.
 func mode(log func(x float64) float64) float64 {
 	const points, turns = 61, 12
 	at := func(t float64) float64 { return math.Sinh(t) }
@@ -69,7 +69,7 @@ func (s *Single) at(i int) float64 {
 }
 
 // log returns the log density at x, interpolated between the points of the grid. Beyond the grid it
-// is that of the last point.
+// returns the log density at the last point.
 func (s *Single) log(x float64) float64 {
 	t := (math.Asinh((x-s.centre)/s.scale) + singleRange) / singleStep
 	i := int(min(max(t, 0), singlePoints-2))
@@ -99,7 +99,8 @@ func (s *Single) moments(f site) (mean, variance float64) {
 }
 
 // weighted returns points and weights of the density times a normal factor. The points are those of
-// the grid, or points around the factor's mean if the factor is narrower than the grid is there.
+// the grid, or points around the factor's mean if the factor is narrower than the spacing of the
+// grid there.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

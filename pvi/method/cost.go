@@ -27,7 +27,7 @@ const (
 // observers only.
 func (v View) Trusted() bool { return v.Name == Coordinator || v.Name == LargestCoalition }
 
-// Strongest returns the cost for the strongest observer without trust. It compares the costs
+// Strongest returns the cost for the strongest observer that the study does not trust. It compares the costs
 // under the adjacency of the first cost. costs must not be empty.
 func Strongest(costs []Cost) Cost {
 	strongest := costs[0]
@@ -68,7 +68,7 @@ type Unsound interface {
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 	// Proved returns the number of noise shares that is proved to hide a release from an
-	// observer, who cannot subtract the given number of noise shares.
+	// observer who cannot subtract the given number of noise shares.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.

@@ -29,7 +29,7 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 // noise of earlier rounds, and round t removes the share α_t of that noise, so the sd tends to
 // √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds for a
 // client that averages over parts, because the client stores the noisy sum that it sent. Other
-// exact factors never lose the noise, and its sd grows to α√T.
+// exact factors keep all of the noise, and the sd of λ grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -46,9 +46,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// eachName returns the names of the elements of all parameters, with all names in total. The
-// function elements returns the number of elements of a parameter, and name returns the name of
-// one element.
+// eachName returns the names of the elements of all parameters. The argument all is the total
+// number of names. The function elements returns the number of elements of a parameter, and name
+// returns the name of one element.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {

@@ -20,5 +20,6 @@
 // the step. If the curvature has no noise, V is (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻². The estimate and V are
 // functions of the released numbers and of public numbers alone.
 //
-// [Closed] needs no release, because it depends only on the sd of the noise.
+// [Closed] needs no release, because its result depends only on a precision and on the sd of the
+// noise.
 package onestep

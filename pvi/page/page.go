@@ -21,10 +21,10 @@ import (
 // A Report is the content of a page.
 type Report struct {
 	Protocol *pvi.Protocol
-	Costs    []method.Cost // cost of all releases for every observer and adjacency, that of the target first; nil without privacy
+	Costs    []method.Cost // cost by observer and adjacency, the target's first; nil without privacy
 
-	// Effects has the posterior of each parameter, or Estimates the point estimates of a study
-	// without intervals.
+	// Effects has the posterior of each parameter. In a study without intervals, Estimates has
+	// the point estimates instead.
 	Effects   []Effect
 	Estimates []fit.Estimate
 	Prior     []fit.AgainstPrior // comparison with the prior; may be nil
@@ -32,7 +32,7 @@ type Report struct {
 	Tables    *describe.Summary  // tables that describe the records; nil if there are none
 
 	Simulated bool     // whether the clients were simulated
-	Clients   []string // names of the clients that took part, or of none if they were simulated
+	Clients   []string // names of the clients that took part; empty if they were simulated
 	Checked   []string // sentences about the verification of the result
 	Program   string   // name and version of the program
 	Date      string   // day on which the page was written; empty for a page without a date
@@ -70,8 +70,8 @@ func Write(w io.Writer, r *Report) error {
 	return page.Execute(w, &view{Report: r, Explained: words.NewExplained(r.Protocol)})
 }
 
-// shift returns the distance of another posterior's mean from that of a, in sds of a. It returns a
-// dash if there is no such posterior.
+// shift returns the distance of another posterior's mean from the mean of a, in sds of a. It
+// returns a dash if there is no such posterior.
 func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	if other == nil {
 		return "–"
@@ -79,7 +79,7 @@ func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	return words.Number(a.Shift(other))
 }
 
-// view has the report and the texts that follow from it.
+// view has the report and the texts that are computed from it.
 type view struct {
 	*Report
 	Explained *words.Explained
@@ -147,7 +147,7 @@ func (v *view) References() []string {
 	return all
 }
 
-// Numbers of the picture of effects, in its own units.
+// These are the dimensions of the picture of effects, in the units of the picture.
 const (
 	pictureWidth = 720
 	nameWidth    = 220
@@ -171,7 +171,7 @@ type Picture struct {
 	Ticks                []Tick
 }
 
-// A Tick is a number of the axis.
+// A Tick is a number on the axis.
 type Tick struct {
 	X    float64
 	Text string
@@ -211,7 +211,8 @@ func pictureOf(effects []Effect) *Picture {
 	return p
 }
 
-// tickStep returns a distance of 1, 2 or 5 times a power of ten of which a width has 4 to 10.
+// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, such that 4 to 10
+// of these distances fit into the width.
 func tickStep(width float64) float64 {
 	ten := math.Pow(10, math.Floor(math.Log10(width)))
 	for _, of := range []float64{.1, .2, .5, 1} {

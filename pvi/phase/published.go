@@ -28,9 +28,9 @@ func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
-// CheckReleases returns a refusal if the releases in an outcome are not those of its answers, one
-// after the other, or do not add up to its sum. An element of a release is at most limit. The
-// refusal calls the outcome by the given name.
+// CheckReleases returns a refusal if the releases in an outcome are not the releases of its
+// answers, one after the other, or do not add up to its sum. An element of a release is at most
+// limit. The refusal calls the outcome by the given name.
 func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {
 	size := len(sum)
 	if len(releases) != answers*size {

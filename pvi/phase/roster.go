@@ -68,7 +68,7 @@ func (r Roster) checkSecure(colluders int) error {
 }
 
 // checkDelta returns an error if a mechanism that publishes one randomly chosen record or client
-// would have at most the study's δ.
+// would satisfy the study's δ.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"

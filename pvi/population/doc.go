@@ -5,17 +5,18 @@
 // Public units ([Units]) are coordinates in which a synthetic record has information I. Records
 // may have much less information than synthetic ones, above all if bounds are wide. The first
 // round corrects that: clients vote for the information that they have about each coordinate, and
-// from then on a coordinate is multiplied by the root of the information per record that the
-// votes tell. In these units a client of n records has information about nI. All vectors and
-// matrices below are in them.
+// from then on a coordinate is multiplied by the square root of the information per record that
+// the votes show. In these units a client of n records has information about nI. All vectors and
+// matrices below are in these units.
 //
 // # The votes
 //
 // Let Λ be a client's information at the prior mean, in public units. For coordinate i the client
 // has eight numbers for the places 0 to 7, where place k stands for Λ_ii = n·4^-k. A vote is
-// divided linearly between the two places around its own, and the ends also count what is beyond
-// them. The d votes are multiplied by 1/√d, so that the client's vector has norm at most 1. All
-// its elements are positive or zero, so that two such vectors differ by at most √2.
+// divided linearly between the two places around its own, and the places at the ends also count
+// the votes beyond them. The d votes are multiplied by 1/√d, so that the client's vector has norm
+// at most 1. All its elements are positive or zero, so that two such vectors differ by at most
+// √2.
 //
 // The places of all coordinates have a posterior. Its mean gives the units, and its draws are part
 // of the prior of the curvature: where noise hides the votes, the curvature may be much smaller

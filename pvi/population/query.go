@@ -22,12 +22,12 @@ type Query struct {
 	CurvatureClip float64       // clip K, the largest norm of W − Ā
 	Kappa         float64       // constant κ; infinite if F = I
 
-	// A coordinate in public units times its factor is one in the units of clips and curvatures.
-	// Factors are nil if all are 1.
+	// A coordinate in public units, times its factor, is a coordinate in the units of clips and
+	// curvatures. Factors are nil if all are 1.
 	Factors []float64
 
-	// Votes has the nominal number of records of a client if the vector has votes in the place
-	// of all these blocks; otherwise 0.
+	// Votes has the nominal number of records of a client if the vector has votes instead of
+	// these blocks, and otherwise 0.
 	Votes float64
 }
 

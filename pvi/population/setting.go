@@ -16,7 +16,7 @@ type Setting struct {
 	Precision *mat.SymDense // prior precision
 	Records   float64       // nominal number n of records of a client
 	Clients   int           // number of clients in the roster
-	Weights   []float64     // of the rounds, as from [Weights]
+	Weights   []float64     // weights of the rounds, as [Weights] returns them
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
 	// Pooled makes q approximate the posterior of all clients' records in one place. The model
@@ -81,7 +81,7 @@ type rules struct {
 	signal  float64 // S = Mμ/√d
 
 	covariance *mat.SymDense // prior covariance
-	scales     []scale       // draws of the information of a typical client, over W₀
+	scales     []scale       // draws of the information of a typical client, divided by W₀
 
 	// early and late are the clips in units of the root mean square norm of gradients. If two is
 	// true, rounds from the middle on use late. Otherwise the clips are equal.

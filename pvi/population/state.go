@@ -17,8 +17,8 @@ type State struct {
 	query  *Query
 	late   bool // whether the query has the late clip
 
-	// A coordinate in public units times its factor is one in the state's units, in which all
-	// other fields are. Factors are nil before the votes are counted.
+	// A coordinate in public units, times its factor, is a coordinate in the state's units. All
+	// other fields are in the state's units. Factors are nil before the votes are counted.
 	factors []float64
 
 	posterior *Mixture // q
@@ -136,7 +136,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, finite(next.query.Point)
 }
 
-// count returns the state with the units that the opened sum of votes gives.
+// count returns the state with the units that are computed from the opened sum of votes.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -340,12 +340,13 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 	return m, true
 }
 
-// clipped returns the variance, in each coordinate, of what a clip of the given slope takes away
-// from the mean gradient of a model with skewed gradients. The slope tells the share of clients
-// that are clipped. They are taken to lose one clip each, in the same unknown direction. Low clips
-// cut most clients, on both sides, and half of that is counted. To first order in the skewness γ, a
-// clip of c root mean square norms takes γφ(c)/3 clips away in a direction, where φ is the standard
-// normal density, so that half of it covers a skewness of about 2.
+// clipped returns the variance, in each coordinate, of the bias that a clip of the given slope
+// causes in the mean gradient of a model with skewed gradients. The slope determines the share of
+// clients that are clipped. Each clipped client is assumed to lose one clip, in the same unknown
+// direction. Low clips cut most clients, on both sides, so only half of this bias is counted. To
+// first order in the skewness γ, a clip of c root mean square norms causes a bias of γφ(c)/3 clips
+// in a direction, where φ is the standard normal density. Half of the bias therefore covers a
+// skewness of about 2.
 func (r *rules) clipped(clip, slope float64) float64 {
 	if !r.Skewed {
 		return 0

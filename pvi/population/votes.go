@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// A client votes for the information that it has about a coordinate, over that of made-up
-	// records. Place k stands for base^-k, for k < places.
+	// A client votes for its information about a coordinate, divided by the information of
+	// made-up records. Place k stands for base^-k, for k < places.
 	places = 8
 	base   = 4.
 
@@ -22,9 +22,9 @@ const (
 // expected are the possible prior means of places.
 var expected = []float64{.5, 1, 2, 4}
 
-// vote writes a client's votes to dst: for every coordinate places numbers, of which at most two
-// are not zero. A vote between two places is divided linearly. The norm of a coordinate's votes
-// is at most 1/√d, and that of all votes at most 1.
+// vote writes a client's votes to dst. Each coordinate has one number for each place, and at most
+// two of these are not zero. A vote between two places is divided linearly. The norm of a
+// coordinate's votes is at most 1/√d, and the norm of all votes is at most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	for i := range d {
@@ -45,17 +45,17 @@ func divide(dst []float64, at, size float64) {
 	dst[low], dst[low+1] = size*(1-(at-float64(low))), size*(at-float64(low))
 }
 
-// A scale has the information of a typical client about each coordinate, over that of a client
-// with made-up records.
+// A scale has the information of a typical client about each coordinate, divided by the
+// information of a client with made-up records.
 type scale []float64
 
 // drawScales returns draws of the scale from its posterior given the opened sum of votes, and the
 // geometric mean of each coordinate.
 //
-// The prior of a place is exponential, since a bound that is little too wide is more likely than one
-// that is much too wide. Its mean is one of expected for all coordinates, with equal
-// probabilities. The mean votes of clients are those of a client at that place, with noise and with
-// an error because clients differ.
+// The prior of a place is exponential, because a bound is more likely to be slightly too wide than
+// much too wide. Its mean is one of expected for all coordinates, with equal probabilities. The mean
+// votes of clients are the votes of a client at that place, plus noise and an error due to the
+// differences between clients.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
 	size := math.Sqrt(float64(r.dim)) / clients

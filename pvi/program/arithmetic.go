@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// numeric has the elementwise operations on constants.
+// numeric has the elementwise operations on constants, by name.
 var numeric = map[ir.Op]func(x, y float64) float64{
 	ir.Neg: one(func(x float64) float64 { return -x }), ir.Exp: one(math.Exp), ir.Log: one(math.Log), ir.Log1p: one(math.Log1p),
 	ir.Expm1: one(math.Expm1), ir.Sqrt: one(math.Sqrt), ir.Square: one(func(x float64) float64 { return x * x }),
@@ -33,7 +33,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the value of an elementwise operation of one argument.
+// unary returns the value of an elementwise operation with one argument.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -52,7 +52,7 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns the constant value of an operation on constants.
+// folded returns the constant that results from an operation on constants.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -88,8 +88,8 @@ func aboveTwo(op ir.Op, a, b bool) bool {
 	return false
 }
 
-// binary returns the value of an elementwise operation of two arguments. One of them may be a
-// number beside a container.
+// binary returns the value of an elementwise operation with two arguments. One of them may be a
+// scalar if the other is a container.
 func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	out := value{role: s.roleOf(a, b, at), shape: a.shape, known: true, above: aboveTwo(op, a.above, b.above), in: real}
@@ -111,8 +111,8 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an operation on values for each record, or on plain
-// values. A value for each record and one of the record at hand do not mix.
+// roleOf returns the role of the result of an operation on values for each record or on plain
+// values. An operation cannot combine a value for each record with a value of the record at hand.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -162,7 +162,7 @@ func (s *stager) product(a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// dot returns the sum of the products of the elements of two values of the same size.
+// dot returns the dot product of two values of the same size.
 func (s *stager) dot(a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	if len(a.shape.dims) != 1 || len(b.shape.dims) != 1 || a.shape.dims[0] != b.shape.dims[0] {
@@ -193,8 +193,8 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	return out
 }
 
-// matrixVector returns the product of a matrix that is the same for all records, or of the record
-// at hand, and a vector.
+// matrixVector returns the product of a matrix and a vector. The matrix is the same for all
+// records, or belongs to the record at hand.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	phaseA, phaseB := s.phase(a), s.phase(b)
 	out := value{role: b.role, shape: shape{vector, a.shape.dims[:1]}, known: true, in: real}
@@ -225,7 +225,7 @@ func (s *stager) row(a value, r int) value {
 	return out
 }
 
-// mostFactors is the largest whole power that is written as a product.
+// mostFactors is the largest integer exponent for which a power is written as a product.
 const mostFactors = 16
 
 // power returns the value of a^b.

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A cumulative is the distribution function of a density: below is its log, and above the log of 1
-// minus it.
+// A cumulative is the distribution function F of a density. Its field below computes log F, and
+// its field above computes log(1 − F).
 type cumulative struct {
 	args         int
 	below, above func(p pen, y value, a []value) value
@@ -27,8 +27,8 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns the distribution function whose log at z is the operation log, where 1 minus it
-// is the same at −z.
+// symmetric returns a distribution function F with F(−z) = 1 − F(z). The operation log computes
+// log F(z).
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,
@@ -56,8 +56,8 @@ func (p pen) logBeta(a, b value) value {
 	return p.sub(p.add(p.is(ir.Lgamma, a), p.is(ir.Lgamma, b)), p.is(ir.Lgamma, p.add(a, b)))
 }
 
-// cumulativeName returns the name of the density whose distribution function a function such as
-// normal_lccdf computes, and whether it is 1 minus that.
+// cumulativeName returns the name of the density that a function such as normal_lccdf belongs to.
+// It also reports whether the function computes 1 minus the distribution function.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true
@@ -66,8 +66,9 @@ func cumulativeName(name string) (density string, above, ok bool) {
 	return density, false, ok
 }
 
-// cumulative returns the log of a distribution function. Of constants it is 0: that is a constant
-// of the log density, such as the correction of a half-normal prior.
+// cumulative returns the log of a distribution function. It returns 0 if the arguments are
+// constants, because the result, such as the correction of a half-normal prior, would only add a
+// constant to the log density.
 func (s *stager) cumulative(e *syntax.Expr) value {
 	args, fixed := make([]value, len(e.Args)), true
 	for k, a := range e.Args {
@@ -97,7 +98,7 @@ func (s *stager) cumulativeOf(name string, at syntax.Span) cumulative {
 	return c
 }
 
-// probability returns the log of 1 over the probability between the bounds of a truncated density
+// probability returns minus the log of the probability between the bounds of a truncated density
 // of a record.
 func (s *stager) probability(t *syntax.Statement) value {
 	p := pen{s, *t.Truncated}

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// suffixes has the ends of the names of functions that compute densities.
+// suffixes has the suffixes in the names of functions that compute densities.
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
 // densityName returns the name of the density that a function such as normal_lpdf computes.
@@ -24,21 +24,23 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return "", false
 }
 
-// A terms writes the log density of numbers y with arguments a, element by element.
+// A terms function writes the log density of numbers y, given arguments a, element by element.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
-// A density is a density of the language.
+// A density is a probability density of the language.
 type density struct {
 	args  int
 	write terms
-	// fused is the operation of a record program that has the density, if the outcome depends on
-	// the row alone; NoDensity if there is none.
+	// fused is the operation of a record program that computes the density of an outcome that
+	// depends only on the row. It is NoDensity if there is no such operation.
 	fused ir.Density
-	// prior is the density that a parameter may have as its prior; NoDensity if there is none.
+	// prior is the density that a record program uses if the density is the prior of a parameter.
+	// It is NoDensity if a parameter cannot have this prior.
 	prior ir.Density
-	// change returns the arguments of fused, prior and write; nil for those of the language.
+	// change converts the arguments in the program to the arguments of fused, prior and write. It
+	// is nil if they are the same.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
-	// whole is true for counts and classes, which must be whole numbers from least on.
+	// whole is true if outcomes are counts or classes, which must be integers of at least least.
 	whole bool
 	least float64
 }
@@ -73,9 +75,9 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.density(t.Name, t.Target, t.Args, t.At)
 }
 
-// truncated subtracts from the log density of a record the log of the probability between the
-// bounds of a truncation. The truncation of a parameter's prior with constant arguments at the
-// bounds of the parameter changes the log density by a constant, which is left out.
+// truncated subtracts, from the log density of a record, the log of the probability between the
+// bounds of a truncation. If a parameter's prior with constant arguments is truncated at the
+// bounds of the parameter, truncated leaves out this term, because it is constant.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -106,7 +108,7 @@ func (s *stager) truncated(t *syntax.Statement) {
 	}
 }
 
-// density adds a density to the log density: as the prior of a parameter, or as a term.
+// density adds a density to the log density, either as the prior of a parameter or as a term.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	if name == "lkj_corr_cholesky" {
 		s.correlation(variate, arguments, at)
@@ -149,7 +151,8 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density is that of elements of a parameter, given others.
+// isPrior reports whether a density is the density of a parameter's elements, given other
+// parameters.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
 		return false
@@ -165,7 +168,7 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns a density as a value: the sum over the elements of the variate.
+// termOf returns the value of a log density, which is the sum over the elements of the variate.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -179,7 +182,7 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return s.sum(d.write(s, y, args, at), at)
 }
 
-// fused returns a density as one operation of a record program, if there is one.
+// fused returns a density as one operation of a record program if there is such an operation.
 func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
 	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
 		return value{}, false
@@ -265,7 +268,7 @@ func chiSquare(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return y, []value{s.scaled(a[0], .5, at), constant(.5)}
 }
 
-// proportion changes a mean and a precision to the two shapes of a beta density.
+// proportion converts a mean and a precision to the two shapes of a beta density.
 func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	first := s.binary(ir.Mul, a[0], a[1], at)
 	second := s.binary(ir.Sub, a[1], first, at)
@@ -273,8 +276,8 @@ func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) 
 	return y, []value{first, second}
 }
 
-// linear changes the regressors, the intercept and the coefficients of a generalised linear model
-// to the predictor.
+// linear converts the regressors, the intercept and the coefficients of a generalised linear model
+// to the linear predictor.
 func linear(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	predictor := s.binary(ir.Add, s.product(a[0], a[2], at), a[1], at)
 	return y, append([]value{predictor}, a[3:]...)
@@ -303,7 +306,7 @@ func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
 }
 
-// A pen writes arithmetic on values.
+// A pen writes arithmetic operations on values.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -400,8 +403,8 @@ func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
 	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), s.log1m(y, at)))
 }
 
-// writeUniform writes a density on an interval. A parameter must be declared with the same
-// bounds.
+// writeUniform writes the uniform density on an interval. A parameter with this density must be
+// declared with the same bounds.
 func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
 		s.fail("E403", at, "uniform is in the language as the prior of a parameter with constant bounds.")
@@ -461,7 +464,7 @@ func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// writeOrderedProbit writes the same with the normal distribution function.
+// writeOrderedProbit does the same as writeOrdered with the normal distribution function.
 func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
 	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
@@ -469,9 +472,9 @@ func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// ordered writes the density of a class with ordered cut points. The operation below is the log of
-// the distribution function, which must be symmetric, and between returns the log of the
-// probability between two cut points.
+// ordered writes the density of a class with ordered cut points. The operation below computes the
+// log of the distribution function, which must be symmetric. The function between returns the log
+// of the probability between two cut points.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

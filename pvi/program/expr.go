@@ -12,7 +12,7 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said describes a value in a message.
+// said returns a description of a value for a message.
 func said(r role, of shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[of.base]
 	if len(of.dims) > inner[of.base] {
@@ -77,7 +77,7 @@ func (s *stager) read(e *syntax.Expr) value {
 	return v.value
 }
 
-// nodeOf returns the node of a value.
+// nodeOf returns the node of the record program that computes a value.
 func (s *stager) nodeOf(v value) model.Expr {
 	rows, cols := v.shape.table()
 	switch {
@@ -100,7 +100,8 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined returns a value whose elements all have values, as one node or constants.
+// joined combines the elements of a value into one node or one list of constants. All elements
+// must have been assigned.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v
@@ -145,7 +146,7 @@ func (s *stager) scalars(v value, at syntax.Span) []value {
 	return out
 }
 
-// pickAt returns element k of a value of one node or constants.
+// pickAt returns element k of a value that is one node or a list of constants.
 func (s *stager) pickAt(v value, k int) value {
 	out := value{shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in, from: v.from, first: v.first + k}
 	if v.mixed {
@@ -202,7 +203,7 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical refuses a value of which no truth is known.
+// logical refuses a value that cannot be used as a condition.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison of the number of a record treats records differently by their place.")
@@ -217,7 +218,7 @@ func (s *stager) logical(v value, at syntax.Span) value {
 	return v
 }
 
-// truth returns 1 where a value is not 0, and 0 elsewhere.
+// truth returns 1 where a value is nonzero, and 0 elsewhere.
 func (s *stager) truth(v value) value {
 	if v.in.Whole && v.in.Low >= 0 && v.in.High <= 1 {
 		return v
@@ -231,7 +232,8 @@ func (s *stager) not(v value) value {
 	return out
 }
 
-// counted returns the number of records as the sum of 1 over them, and other values as they are.
+// counted replaces the number of records by the sum of 1 over the records. It returns other values
+// unchanged.
 func counted(v value) value {
 	if v.role == count {
 		v = constant(1)
@@ -273,7 +275,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	return s.wholeDivision(op, a, b, at)
 }
 
-// arithmetic is an elementwise operation whose result is whole if both arguments are.
+// arithmetic computes an elementwise operation whose result is an integer if both arguments are.
 func (s *stager) arithmetic(op ir.Op, a, b value, at syntax.Span) value {
 	out := s.binary(op, a, b, at)
 	out.whole = a.whole && b.whole
@@ -290,7 +292,7 @@ func (s *stager) quotient(op string, a, b value, at syntax.Span) value {
 	return s.binary(ir.Div, a, b, at)
 }
 
-// wholeDivision is the division of whole constants, without or with the rest.
+// wholeDivision computes the quotient or the remainder of integer constants.
 func (s *stager) wholeDivision(op string, a, b value, at syntax.Span) value {
 	if !a.fixed() || !b.fixed() || !a.shape.single() || !b.shape.single() || !a.whole || !b.whole {
 		s.fail("E403", at, "the division of whole numbers drops the rest, and is in the language for public constants alone. For a real quotient, multiply by 1.0.")
@@ -334,7 +336,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals returns the value of an operator one of whose arguments is a sum over the records.
+// totals returns the value of an operator if one of its arguments is a sum over the records.
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a
 	if a.role == total {
@@ -357,7 +359,8 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a total, which may be a value that is the same for all records.
+// split returns the two parts of a total. The argument may also be a value that is the same for
+// all records.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v
@@ -405,7 +408,7 @@ func (s *stager) scaleTotal(v, by value, at syntax.Span) value {
 	return out
 }
 
-// choice returns the value of c ? a : b.
+// choice returns the value of a conditional expression c ? a : b.
 func (s *stager) choice(e *syntax.Expr) value {
 	condition := s.logical(s.eval(e.Args[0]), e.Args[0].At)
 	if condition.fixed() && condition.shape.single() {
@@ -440,7 +443,7 @@ func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	return out
 }
 
-// list returns the value of an array or a row vector that is written out.
+// list returns the value of an array or row vector expression, such as {1, 2}.
 func (s *stager) list(e *syntax.Expr) value {
 	if len(e.Args) == 0 {
 		s.fail("E402", e.At, "a list has at least one element.")
@@ -476,7 +479,7 @@ func (s *stager) list(e *syntax.Expr) value {
 	return s.joined(value{shape: out, parts: parts, known: true, whole: whole}, e.At)
 }
 
-// printed returns the text of an expression with single blanks.
+// printed returns the text of an expression, with every run of white space replaced by one blank.
 func (s *stager) printed(e *syntax.Expr) string {
 	return strings.Join(strings.Fields(s.text[e.At.From:e.At.To]), " ")
 }

@@ -2,13 +2,14 @@ package program
 
 import "fedpvi/pvi/program/syntax"
 
-// mostCalls is the largest depth of functions that call functions.
+// mostCalls is the largest depth of nested function calls.
 const mostCalls = 12
 
-// A returned is a result of a function, under a condition on the record if mask is known.
+// A returned is a result of a function. If mask is known, the result holds under a condition on
+// the record.
 type returned struct{ mask, value value }
 
-// ended reports whether the function that is evaluated has returned for all records.
+// ended reports whether the function that is being evaluated has returned for all records.
 func (s *stager) ended() bool {
 	if s.returns == nil || len(*s.returns) == 0 {
 		return false
@@ -16,8 +17,8 @@ func (s *stager) ended() bool {
 	return !(*s.returns)[len(*s.returns)-1].mask.known
 }
 
-// evaluate returns the value of a function that the program defines. Its body is evaluated with
-// the values of the arguments, and sees no other variables.
+// evaluate returns the value of a call of a function that the program defines. It evaluates the
+// body with the values of the arguments. The body cannot read other variables.
 func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Span) value {
 	if len(args) != len(f.Parameters) {
 		s.fail("E402", at, "%s takes %d arguments, not %d.", f.Name, len(f.Parameters), len(args))

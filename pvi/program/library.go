@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// elementwise has the functions of one argument that are operations of a record program.
+// elementwise has the functions of one argument for which a record program has an operation.
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
 	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
-// composed has the functions of one argument that are written with others.
+// composed has the functions of one argument that are compositions of other functions.
 var composed = map[string]func(s *stager, x value, at syntax.Span) value{
 	"log1m": (*stager).log1m,
 	"logit": func(s *stager, x value, at syntax.Span) value {
@@ -54,7 +54,7 @@ func (s *stager) scaled(x value, by float64, at syntax.Span) value {
 	return s.binary(ir.Mul, x, constant(by), at)
 }
 
-// call returns the value of a function.
+// call returns the value of a function call.
 func (s *stager) call(e *syntax.Expr) value {
 	if f := s.functions[e.Text]; f != nil {
 		return s.evaluate(f, e.Args, e.At)
@@ -92,7 +92,7 @@ func (s *stager) call(e *syntax.Expr) value {
 	return value{}
 }
 
-// near returns a sentence about the function whose name is most like an unknown one.
+// near returns a sentence with the function whose name is most similar to an unknown name.
 func near(name string) string {
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	known := slices.Concat(slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(elementwise)), slices.Collect(maps.Keys(composed)))
@@ -105,8 +105,8 @@ func near(name string) string {
 	return "."
 }
 
-// statistic returns the value of a statistic of columns, which the study must give. ok is false
-// for an expression that is none.
+// statistic returns the value of a statistic of columns, which the study must give. It returns ok
+// = false if the expression is not a statistic.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	switch e.Text {
 	case "mean", "sd", "variance", "min", "max":
@@ -136,8 +136,8 @@ type function struct {
 
 const anyNumber = -1
 
-// functions has the functions of the library. It is made by a function because functions call
-// others by name.
+// functions returns the functions of the library. It is not a variable, because functions of the
+// library call others by name.
 var functions map[string]function
 
 func init() {
@@ -179,8 +179,8 @@ func init() {
 	}
 }
 
-// sum returns the sum of the elements of a value. The sum of a value for each record is a sum
-// over the records.
+// sum returns the sum of the elements of a value. If the value has one element for each record,
+// the result is a sum over the records.
 func (s *stager) sum(v value, at syntax.Span) value {
 	if v.role == index || v.role == count || v.role == total {
 		s.fail("E206", at, "%s has no elements to add.", said(v.role, v.shape))
@@ -226,8 +226,8 @@ func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// dotProduct returns the dot product of two vectors. Of two values for each record, it is a sum
-// over the records.
+// dotProduct returns the dot product of two vectors. If both have one element for each record, the
+// result is a sum over the records.
 func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	if a[0].role == rows && a[1].role == rows && a[0].shape.single() && a[1].shape.single() {
 		return s.sum(s.binary(ir.Mul, a[0], a[1], e.At), e.At)
@@ -294,8 +294,8 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container whose elements are equal. With the number of records as its size it
-// is a value for each record.
+// repeat returns a container whose elements are all equal. If its size is the number of records,
+// the result is a value for each record.
 func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s repeats one number.", e.Text)
@@ -314,8 +314,8 @@ func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{of, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value as a vector or an array. The elements of a matrix are
-// taken column by column.
+// flat returns the elements of a value as a vector or an array. It reads a matrix column by
+// column.
 func (s *stager) flat(of base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {
@@ -357,7 +357,7 @@ func (s *stager) appendRow(a []value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{vector, []int{len(parts)}}, parts: parts, known: true}, e.At)
 }
 
-// sizeOf returns a size of a value.
+// sizeOf returns one size of a value, such as its number of rows.
 func (s *stager) sizeOf(v value, axis int, e *syntax.Expr) value {
 	if v.role == rows {
 		if axis == 0 {

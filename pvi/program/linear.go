@@ -8,20 +8,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form is a number of the record that is a sum of products of data and coordinates of θ, plus
-// other values. The engine computes such a sum faster as one product of vectors.
+// A form is a number of the record that is written as a sum of other values and of products of
+// data and coordinates of θ. The engine computes such a sum faster as one dot product.
 type form struct {
 	terms []product
 	rest  []value // other summands
 }
 
-// A product is a number x that depends on the row alone times an unconstrained number of a
-// parameter.
+// A product is the product of a number x, which depends only on the row, and an unconstrained
+// element of a parameter.
 type product struct {
 	x, of value
 }
 
-// coordinate returns the index in θ of the parameter in a product, if no parameter is moved.
+// coordinate returns the index in θ of the parameter's element. The index is valid if no parameter
+// is moved.
 func (p product) coordinate() int { return p.of.from.coordinate + p.of.first }
 
 // formOf returns the form of a value.
@@ -35,7 +36,7 @@ func (s *stager) formOf(v value) form {
 	return form{rest: []value{v}}
 }
 
-// keepForm remembers the form of the result of an operation on numbers.
+// keepForm stores the form of the result of an operation on numbers.
 func (s *stager) keepForm(op ir.Op, out, a, b value, at syntax.Span) {
 	if !out.shape.single() || s.phase(out) != ir.Record {
 		return
@@ -67,7 +68,7 @@ func (f form) plus(g form) form {
 	return form{slices.Concat(f.terms, g.terms), slices.Concat(f.rest, g.rest)}
 }
 
-// times returns a form multiplied by a number that depends on the row alone.
+// times returns a form multiplied by a number that depends only on the row.
 func (s *stager) times(f form, x value, at syntax.Span) form {
 	x.role, x.from = plain, nil
 	var out form
@@ -82,11 +83,11 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 	return out
 }
 
-// mostTerms limits the length of a sum that is written as a product.
+// mostTerms is the largest number of terms of a sum that is written as a dot product.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct returns a number of the record, written as products of vectors of data and of
-// consecutive coordinates of θ if it is such a sum.
+// asProduct rewrites a number of the record if its form is a sum of products. The result consists
+// of dot products of data and consecutive coordinates of θ.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]
 	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {
@@ -121,8 +122,8 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns the product of data and parameters, given their numbers. If there is one
-// number, or if no data are among them, it is a plain product.
+// vectorProduct returns the dot product of data and parameters, given their elements. If there is
+// only one element, or if no element is data, vectorProduct returns a sum of ordinary products.
 func (s *stager) vectorProduct(xs, of []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)

@@ -9,19 +9,19 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter is a declared parameter.
+// A parameter is a parameter that the program declares.
 type parameter struct {
 	name       string
 	at         syntax.Span
 	constraint ir.Constraint
 	shape      shape
 	node       model.Expr
-	elements   []*prior // prior of each element; nil for one without
-	coordinate int      // index in θ of the first coordinate, if no parameter is moved
+	elements   []*prior // prior of each element; nil for an element without a prior
+	coordinate int      // index in θ of the first coordinate, valid if no parameter is moved
 
-	// factor is the number of rows of a Cholesky factor of correlations, or 0 for another
-	// parameter. The elements are the coordinates of the factor, and covered tells whether it has
-	// a prior.
+	// factor is the number of rows if the parameter is the Cholesky factor of a correlation
+	// matrix, and otherwise 0. The elements of such a parameter are its coordinates, and covered
+	// is true if the factor has a prior.
 	factor  int
 	covered bool
 }
@@ -29,13 +29,13 @@ type parameter struct {
 // A prior is the prior of some elements of a parameter.
 type prior struct {
 	density ir.Density
-	args    []value // numbers, or containers with an element for each of the elements from first on
+	args    []value // numbers, or containers with one element for each element from index first on
 	first   int
 }
 
-// addPrior makes a density the prior of elements of a parameter. It reports false if it must be
-// a further factor of the density instead: if the elements have a prior, or if no parameter can
-// have the density as its prior.
+// addPrior makes a density the prior of elements of a parameter, and reports whether it did. It
+// does not if the elements already have a prior, or if no parameter can have this density as its
+// prior. The caller must then add the density to the log density as a further factor.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]
@@ -64,7 +64,7 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// inside reports whether all values that a constraint allows have a positive density.
+// inside reports whether the density is positive at all values that a constraint allows.
 func inside(of ir.Support, c ir.Constraint) bool {
 	switch of {
 	case ir.OnPositive:
@@ -77,7 +77,7 @@ func inside(of ir.Support, c ir.Constraint) bool {
 	return true
 }
 
-// complete adds the priors that the study gives.
+// complete adds the priors that the study gives for parameters without a prior in the program.
 func (s *stager) complete(*syntax.Program) {
 	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
 		s.attempt(func() { s.completeOne(name) })
@@ -109,7 +109,7 @@ func (s *stager) completeOne(name string) {
 	}
 }
 
-// cover gives every parameter its prior.
+// cover sets the prior of every parameter.
 func (s *stager) cover(*syntax.Program) {
 	for _, q := range s.parameters {
 		s.attempt(func() { s.b.Prior(q.node, s.distribution(q)) })
@@ -141,8 +141,8 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 	return s.b.Of(first.density, s.nodesOf(args)...)
 }
 
-// flatPrior returns the prior of a parameter that the program gives none: none is needed on an
-// interval or a simplex.
+// flatPrior returns the prior of a parameter for which the program has no prior. Only parameters
+// on an interval or a simplex may lack a prior.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
 	if q.factor > 0 && !q.covered {
 		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)
@@ -160,7 +160,7 @@ func (s *stager) flatPrior(q *parameter) model.Distribution {
 	return model.Distribution{}
 }
 
-// reshaped returns the nodes of arguments, each a number or of the parameter's shape.
+// reshaped returns the nodes of arguments. Each argument is a number or has the parameter's shape.
 func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
 	rows, cols := q.shape.table()
 	nodes := s.nodesOf(args)

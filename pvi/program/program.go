@@ -11,16 +11,16 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data says what the names in a program's data block stand for.
+// Data gives the meaning of the names in a program's data block.
 type Data struct {
 	Name      string // name of the model
 	Records   string // name of the number of records
 	Columns   map[string]ir.Column
-	Constants map[string]Constant // public constants by name, or by the text of a statistic such as "mean(age)"
-	Complete  map[string]string   // priors that the program lacks, by parameter, such as "normal(0, 10)"
+	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
+	Complete  map[string]string   // priors, by parameter, that the program lacks
 }
 
-// A Constant is a public constant. A scalar has no Dims.
+// A Constant is a public constant. The Dims of a scalar are empty.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values by rows
@@ -29,11 +29,11 @@ type Constant struct {
 // A Compiled is a compiled program.
 type Compiled struct {
 	Model *model.Model
-	// Notes say what is worth knowing about a program that was accepted.
+	// Notes are remarks about a program that was accepted.
 	Notes []syntax.Message
 }
 
-// Compile returns the record program of a program. An error about the program is of type
+// Compile compiles a program to a record program. If the program is wrong, the error has type
 // [*syntax.Errors]. Compile never panics.
 func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	s := &stager{
@@ -70,14 +70,14 @@ func (s *stager) errors() error {
 const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of steps of an evaluation
-	mostNumbers  = 1 << 20 // largest number of elements of all values that an evaluation makes
-	partCost     = 8       // number of elements as which one counts that is a value of its own
+	mostNumbers  = 1 << 20 // largest total number of elements of the values that an evaluation makes
+	partCost     = 8       // number of elements that is counted for each element that is a value of its own
 )
 
-// errStop ends the evaluation of a statement whose message has been reported.
+// errStop ends the evaluation of a statement after an error in it has been reported.
 var errStop = errors.New("a statement was refused")
 
-// report adds a message, unless the same one was reported before.
+// report adds a message unless the same message has been reported before.
 func (s *stager) report(code string, at syntax.Span, format string, args ...any) {
 	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
 	if len(s.messages) < mostMessages && !slices.ContainsFunc(s.messages, func(o syntax.Message) bool { return o.At == at && o.Code == code }) {
@@ -98,7 +98,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do and reports whether it ended without a message.
+// attempt calls do and reports whether do ended without reporting a message.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -119,20 +119,20 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // numbers of the record that are sums of products
+	forms      map[model.Expr]form // forms of the record's numbers that are sums of products
 	parameters []*parameter
-	dim        int   // number of coordinates of the parameters so far
-	likelihood value // sum of the terms of a record
-	loop       *loop // the loop over records that is run; nil outside
-	mask       value // condition on the record under which statements are run; not known if there is none
+	dim        int   // number of coordinates of all parameters declared so far
+	likelihood value // sum of the terms of one record's log density
+	loop       *loop // the current loop over the records; nil outside such a loop
+	mask       value // condition on the record for the statements; not known if there is none
 	functions  map[string]*syntax.Function
-	returns    *[]returned // results of the function that is evaluated; nil outside
-	depth      int         // number of functions that are evaluated
-	masks      int         // number of conditions around the statement
-	level      int         // number of blocks around the statement
+	returns    *[]returned // results of the function that is being evaluated; nil outside functions
+	depth      int         // number of nested function calls that are being evaluated
+	masks      int         // number of conditions that enclose the statement
+	level      int         // number of blocks that enclose the statement
 	steps      int
 	numbers    int
-	exhausted  bool // whether steps or numbers have exceeded their limit
+	exhausted  bool // whether the number of steps or of elements has exceeded its limit
 	block      blockKind
 }
 
@@ -144,27 +144,27 @@ const (
 	modelBlock
 )
 
-// A loop is the loop over the records.
+// A loop is a loop over the records.
 type loop struct {
 	name  string
-	level int // level of the statements in it
+	level int // level of the statements in the loop
 }
 
-// A variable is a declared name.
+// A variable is a variable that the program declares.
 type variable struct {
 	value value
-	// shape is the shape of the value; role is rows for a container with an element for each
-	// record.
+	// shape is the shape of the value. The role is rows if the variable is a container with one
+	// element for each record.
 	shape shape
 	role  role
 	whole bool
 	level int  // level of the declaration
-	masks int  // number of conditions around the declaration
-	input bool // whether it is data or a parameter, which are not assigned
-	bad   bool // whether a statement about it was refused
+	masks int  // number of conditions that enclose the declaration
+	input bool // whether the variable is data or a parameter, which cannot be assigned
+	bad   bool // whether a statement that declares or assigns the variable was refused
 }
 
-// spend counts the elements of a new value, and refuses a program that needs too many.
+// spend counts the elements of a new value. It refuses the program if the total exceeds the limit.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++
 	s.numbers += n
@@ -177,7 +177,7 @@ func (s *stager) spend(at syntax.Span, n int) {
 	}
 }
 
-// readData gives the names of the data block their values.
+// readData sets the values of the variables of the data block.
 func (s *stager) readData(p *syntax.Program) {
 	for _, f := range p.Functions {
 		if s.functions[f.Name] != nil {
@@ -221,7 +221,7 @@ func (s *stager) datum(d *syntax.Statement) {
 	v.bad = false
 }
 
-// column returns the value of a data variable that has an element for each record.
+// column returns the value of a data variable that has one element for each record.
 func (s *stager) column(d *syntax.Statement, of shape) value {
 	c, ok := s.data.Columns[d.Name]
 	if !ok {
@@ -244,7 +244,7 @@ func (s *stager) column(d *syntax.Statement, of shape) value {
 	}
 }
 
-// checkBounds refuses values that the declared bounds exclude.
+// checkBounds refuses values outside the declared bounds.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -277,15 +277,15 @@ func (s *stager) publicConstant(d *syntax.Statement, of shape) value {
 	return v
 }
 
-// declared refuses a name that is declared twice.
+// declared refuses a name that has already been declared.
 func (s *stager) declared(d *syntax.Statement) {
 	if _, ok := s.variables[d.Name]; ok {
 		s.fail("E400", d.At, "%s is declared twice.", d.Name)
 	}
 }
 
-// sizes returns the shape in a declaration, and whether its first size is the number of records,
-// which is left out.
+// sizes returns the shape in a declaration, and reports whether its first size is the number of
+// records. The returned shape does not include this size.
 func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{
@@ -320,7 +320,7 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	return of, each
 }
 
-// size returns the value of a size, which must be a public constant.
+// size returns the value of an expression for a size, which must be a public constant.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// run evaluates the blocks after the data block.
+// run evaluates the blocks that come after the data block.
 func (s *stager) run(p *syntax.Program) {
 	s.statements(p.TransformedData)
 	s.block = parameterBlock
@@ -35,8 +35,8 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable that a refused statement declares or assigns, so that statements that
-// read it are not reported too.
+// spoil marks the variable that a refused statement declares or assigns. Statements that read a
+// marked variable are not reported too.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -50,7 +50,7 @@ func (s *stager) spoil(one *syntax.Statement) {
 	}
 }
 
-// nameOf returns the name of the variable that an expression subscripts, or "".
+// nameOf returns the name of the variable that an expression subscripts, or "" if there is none.
 func nameOf(e *syntax.Expr) string {
 	for e.Kind == syntax.Index {
 		e = e.Args[0]
@@ -90,7 +90,7 @@ func (s *stager) inModel(at syntax.Span) {
 	}
 }
 
-// within evaluates the statements of an inner block, whose variables end with it.
+// within evaluates the statements of an inner block. Variables declared in the block end with it.
 func (s *stager) within(all []*syntax.Statement) {
 	s.level++
 	s.statements(all)
@@ -121,7 +121,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 	s.variables[d.Name] = v
 }
 
-// set gives a variable a whole value.
+// set assigns a value to a whole variable.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == count && v.whole && v.shape.single() && v.role == plain {
 		v.value = got
@@ -144,8 +144,8 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of a variable that is assigned under a condition on the record: the new
-// value where the condition holds, and the old one elsewhere.
+// merge returns the value of a variable after an assignment under a condition on the record: the
+// new value where the condition holds, and the old value elsewhere.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -155,7 +155,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses the assignment of a variable from before the loop over the records.
+// outside refuses an assignment, inside the loop over the records, to a variable declared before
+// the loop.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop != nil && v.level < s.loop.level {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
@@ -192,8 +193,9 @@ func (s *stager) assign(a *syntax.Statement) {
 	s.assignPart(v, name, a.Target, s.eval(e))
 }
 
-// accumulate adds to a scalar from before the loop over the records, which then is a sum over the
-// records. It reports whether the assignment is of this kind.
+// accumulate handles an assignment, inside the loop over the records, that adds to a scalar
+// declared before the loop. The scalar becomes a sum over the records. accumulate reports whether
+// the assignment is of this kind.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	if s.loop == nil || v.level >= s.loop.level || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
@@ -213,7 +215,7 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	return true
 }
 
-// assignPart assigns elements of a container.
+// assignPart assigns values to elements of a container.
 func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got value) {
 	at := target.At
 	subscripts := s.subscripts(target)
@@ -297,7 +299,8 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records once, for the record at hand.
+// recordLoop evaluates the body of a loop over the records. It does so once, for the record at
+// hand.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
@@ -347,8 +350,8 @@ func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span
 	s.mask = before
 }
 
-// addTerm adds an expression to the log density. Densities in a sum are added one by one, so that
-// the density of a parameter is recognised as its prior.
+// addTerm adds an expression to the log density. It adds the densities of a sum one by one, so
+// that it recognises the density of a parameter as the prior of that parameter.
 func (s *stager) addTerm(e *syntax.Expr) {
 	if e.Kind == syntax.Binary && e.Text == "+" {
 		s.addTerm(e.Args[0])
@@ -362,8 +365,8 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to the log density: a value of the record to the density of a record, and a
-// value of parameters alone to the prior.
+// add adds a value to the log density. A value that depends on the record is added to the log
+// density of a record. A value that depends only on parameters is added to the prior.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")

@@ -7,17 +7,17 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements along one axis: those at constant places, or the one at a value
-// of the record.
+// A subscript selects elements along one axis: either elements at constant positions, or the one
+// element whose index is a value of the record.
 type subscript struct {
-	role   role // index for the record at hand; rows for one value for each record; plain otherwise
+	role   role // index for the record at hand; rows for one value for each record; otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
-	single bool // whether one element is selected, so that the axis is gone
-	low    int  // first and last constant place, from 1, if places is nil
+	single bool // whether the subscript selects a single element, so that the result lacks the axis
+	low    int  // first and last constant position, counted from 1, if places is nil
 	high   int  // 0 for the last element
 	places []int
-	value  value // number of the record that selects one element; known is false for constant places
+	value  value // value of the record that selects one element; not known if the positions are constant
 }
 
 // subscripts returns all subscripts of a variable, as in x[i][j].
@@ -28,7 +28,7 @@ func (s *stager) subscripts(e *syntax.Expr) []subscript {
 	return append(s.subscripts(e.Args[0]), s.own(e)...)
 }
 
-// own returns the subscripts in the last brackets of an expression.
+// own returns the subscripts in the last pair of brackets of an expression.
 func (s *stager) own(e *syntax.Expr) []subscript {
 	var all []subscript
 	for _, a := range e.Args[1:] {
@@ -65,7 +65,7 @@ func (s *stager) subscript(e *syntax.Expr) subscript {
 	return sub
 }
 
-// span returns the subscript of a range.
+// span returns the subscript for a range.
 func (s *stager) span(e *syntax.Expr) subscript {
 	sub := subscript{at: e.At, low: 1, all: e.Args[0] == nil && e.Args[1] == nil}
 	for k, bound := range e.Args {
@@ -87,7 +87,7 @@ func (s *stager) span(e *syntax.Expr) subscript {
 	return sub
 }
 
-// element returns the elements of a value at subscripts.
+// element returns the elements of a value that the subscripts select.
 func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value {
 	if v.role == rows {
 		first := subscripts[0]
@@ -110,8 +110,8 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements of a plain value, or of the record's part of a value for each
-// record, at subscripts.
+// select1 returns the elements that subscripts select. The value is plain, or has one part for
+// each record, and the subscripts then select from the part of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -128,7 +128,7 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at positions, counted from 0.
+// at returns the elements of a value at the given positions, counted from 0.
 func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: of, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -173,8 +173,8 @@ func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value 
 	return s.joined(out, span)
 }
 
-// positions returns the places of the elements at constant subscripts in a value of the given
-// shape, counted from 0, and the shape of the result.
+// positions returns the positions, counted from 0, of the elements that constant subscripts select
+// in a value of the given shape. It also returns the shape of the result.
 func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(of.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
@@ -194,7 +194,8 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 		if k >= len(subscripts) || !subscripts[k].single {
 			kept = append(kept, len(chosen))
 		} else if arrays := len(of.dims) - inner[of.base]; k >= arrays {
-			// A matrix without one of its axes is a vector: a row if the rows are gone.
+			// If one axis of a matrix is removed, the result is a vector. It is a row vector if
+			// the row axis is removed.
 			switch {
 			case result.base == matrix && k == arrays:
 				result.base = rowVector
@@ -209,7 +210,7 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 	return positions, result
 }
 
-// chosen returns the elements, counted from 0, that subscript k selects along an axis.
+// chosen returns the positions, counted from 0, that subscript k selects along an axis.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	if k >= len(subscripts) {
@@ -241,7 +242,7 @@ func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	return chosen
 }
 
-// gather returns an element that values of the record select.
+// gather returns the element whose subscripts are values of the record.
 func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	v = s.joined(v, at)
 	if len(subscripts) > len(v.shape.dims) {
@@ -279,7 +280,7 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	return out
 }
 
-// place returns the place that a subscript selects, counted from 0.
+// place returns the position that a subscript selects, counted from 0.
 func (s *stager) place(sub subscript, size int) value {
 	switch {
 	case sub.role == index:
@@ -298,7 +299,7 @@ func (s *stager) place(sub subscript, size int) value {
 	return s.binary(ir.Sub, sub.value, constant(1), sub.at)
 }
 
-// gatherRow returns the row of a matrix that a value of the record selects.
+// gatherRow returns the row of a matrix whose index is a value of the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
 	if p := s.phase(v); v.role == rows || p == ir.Data || p == ir.Record {
@@ -313,10 +314,11 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked is the largest number of elements among which a value of the record selects.
+// mostPicked is the largest length of a vector from which a value of the record can select an
+// element.
 const mostPicked = 64
 
-// pick returns the element of a record's own vector that a value of the record selects.
+// pick returns the element of a record's own vector whose index is a value of the record.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

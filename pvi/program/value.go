@@ -5,18 +5,18 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A role tells how a value relates to the records.
+// A role describes how a value depends on the records.
 type role byte
 
 const (
-	plain role = iota // a value of the record at hand, or one that is the same for all records
-	rows              // a value for each record; the value and its shape are those of the record at hand
-	index             // the number of the record in a loop over the records
+	plain role = iota // a value of the record at hand, or a value that is the same for all records
+	rows              // one value for each record; the stored value and shape are those of the record at hand
+	index             // the index of the record in a loop over the records
 	count             // the number of records
 	total             // a sum over the records, plus a value that is the same for all records
 )
 
-// base is the kind of the innermost container.
+// A base is the kind of the innermost container.
 type base byte
 
 const (
@@ -26,7 +26,8 @@ const (
 	matrix
 )
 
-// A shape is the shape of a value: the sizes of arrays and then those of the innermost container.
+// A shape has the sizes of a value: first the sizes of its arrays, then those of the innermost
+// container.
 type shape struct {
 	base base
 	dims []int
@@ -56,7 +57,7 @@ func (s shape) equal(t shape) bool {
 	return true
 }
 
-// table returns the rows and columns of the node with a value of this shape.
+// table returns the numbers of rows and columns of the node for a value of this shape.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:
@@ -69,7 +70,7 @@ func (s shape) table() (rows, cols int) {
 	}
 }
 
-// first returns the shape of an element along the first axis.
+// first returns the shape of one element along the first axis.
 func (s shape) first() shape {
 	rest := s.dims[1:]
 	b := s.base
@@ -83,29 +84,29 @@ func (s shape) first() shape {
 	return shape{b, rest}
 }
 
-// A value is the value of an expression: constants, or a node of the record program, or scalars
-// that were assigned one by one.
+// A value is the value of an expression. It is a list of constants, a node of the record program,
+// or a list of scalars that were assigned one by one.
 type value struct {
 	role    role
 	shape   shape
-	numbers []float64  // constants, by rows; nil for other values
-	node    model.Expr // node, if numbers and parts are nil
-	parts   []value    // scalars; an element that is not assigned has the role 0 and nothing else
+	numbers []float64  // constants by rows; nil if the value is not constant
+	node    model.Expr // node of the value, if numbers and parts are nil
+	parts   []value    // scalars; an element that is not yet assigned is the zero value
 	known   bool       // false for the zero value
 	whole   bool       // whether the type is int
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// from, if not nil, is the parameter to which the elements of this value belong. They are its
-	// elements from index first up to, but not including, first + size.
+	// from, if not nil, is the parameter whose elements this value has: the elements from index
+	// first up to, but not including, first + size.
 	from  *parameter
 	first int
-	mixed bool // whether the elements are in another order than those of the parameter
+	mixed bool // whether the order of the elements differs from that of the parameter
 
-	// of, if not nil, is the Cholesky factor of correlations that the value is.
+	// of, if not nil, is the Cholesky factor of a correlation matrix that this value represents.
 	of *parameter
 
-	// rest is the part of a total that is the same for all records; nil if it is 0.
+	// rest is the part of a total that is the same for all records. It is nil if this part is 0.
 	rest *value
 }
 
@@ -125,5 +126,5 @@ func wholeNumber(n int) value {
 // fixed reports whether the value is constant.
 func (v *value) fixed() bool { return v.numbers != nil }
 
-// number returns the only element of a constant.
+// number returns the only element of a constant value.
 func (v *value) number() float64 { return v.numbers[0] }

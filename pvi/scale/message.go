@@ -30,6 +30,7 @@ type Outcome struct {
 	Verdict      phase.Verdict    `json:"verdict"`
 	Participants []phase.ClientID `json:"participants"` // clients whose releases are in Sum, in order
 	Sum          []int64          `json:"sum"`          // sum of releases, in lattice steps; nil if void
-	// Releases are those of the participants, one after the other, if the study publishes them.
+	// Releases are the releases of the participants, one after the other, if the study publishes
+	// them.
 	Releases []int64 `json:"releases,omitempty"`
 }

@@ -23,7 +23,7 @@ type Answer struct {
 	Model  [32]byte // result of [Server.ModelOf] for the plan
 }
 
-// errNothingAsked is the refusal to answer if no plan is pending.
+// errNothingAsked is the refusal to answer when no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
 // Quote returns the largest possible cost of the answer to the pending plan, before any noise is

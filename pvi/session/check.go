@@ -29,7 +29,7 @@ func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Che
 	return p.model.Check(shard.Design(p.model.Study, records.Fitting()), family, natural, variates{src})
 }
 
-// variates has the random numbers that [fit.Model.Check] draws, from a stream.
+// variates supplies [fit.Model.Check] with random numbers from a stream.
 type variates struct{ *dpmech.Stream }
 
 // Float64 returns a uniform number between 0 and 1, both excluded.

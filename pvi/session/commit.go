@@ -45,7 +45,7 @@ func (c *course) counted(e Entry) (Counted, error) {
 	}
 	counted, releases := Counted{Clients: sum.Participants}, sum.Releases
 	if releases == nil && len(sum.Participants) == 1 {
-		releases = sum.Elements // The sum is the only release.
+		releases = sum.Elements // A sum of one release is that release.
 	}
 	size := len(sum.Elements)
 	if sum.Elements == nil || releases == nil {

@@ -33,7 +33,7 @@ type Posterior struct {
 // A Marginal is the posterior of one parameter.
 type Marginal struct {
 	Name string `json:"name"`
-	Log  bool   `json:"log"` // whether the logarithm of the parameter has the normal posterior
+	Log  bool   `json:"log"` // whether the posterior of the parameter's logarithm is normal
 
 	// Natural is the marginal in natural units. It includes the privacy noise if the study has a
 	// noise-aware posterior.
@@ -137,10 +137,10 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	return mean, mat.NewDiagDense(len(sd), variances)
 }
 
-// Table writes the posterior in natural units. If ratios is true, it writes ratios of odds or
-// rates like [words.Natural]. Then it writes the posterior on the model's scale, with the sd of
-// q next to the sd that includes the noise, and then the notes of the result. A posterior of point
-// estimates has one table of them.
+// Table writes the posterior in natural units. If ratios is true, it also writes ratios of odds or
+// rates, as [words.Natural] does. Then it writes the posterior on the model's scale, with the sd
+// of q next to the sd that includes the noise, and the notes of the result. A posterior of point
+// estimates has only one table.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	table := p.table
 	if p.Estimates != nil {

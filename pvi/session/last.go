@@ -16,7 +16,7 @@ import (
 // lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // last round on the public scale; its noise may differ from that of the actual round
+	sizes *lastround.Round // last round on the public scale; its noise may differ from the actual noise
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
@@ -77,8 +77,8 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending keeps the outcome of the last round, from which it computes the one-step posterior
-// for a result. It also saves the outcome with the state.
+// An ending stores the outcome of the last round and computes the one-step posterior of a result
+// from it. It saves the outcome with the state.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found

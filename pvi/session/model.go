@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// newModelHash returns the hash function for the state from which a plan was made. It hashes the
+// newModelHash returns a hash function for the state from which a plan was made. It hashes the
 // numbers in the plan, so machines that round differently compute the same hash.
 
 func newModelHash(digest pvi.Digest) hash.Hash {

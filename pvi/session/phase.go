@@ -10,8 +10,8 @@ import (
 )
 
 // A phase is one of the phases of a study. Server and sites derive it from the study and the
-// roster, and it makes their state machines for the phase. To add a phase, write its three types
-// and add it to newCourse.
+// roster. A phase makes the state machines of server and sites. To add a phase, write its three
+// types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
@@ -47,7 +47,7 @@ type serverPhase interface {
 	replay(number int, body []byte) (participants []pvi.ClientID, outcome []byte, err error)
 
 	waiting(number int) []pvi.ClientID // clients that have not answered; nil if the plan is not open
-	fewest() int                       // smallest number of answers with which a plan is not void
+	fewest() int                       // smallest number of answers for which a plan is not void
 	outcomes() int
 	model() [32]byte // hash of the state from which the next plan is made
 	report(*Result) error

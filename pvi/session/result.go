@@ -52,7 +52,7 @@ func (r *Result) remark(remarks *method.Remarks) {
 	}
 }
 
-// A NoiseAware is a posterior whose sds include the effect of the privacy noise.
+// A NoiseAware is a posterior whose sds include the privacy noise.
 type NoiseAware struct {
 	Method     string      `json:"method"` // method: "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
@@ -156,7 +156,7 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result without the numbers of the posterior and without the first note. Each
+// frame returns a result that has neither the numbers of the posterior nor the first note. Each
 // phase adds its part.
 func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
 	p := c.protocol
@@ -170,7 +170,7 @@ func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result
 	}
 	for _, cost := range costs {
 		if cost.View.Name == method.Participant && c.study.Version == 1 {
-			continue // Results of studies of version 1 keep their bytes.
+			continue // The results of studies of version 1 must keep their bytes.
 		}
 		r.Costs = append(r.Costs, Cost{cost.View.Name, cost.View.Who, cost.Adjacency, cost.Epsilon, cost.Delta, cost.Mu, cost.Method})
 	}

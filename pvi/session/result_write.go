@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes that [Result.Bytes] returns. If coordinates are independent,
-// there may be a million of them. WriteResult then writes their names and numbers in blocks, so
-// that it never has the whole text in memory.
+// WriteResult writes the bytes that [Result.Bytes] returns. If coordinates are independent, there
+// may be a million of them. WriteResult then writes their names and numbers in blocks, so that the
+// whole text is never in memory.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -59,8 +59,9 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take returns the numbers that a block of coordinates adds to a list, such as its means. part
-// is the family of the block, and nat has its natural parameters.
+// A take is a function that returns the numbers that a block of coordinates adds to a list, such
+// as the list of means. The argument part is the family of the block, and nat has its natural
+// parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {

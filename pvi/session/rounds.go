@@ -18,8 +18,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
-// perNumber is the number of bytes of a number in a message. An element of λ needs twice as
-// many. Message sizes are computed with it and not by encoding, because messages may have
+// perNumber is the number of bytes of a number in a message. An element of λ needs twice as many.
+// Message sizes are computed from perNumber, without encoding a message, because messages may have
 // millions of numbers.
 const perNumber = 8
 
@@ -72,7 +72,7 @@ func (p *roundsPhase) vectorOf(release []byte) ([]int64, error) {
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // server whose field rounds is the machine of the rounds
+	server   *Server // server whose field rounds is the machine for the rounds
 	verdicts history
 }
 
@@ -165,7 +165,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // site whose field rounds is the machine of the rounds
+	site     *Site // site whose field rounds is the machine for the rounds
 	verdicts history
 }
 

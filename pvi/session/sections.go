@@ -13,9 +13,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A saved state is a byte for its version, followed by sections. Each section is preceded by its
-// length in four bytes. The first section is the state of the server or site itself, and there
-// is one for the machine of each phase. The section of a phase that has not begun is empty.
+// A saved state is one byte for its version, followed by sections. Each section is preceded by its
+// length in four bytes. The first section is the state of the server or site itself. The other
+// sections are the states of the phases' machines. The section of a phase that has not begun is
+// empty.
 
 // stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
@@ -32,8 +33,9 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// keep writes to k the part of the phase's state that is not in its section. save returns
-	// the section. restore sets a new machine to a section and its part of k.
+	// The method keep writes to k the part of the phase's state that is not in its section. The
+	// method save returns the section. The method restore sets a new machine to a section and its
+	// part of k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
@@ -143,8 +145,8 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error if a phase that has not begun has a section, or a phase that has
-// begun has none. there is true if the phase has begun.
+// checkBegun returns an error if a phase that has not begun has a section, or if a phase that has
+// begun has none. The argument there is true if the phase has begun.
 func (s *sections) checkBegun(section int, there bool) error {
 	if (len(s[section]) > 0) == there {
 		return nil

@@ -7,15 +7,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a study with secure aggregation nobody reads a release. A client's answer is a vector, and
-// the coordinator gets the sum of the vectors. The vectors of all phases are padded with zeros to
-// one length, so that their length does not reveal the phase.
+// In a study with secure aggregation nobody reads a release. The answer of a client is a vector,
+// and the coordinator gets only the sum of the vectors. The vectors of all phases are padded with
+// zeros to the same length, so that the length does not reveal the phase.
 
 // A Sum is the sum that an outcome opens.
 type Sum struct {
 	Participants []pvi.ClientID // clients whose vectors are in the sum, in order
 	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
-	Releases     []int64        // releases of the participants, one after the other, if the outcome has them
+	Releases     []int64        // releases of the participants, one after another; nil if the outcome does not have them
 }
 
 // Equal reports whether two sums have the same elements and the same participants.

@@ -22,7 +22,7 @@ type Server struct {
 	closed   int              // number of plans with an outcome
 	model    [32]byte         // hash of the present state of the study, from which the next plan is made
 	watching bool             // whether influences are computed
-	last     *Round           // how the last round ended; nil before the first round has ended
+	last     *Round           // the round that ended last; nil before the first round has ended
 	models   map[int][32]byte // hashes of the states of open plans, by plan number
 }
 
@@ -138,8 +138,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry with the outcome of a plan, or nil if body is nil because the plan
-// is still open.
+// outcome returns the entry with the outcome of a plan. It returns nil if body is nil, because the
+// plan is then still open.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -184,8 +184,7 @@ func (s *Server) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.closed == s.course.plans() }
 
-// Fewest returns the smallest number of answers with which a plan of the present phase is not
-// void.
+// Fewest returns the smallest number of answers for which a plan of the present phase is not void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
 
 // Digest returns the identity of the scaling during the scale phase, and then the identity of

@@ -32,7 +32,7 @@ type Site struct {
 
 	planned int     // number of plans that were published
 	open    []int   // numbers of the plans without an outcome, in order
-	pending *Entry  // open plan that the client must still answer; nil if there is none
+	pending *Entry  // open plan that the client must still answer; nil if no plan is pending
 	queue   []Entry // outcomes that are applied when no plan is pending
 }
 
@@ -48,8 +48,8 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if err := s.advance(); err != nil || s.rounds != nil {
 		return s, err
 	}
-	// This call checks the records for the later phases. An error in a later phase would come
-	// after the client has been charged.
+	// This call checks the records for the later phases, because an error in a later phase would
+	// come after the client has been charged.
 	_, err = c.public.NewSite(id, shard.Design(c.public.Study(), records))
 	return s, err
 }

@@ -63,9 +63,9 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of a study for a roster. Programs use it to describe the study before
-// it begins. If a scale phase must first find the scale of the columns, the protocol uses the
-// public bounds of the columns as their scale.
+// Public returns the protocol of a study for a roster. Programs use it to describe the study
+// before it begins. If a scale phase must first find the scale of the columns, the protocol uses
+// their public bounds instead.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

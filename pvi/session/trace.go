@@ -21,8 +21,8 @@ type TracedRound struct {
 	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean of the result, in sds
 }
 
-// Traced returns the round of a plan like [Server.Last], with the mean of q after it and without
-// distances.
+// Traced returns the round of a plan, as [Server.Last] does, with the mean of q after it and
+// without distances.
 func (s *Server) Traced(plan int) (TracedRound, bool) {
 	last, ok := s.Last(plan)
 	if !ok {

@@ -35,7 +35,7 @@ type History struct {
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
 	// InARow is the number of rounds since the last accepted one that were rejected, or were void
-	// although clients had answered. Clients have paid for each of them in vain.
+	// although clients had answered. Clients have paid for each of these rounds without effect.
 	InARow int `json:"rejected_in_a_row"`
 }
 
@@ -58,7 +58,7 @@ func (h *history) count(o *pvi.Outcome) {
 func (h *history) keep(k *kept) { k.Verdicts, k.InARow = h.tally, h.inARow }
 func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 
-// historian is a phase that counts verdicts.
+// A historian is a phase that counts verdicts.
 type historian interface{ history() *history }
 
 func historyOf[P any](phases []P) (h History) {
@@ -90,8 +90,9 @@ func (s *Server) Last(plan int) (Round, bool) {
 	return *s.last, true
 }
 
-// Stalled returns the reason why the study cannot continue if the largest allowed number of rounds
-// in a row did not move the posterior although clients paid for them ([History]), and otherwise "".
+// Stalled returns the reason why the study cannot continue, or "" if it can. A study cannot
+// continue if too many rounds in a row did not move the posterior although clients paid for them
+// ([History]).
 func (s *Server) Stalled() string {
 	most := s.course.study.Federation.MaxRejected
 	if h := s.History(); most > 0 && h.InARow >= most {
@@ -109,8 +110,8 @@ func (s *Site) Stalled() string {
 	return ""
 }
 
-// Resume sets the number of rounds in a row that did not move the posterior to zero. It is called after the study has
-// changed.
+// Resume sets the number of rounds in a row that did not move the posterior to zero. It is called
+// after the study has changed.
 func (s *Server) Resume() { resume(s.phases) }
 
 // Resume does the same as [Server.Resume] for the site.

@@ -64,10 +64,10 @@ func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
-// Described returns the values of record i that the study's tables describe: those of the columns
-// of [study.Describe], and then that of the column which divides the tables, if there is one. A
-// value that was missing in the file is NaN. The study must describe records. Shards from
-// [Shard.Deal] and [Join] do not have these values.
+// Described returns the values of record i that the study's tables describe: the values of the
+// columns of [study.Describe], and then the value of the column that divides the tables, if there
+// is one. A value that was missing in the file is NaN. The study must describe records. Shards
+// from [Shard.Deal] and [Join] do not have these values.
 func (s *Shard) Described(i int) []float64 { return s.described[i] }
 
 // describe adds the values of a record for Described.

@@ -153,7 +153,7 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 	return d.records, d.report, nil
 }
 
-// located returns an error of a table's reader with the place.
+// located adds the position in the file to an error of a table's reader.
 func located(file string, err error) error {
 	var malformed *table.Malformed
 	if errors.As(err, &malformed) {
@@ -283,7 +283,7 @@ func (d *decoder) decode(cells []table.Cell) error {
 }
 
 // textOf returns the text of a cell, which is empty if the value is missing. A number is written
-// with the fewest digits that tell it from other numbers.
+// with the fewest digits that distinguish it from other numbers.
 func textOf(cell table.Cell) string {
 	switch cell.Kind {
 	case table.Number:
@@ -310,7 +310,7 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 			if d.missing != nil {
 				d.missing = append(d.missing, column)
 			}
-			field, cell.Kind = c.Imputed, table.Text // in the spelling of the study
+			field, cell.Kind = c.Imputed, table.Text // as the study spells it
 		default:
 			return 0, study.Refuse, d.errorf(c.Name, `the value is missing`)
 		}
@@ -328,7 +328,7 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 	return d.bounded(column, parse(field, cell.Kind == table.CommaText))
 }
 
-// parse returns the number that a text spells, and NaN if it spells none. If comma is true, the text
+// parse returns the number in a text, or NaN if the text is not a number. If comma is true, the text
 // has a decimal comma, and no point.
 func parse(text string, comma bool) float64 {
 	if comma {

@@ -1,9 +1,9 @@
 // Package shard reads a client's records as the study declares them, and turns each record into
 // the row of numbers that the model needs.
 //
-// Only the study determines how records are read: it has the separators, levels, bounds and the
-// policies for values that are missing or out of bounds. A message gives file, line, column and
-// remedy. It never gives the value, because the value is private.
+// Only the study determines how records are read: it gives the separators, the levels, the bounds
+// and the policies for values that are missing or out of bounds. A message gives file, line,
+// column and remedy. It never gives the value, because the value is private.
 package shard
 
 import "fedpvi/pvi/study"
@@ -14,7 +14,7 @@ import "fedpvi/pvi/study"
 type Records struct {
 	columns int
 	values  []float64
-	missing []bool   // by value, whether it was missing in the file; nil if none was, or if the study describes no records
+	missing []bool   // whether each value was missing; nil if none was, or if the study has no tables
 	people  []string // name of each row's person; nil if every row is a person of its own
 	empty   int      // number of records without values, which count as records and add nothing
 }

@@ -8,11 +8,11 @@ import (
 // remembered is the largest number of earlier steps that an extrapolation uses.
 const remembered = 6
 
-// An anderson extrapolates a fixed-point iteration x ← x + move(x). It finds the combination of
-// the last points whose moves, combined in the same way, are the shortest, and follows that move
-// (Anderson, "Iterative procedures for nonlinear integral equations", 1965; in the form of
-// Walker and Ni, "Anderson acceleration for fixed-point iterations", 2011). If the iteration
-// converges slowly along a few directions, the extrapolation needs far fewer steps.
+// An anderson extrapolates a fixed-point iteration x ← x + move(x). It finds the weights with
+// which the weighted sum of the last moves is shortest, and combines the last points and moves
+// with these weights (Anderson, "Iterative procedures for nonlinear integral equations", 1965; in
+// the form of Walker and Ni, "Anderson acceleration for fixed-point iterations", 2011). If the
+// iteration converges slowly along a few directions, the extrapolation needs far fewer steps.
 type anderson struct {
 	point, move   []float64   // arguments of the last call of add
 	points, moves [][]float64 // differences between the arguments of successive calls of add
@@ -32,8 +32,9 @@ func (a *anderson) add(point, move []float64) {
 	a.point, a.move = append(a.point[:0], point...), append(a.move[:0], move...)
 }
 
-// next writes the extrapolated point to dst, with the given share of its move. The length of a move is Σ (weight·element)². next
-// returns false if there are too few points, or if their moves hardly differ.
+// next writes the extrapolated point to dst, with the given share of its move. The length of a
+// move is Σ (weight·element)². next returns false if there are too few points, or if their moves
+// hardly differ.
 func (a *anderson) next(dst, weight []float64, damping float64) bool {
 	n := len(a.moves)
 	if n == 0 {
@@ -51,7 +52,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // the ridge keeps nearly equal moves from getting large shares
+	const ridge = 1e-12 // The ridge keeps the shares of nearly equal moves small.
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

@@ -22,11 +22,11 @@ func (d *Design) Len() int { return len(d.start) - 1 }
 // Row returns the nonzero entries of row n. The slices are not copies.
 func (d *Design) Row(n int) (index []int32, value []float64) { return d.Rows(n, 1) }
 
-// Rows returns the nonzero entries of the k rows from row n on, one row after another.
+// Rows returns the nonzero entries of k consecutive rows, starting at row n.
 func (d *Design) Rows(n, k int) (index []int32, value []float64) {
 	from, to := d.start[n], d.start[n+k]
 	return d.index[from:to], d.value[from:to]
 }
 
-// Values returns the nonzero entries of all rows, one row after another.
+// Values returns the nonzero entries of all rows, in the order of the rows.
 func (d *Design) Values() []float64 { return d.value }

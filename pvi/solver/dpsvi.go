@@ -42,7 +42,7 @@ type DPSVIOptions struct {
 	Start *Start
 }
 
-// size returns the length of the vector that a record contributes, if θ has d coordinates.
+// size returns the length of the vector that a record contributes if θ has d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -262,7 +262,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step releases a sum by calling next, and moves q with that sum.
+// step calls next to release a sum, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
@@ -318,9 +318,9 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the step-size schedule of a visit that begins after the first taken steps of a study
-// with total steps. Step t of the visit has the size that schedule gives to step taken + t of
-// the study.
+// later returns the step-size schedule of a visit that begins after the first taken steps of a
+// study with total steps. Step t of the visit has the size that schedule gives to step taken + t
+// of the study.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

@@ -11,9 +11,9 @@ import (
 // An Accelerator is a device that computes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way to draw batches: this machine draws them by an exact sampler and sends
-	// them to the device, or the device draws them by a Feistel network. It is only a conjecture
-	// that the Feistel network makes all sets of records equally likely.
+	// Selection is the way to draw batches. Either this machine draws them with an exact sampler
+	// and sends them to the device, or the device draws them with a Feistel network. The Feistel
+	// network makes all sets of records equally likely only by conjecture.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the visits of several clients together on the device.
 	Gathering *cuda.Gathering

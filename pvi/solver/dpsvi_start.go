@@ -28,7 +28,7 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the statistics at its first call, and does nothing at later calls.
+// release releases the statistics at the first call. Later calls do nothing.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil

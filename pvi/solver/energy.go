@@ -14,9 +14,9 @@ import (
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	pooled     bool // results may differ from those of the clients by rounding
-	rough      bool // expectations may have the errors of rules of few points
-	point      bool // log likelihood and log cavity are computed only at the mean of q
+	pooled     bool // whether results may differ by rounding from those of the clients
+	rough      bool // whether expectations may have the errors of quadrature rules with few points
+	point      bool // whether log likelihood and log cavity are computed only at the mean of q
 }
 
 // at returns the expectations of the log likelihood under the q with the given natural

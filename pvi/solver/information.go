@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a bounded Fisher information, which is the expected negative
-// second derivative of the log likelihood with respect to the predictors. The information does
-// not depend on the observed outcome.
+// An informative response has a bounded Fisher information. The Fisher information is the expected
+// negative second derivative of the log likelihood with respect to the predictors. It does not
+// depend on the observed outcome.
 type informative interface {
 	Response
 

@@ -71,7 +71,7 @@ type Approximation struct {
 	Variance   []float64 // variance of each coordinate
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // whether to use only the mean of q, as if the covariance were zero
+	Point      bool // whether expectations use only the mean of q, as if the covariance were zero
 	Rough      bool // whether expectations may have the errors of a rule of few points
 }
 

@@ -62,8 +62,8 @@ func (s student) Outcome(eta []float64, z [2]float64) float64 {
 	return eta[0] + math.Exp(eta[1])*distuv.StudentsT{Sigma: 1, Nu: s.nu}.Quantile(special.Phi(z[0]))
 }
 
-// Information is the formula of Lange, Little and Taylor, "Robust Statistical Modeling Using the
-// t Distribution" (1989), appendix B.
+// Information implements [Described] with the formula of Lange, Little and Taylor, "Robust
+// Statistical Modeling Using the t Distribution" (1989), appendix B.
 func (s student) Information(eta, w []float64) {
 	w[0], w[1], w[2], w[3] = (s.nu+1)/(s.nu+3)*math.Exp(-2*eta[1]), 0, 0, 2*s.nu/(s.nu+3)
 }
@@ -95,9 +95,9 @@ func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }
 
-// Information is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ) for the dispersion φ, where Y is the count and
-// μ its mean. The expectation has no closed form: it is a sum over counts that ends when the
-// remaining probability is at most 10⁻⁶.
+// Information implements [Described]. It is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ) for the dispersion φ,
+// where Y is the count and μ its mean. The expectation has no closed form, so it is computed as a
+// sum over counts. The sum ends when the remaining probability is at most 10⁻⁶.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)

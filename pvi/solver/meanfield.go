@@ -82,9 +82,9 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// step writes to dst the q after a Newton step from the q of the last call of evaluate, which
-// from must equal. It returns the largest change of a natural parameter and the largest natural
-// parameter, both as absolute values.
+// step writes to dst the q after a Newton step from the q of the last call of evaluate. The
+// argument from must have the natural parameters of the latter q. step returns the largest change
+// of a natural parameter and the largest natural parameter, both as absolute values.
 func (n *newtonStep) step(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

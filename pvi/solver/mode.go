@@ -10,7 +10,7 @@ import (
 
 const (
 	mostOfMode = 200
-	atMode     = 1e-20 // the mode is found when the squared length of a step, in posterior sds, is at most this
+	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode counts as found
 	steepest   = 1e12  // largest multiple of the prior's precision that shortens a step
 )
 
@@ -40,7 +40,7 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 	return false
 }
 
-// A mode searches the mode of a posterior. Its fields describe the log posterior at theta.
+// A mode searches for the mode of a posterior. Its fields describe the log posterior at theta.
 type mode struct {
 	energy
 	prior []float64 // natural parameters
@@ -49,11 +49,11 @@ type mode struct {
 	value     float64
 	slope     *mat.VecDense
 	curvature *mat.SymDense // negative second derivatives
-	shortened float64       // multiple of the prior's precision that is added to the curvature
+	shortened float64       // multiple of the prior's precision that step adds to the curvature
 }
 
-// look moves to theta and computes the derivatives there. If the log posterior or a derivative
-// is not finite, look does not move and returns false.
+// look moves to theta and computes the derivatives at theta. If the log posterior or a derivative
+// is not finite, look does not move, and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)
@@ -120,7 +120,7 @@ func (m *mode) step() (length float64, moved bool) {
 
 func (m *mode) shorten() { m.shortened = max(10*m.shortened, 1e-3) }
 
-// steeper returns the curvature plus the multiple of the prior's precision.
+// steeper returns the curvature plus m's multiple of the prior's precision.
 func (m *mode) steeper() *mat.SymDense {
 	d := len(m.theta)
 	out := mat.NewSymDense(d, nil)

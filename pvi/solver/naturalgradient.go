@@ -60,7 +60,7 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// This is the cavity of a q to which Weight clients with this client's records contribute.
+	// This cavity belongs to a q to which Weight clients with this client's records contribute.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
@@ -116,9 +116,9 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: the posterior would be improper after any step", ErrDiverged)
 }
 
-// proper computes the q that results if this client's change to s.target is made with the given
-// multiple, and reports whether it is proper. It sets s.trial to the natural parameters of that
-// q and s.move to its mean.
+// proper computes the q that results if the client makes the given multiple of its change to
+// s.target, and reports whether this q is proper. It sets s.trial to the natural parameters of
+// this q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))

@@ -13,17 +13,17 @@ import (
 // largest natural parameter.
 const (
 	mostSteps = 1500
-	mostRough = 100   // number of steps with rules of few points
-	sharpest  = 1e-6  // steps with rules of few points end when the change is at most this
-	coarsest  = 1e-3  // the same bound if the rules of the clients have coarse errors as well
-	local     = 0.01  // largest change from which steps are extrapolated
+	mostRough = 100   // number of steps with quadrature rules of few points
+	sharpest  = 1e-6  // largest change at which steps with rules of few points end
+	coarsest  = 1e-3  // the same bound if the rules of the clients also have coarse errors
+	local     = 0.01  // largest change after which a step is extrapolated
 	exhausted = 1e-13 // a change of at most this size ends the fit
 	settled   = 1e-11 // a change of at most this size ends the fit if changes no longer become smaller
 	enough    = 1e-10 // a change of at most this size ends the fit if expectations have coarse errors
 	// a change of at most this size ends the fit if the free energy has not risen for plateau
 	// steps.
 	still   = 1e-7
-	plateau = 25 // number of steps without progress after which only rounding still changes q
+	plateau = 25 // number of steps without progress after which only rounding can still change q
 
 	growth  = 1.3  // largest factor by which the damping or its limit grows in a step
 	reduced = 0.75 // factor by which the limit of the damping falls
@@ -38,8 +38,8 @@ const (
 	coarse   = 1e-4 // expectations by quadrature rules of few points
 )
 
-// ErrUnsettled is returned for a pooled fit whose steps did not settle. The fit has the q with the
-// largest free energy that it found.
+// ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit
+// is the q with the largest free energy that the fit found.
 var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 
 // Pooled maximises the free energy of the given likelihoods, and writes the natural parameters
@@ -75,8 +75,9 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return f.run(mostSteps)
 }
 
-// roughly takes steps with rules of few points. If these steps do not settle, roughly moves back
-// to the start, unless the free energy by the rules of the clients has become larger.
+// roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
+// moves back to the start, unless the free energy computed with the rules of the clients has
+// become larger.
 func (f *fit) roughly() {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -140,7 +141,7 @@ func (f *fit) run(most int) error {
 	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
 }
 
-// step takes one step of the fit and reports whether the fit has settled.
+// step takes one step of the fit, and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -209,8 +210,9 @@ func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) 
 	return trial, value, true
 }
 
-// weights returns the weights of natural parameters with which the moves along all coordinates
-// have comparable lengths: the inverse sds of the parameters of a q with the present precisions.
+// weights returns weights of natural parameters. With these weights the moves along all
+// coordinates have comparable lengths. They are the inverse sds of the parameters of a q with the
+// present precisions.
 func (f *fit) weights() []float64 {
 	d := f.family.Dim()
 	pairs := f.family.Precision()

@@ -23,10 +23,10 @@ type Program struct {
 	share   float64
 	rule    *quadrature.Rule
 	rough   *quadrature.Rule // rule of few points
-	atMean  bool             // whether the curvature is that at the mean of q, and not averaged
+	atMean  bool             // whether to use the curvature at the mean of q instead of its average
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // of the records and the share of the prior, at one point
+	hessian                    []float64 // of the records and of the share of the prior, at one point
 }
 
 // Base has independent normal distributions of the coordinates of θ. Their product is the
@@ -58,13 +58,13 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 	return p, nil
 }
 
-// mostAveraged is the largest dimension of a program whose curvature [Program.CurveAtMean] leaves an
-// average.
+// mostAveraged is the largest dimension of a program for which [Program.CurveAtMean] keeps the
+// average curvature.
 const mostAveraged = 32
 
-// CurveAtMean makes the curvature of a program with many coordinates that at the mean of q. The
-// Hessian takes two gradients for each coordinate, and an average of it takes as many times more as
-// there are points. Gradients and values remain averages, so that the mean of q does not move.
+// CurveAtMean makes a program with many coordinates use the curvature at the mean of q. A Hessian
+// needs two gradients for each coordinate, and an average Hessian needs this number for each
+// point. Gradients and values remain averages, so the mean of q does not move.
 func (p *Program) CurveAtMean() { p.atMean = p.Dim() > mostAveraged }
 
 // Dim implements [Likelihood].
@@ -184,9 +184,9 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the records' Hessian at p.theta and that of the client's share of the log
-// ratio of prior and base. If the density of a record
-// overflows at this point of q, or near it, addHessian returns false, and the value is not a number.
+// addHessian adds to e the Hessian at p.theta of the records and of the client's share of the log
+// ratio of prior and base. If the density of a record overflows at or near this point of q,
+// addHessian returns false, and the value is NaN.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
 	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
 	if diagonal {
@@ -203,8 +203,9 @@ func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool
 	return true
 }
 
-// addPriorHessian adds to p.hessian the Hessian of the client's share of the log ratio of prior and
-// base, by finite differences. It adds the diagonal alone if diagonal is true.
+// addPriorHessian adds to p.hessian the Hessian of the client's share of the log ratio of prior
+// and base. It computes the Hessian by finite differences. If diagonal is true, it adds only the
+// diagonal.
 func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return

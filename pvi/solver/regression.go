@@ -26,14 +26,14 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds value times a coordinate of θ to the predictor that is being built. Coordinates must
-// come in increasing order.
+// Load adds value times a coordinate of θ to the current predictor. Coordinates must come in
+// increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the predictor that is being built.
+// EndPredictor ends the current predictor.
 func (r *Regression) EndPredictor() { r.design.end() }
 
-// EndRecord ends a record with outcome y. All predictors of the record must have ended.
+// EndRecord ends a record and sets its outcome to y. All predictors of the record must have ended.
 func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
 
 // Outcome returns the distribution of the outcomes given the predictors.
@@ -169,7 +169,7 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 }
 
 // Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
-// predictors under q. It replaces a negative pivot, which rounding can cause, by zero.
+// predictors under q. It replaces a negative pivot, which can result from rounding, by zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()
 	for a := range k {

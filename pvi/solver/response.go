@@ -27,20 +27,20 @@ type Response interface {
 	Mean(eta []float64) float64
 
 	// Program returns the log likelihood as an expression of a record program, and makes the
-	// program predict y. eta is the predictor of the location, or the log odds of all classes.
-	// scale is the scale of the outcome, if it has one.
+	// program predict y. The argument eta is the predictor of the location, or the log odds of
+	// all classes. The argument scale is the scale of the outcome, if it has one.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
 	// Typical returns typical sizes of the derivatives with respect to the predictor of the
 	// location. Defaults such as the clip are computed from them.
 	Typical(p Public) Typical
 
-	// Draw returns a random outcome. eta has the predictors of the location. scale is the
-	// scale of the outcome, if it has one.
+	// Draw returns a random outcome. The argument eta has the predictors of the location. The
+	// argument scale is the scale of the outcome, if it has one.
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// Public has numbers about an outcome on the model's scale. They are computed from public bounds
+// A Public has numbers about an outcome on the model's scale. They are computed from public bounds
 // and priors.
 type Public struct {
 	Scale      float64 // known scale, or the median of its prior
@@ -49,7 +49,7 @@ type Public struct {
 	Most       float64 // bound on the absolute value of the outcome
 }
 
-// Typical has typical sizes of the derivatives of a record's log likelihood with respect to the
+// A Typical has typical sizes of the derivatives of a record's log likelihood with respect to the
 // predictor.
 type Typical struct {
 	Slope     float64 // typical size of a large first derivative

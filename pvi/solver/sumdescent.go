@@ -8,13 +8,14 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent runs one gradient descent for all clients of a study: server and sites move the
-// same q with the opened sums of the clients' gradients. Each sum is a step of [DPSVI] on all
-// records. The options count the steps of the whole study, and Average is a share of them.
+// A SumDescent runs one gradient descent for all clients of a study. The server and the sites move
+// the same q with the opened sums of the clients' gradients. Each sum is a step of [DPSVI] on all
+// records. The option Steps counts the steps of the whole study, and Average is a share of these
+// steps.
 //
-// A SumDescent stores no q between calls. Every call has a state as its argument, a vector that
-// is a function of the sums so far and of public draws. If floating-point libraries of two
-// machines round differently, their states differ in the last bits.
+// A SumDescent stores no q between calls. Every call has a state as its argument. A state is a
+// vector that is a function of the sums so far and of public draws. If the floating-point
+// libraries of two machines round differently, their states differ in the last bits.
 //
 // It is not safe for concurrent use.
 type SumDescent struct {

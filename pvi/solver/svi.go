@@ -60,8 +60,8 @@ type climb struct {
 	cavityH    []float64 // precision times mean of the cavity, in coordinates u
 	cavityP    []float64 // precision of the cavity in coordinates u, by rows, or its diagonal
 
-	// parameters x and their gradient. x has the mean, then L row by row, with the logarithm of
-	// its diagonal.
+	// The vector x has the parameters: the mean, and then L row by row, with the logarithm of
+	// its diagonal. The vector gradient has their gradient.
 	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
@@ -92,7 +92,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// Zeros are the initial values, because the logarithm of the diagonal of L = I is 0.
+		// The initial values are zero, because the logarithm of the diagonal of L = I is 0.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -105,7 +105,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	// h − Λm₀, where h and Λ are the natural parameters of the cavity.
+	// This is h − Λm₀, where h and Λ are the natural parameters of the cavity.
 	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]

@@ -1,6 +1,6 @@
 package solver
 
-// Times returns a likelihood in which each record of l counts the given number of times.
+// Times returns a likelihood that counts each record of l the given number of times.
 func Times(l Likelihood, times float64) Likelihood {
 	if times == 1 {
 		return l

@@ -277,7 +277,7 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
-// appendReleases appends the releases at the end of an outcome, if it has some.
+// appendReleases appends the releases to the end of an outcome, if it has any.
 func appendReleases(b []byte, v []int64) []byte {
 	if v == nil {
 		return b

@@ -47,7 +47,7 @@ type ExplainedParameter struct {
 	About string `json:"about"`
 }
 
-// An ExplainedPrior is the prior of a parameter of a formula, and where it comes from.
+// An ExplainedPrior is the prior of a parameter of a formula, with its source.
 type ExplainedPrior struct {
 	Parameter string `json:"parameter"`
 	Prior     string `json:"prior"`
@@ -140,8 +140,8 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 }
 
 // ProgramText returns the text of the program that the study gives, with the notes of the
-// compiler, or "" if it gives none. A formula comes before its program, with its priors and where
-// they come from.
+// compiler, or "" if it gives none. If the program was made from a formula, the text begins with
+// the formula, its priors and their sources.
 func (e *Explained) ProgramText() string {
 	if e.Text == "" {
 		return ""

@@ -29,8 +29,8 @@ func AtTwoClients(p *pvi.Protocol) (string, error) {
 	return fmt.Sprintf("A person with rows at two clients is protected less: ε = %s against %s. With privacy.people_across = 2 the target is for such persons.", Number(cost.Epsilon), cost.View.Who), nil
 }
 
-// one returns words for the vectors that are clipped: those of single records, or the sums over
-// the records of a person.
+// one describes the vectors that are clipped: the vectors of single records, or the sums over the
+// records of a person.
 func one(p *study.Privacy) string {
 	if p.Unit == study.Person {
 		return "those of a person added up and"

@@ -10,19 +10,19 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// mostGroups is the largest number of groups of records that a text shows beside each other.
+// mostGroups is the largest number of groups of records that a text shows side by side.
 const mostGroups = 4
 
 // A TableRow is a row of the tables that describe the records, in words.
 type TableRow struct {
-	Name string          // column of the study; empty if it is that of the row before
+	Name string          // column of the study; empty if it is the column of the row before
 	What string          // level or bin, or "mean", "sd" or "quartiles"
-	Of   []string        // by group: the estimate with its interval
+	Of   []string        // estimate with its interval, by group
 	Bar  *describe.Value // share of all records, for a picture; nil if the row has none
 }
 
-// TableHead returns the names of the groups of records for the head of the table, and how many of
-// the groups fit beside each other.
+// TableHead returns the names of the groups of records for the head of the table, and the number
+// of groups that fit side by side.
 func TableHead(s *describe.Summary) (names []string, groups int) {
 	if groups = len(s.Groups); groups > mostGroups+1 {
 		groups = 1
@@ -86,7 +86,7 @@ func Tables(w io.Writer, s *describe.Summary) error {
 	return err
 }
 
-// TablesNote returns sentences that say what the numbers of the tables mean.
+// TablesNote returns sentences that explain the numbers of the tables.
 func TablesNote(s *describe.Summary) string {
 	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Quartiles also contain what the bins hide.",
 		100*s.Level, Number(s.NoiseSD))
@@ -129,7 +129,7 @@ func percent(v describe.Value) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
-// decimal writes a value with digits for a hundredth of the width of its interval.
+// decimal returns a value as text, to a hundredth of the width of its interval.
 func decimal(v describe.Value) string {
 	digits := 2
 	if width := v.High - v.Low; width > 0 {

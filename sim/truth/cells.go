@@ -19,18 +19,18 @@ type Cell struct {
 
 	Family       string     `json:"family"`
 	Records      int        `json:"records"`      // of all clients
-	Coefficients int        `json:"coefficients"` // of one predictor, with the intercept
+	Coefficients int        `json:"coefficients"` // number of coefficients of one predictor, including the intercept
 	Clients      int        `json:"clients"`
 	Split        string     `json:"split"`
-	Epsilon      float64    `json:"epsilon"` // of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for next to no noise
+	Epsilon      float64    `json:"epsilon"` // ε of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for almost no noise
 	Unit         study.Unit `json:"unit"`
 	Columns      string     `json:"columns"`
 	Bounds       string     `json:"bounds"`
 	Scale        string     `json:"scale"`
 
 	Groups int    `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
-	Varies string `json:"varies,omitempty"` // what varies between groups: "intercepts", or "slopes" for these and the first column's slopes
-	Spread string `json:"spread,omitempty"` // of the effects: "prior" if it is drawn from the prior, "none" if it is 0
+	Varies string `json:"varies,omitempty"` // "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first column vary too
+	Spread string `json:"spread,omitempty"` // sd of the effects: "prior" if it is drawn from the prior, "none" if it is 0
 }
 
 // A factor is a property of a cell with its levels.
@@ -53,8 +53,9 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
-// groupFactors are the properties that the covering design of models with groups combines. Groups
-// have frequencies 1/rank. With the split "groups" a client has all records of its groups.
+// groupFactors are the properties that the covering design of models with groups combines. The
+// frequency of a group is proportional to 1/rank. With the split "groups" a client has all records
+// of its groups.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -80,8 +81,9 @@ func Names() []string {
 	return names
 }
 
-// Level returns the level of the property with a name. A public data set has a set, an ε and a
-// unit, and no level of the others. A cell without groups has no level of their properties.
+// Level returns the level of the property with the given name. A cell with a public data set has
+// levels of the properties set, epsilon and unit only. A cell without groups has no levels of the
+// properties of groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
 		return ""
@@ -165,10 +167,10 @@ func (r row) cell(factors []factor) Cell {
 
 // These limits exclude cells that are not valid studies, or whose simulation takes too long.
 const (
-	mostWork     = 2.5e9 // records × (coefficients of all predictors)², of which a fit of the pooled records takes some multiple
-	leastMany    = 10    // clients in a study that protects a whole client
-	mostOfClient = 10    // coefficients in such a study, whose posterior takes time in proportion to the sixth power
-	mostEffects  = 60    // effects of groups, of all kinds
+	mostWork     = 2.5e9 // maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled records is proportional to it
+	leastMany    = 10    // minimum number of clients in a study whose privacy unit is the client
+	mostOfClient = 10    // maximum number of coefficients in such a study; the time grows with its sixth power
+	mostEffects  = 60    // maximum number of effects of groups, of all kinds
 )
 
 // possible reports whether a cell is a valid study that is small enough to simulate.
@@ -194,7 +196,7 @@ func (c *Cell) possible() bool {
 // size and groupSize are the numbers of cells of the designs without and with groups.
 const size, groupSize = 400, 60
 
-// nothing is the cell of sites that are labels of nothing.
+// nothing is a cell with groups that have no effect on the outcome.
 var nothing = Cell{
 	Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Split: "balanced", Epsilon: 1, Unit: study.Record,
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
@@ -223,8 +225,8 @@ func named() (cells []Cell) {
 	return cells
 }
 
-// Cells returns the cells of the bank: the covering design, the public data sets, the covering
-// design of models with groups, the cell of sites that are labels of nothing, and named cells.
+// Cells returns all cells: the covering design, the public data sets, the covering design of models
+// with groups, the cell whose groups have no effect, and the named cells.
 func Cells() []Cell { return slices.Clone(bank()) }
 
 var bank = sync.OnceValue(func() []Cell {
@@ -241,12 +243,13 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design returns a covering design by greedy choice. Each cell is the one of many random cells
-// that has the most combinations of levels which no earlier cell has: first pairs, until every
-// possible pair occurs, then triples. So the first cells are a smaller design of the same kind.
+// design returns a covering design by greedy choice. It generates many random cells and adds the
+// cell that has the most combinations of levels that no earlier cell has. It counts pairs until
+// every possible pair occurs, and then triples. The first cells are therefore a smaller design of
+// the same kind.
 func design(factors []factor, size int) []Cell {
 	var rows []row
-	open := map[string]bool{} // pairs that can occur and do not yet
+	open := map[string]bool{} // possible pairs that do not occur yet
 	each(factors, make(row, 0, len(factors)), func(r row) {
 		rows = append(rows, slices.Clone(r))
 		r.combinations(2, func(key string) { open[key] = true })
@@ -318,9 +321,11 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that a selection names. It is a list, separated by commas, of numbers
-// and ranges of numbers ("1-40"), of which one must hold, and of conditions on properties, which
-// must all hold: "records<=20000", "family=logistic", "set!=". An empty selection names all.
+// Select returns the cells that a selection names. A selection is a list of items separated by
+// commas. An item is a number, a range of numbers ("1-40"), or a condition on a property
+// ("records<=20000", "family=logistic", "set!="). A cell is selected if its number is in the list
+// and it meets all conditions. A list without numbers allows all numbers, so an empty selection
+// selects all cells.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool
@@ -361,7 +366,7 @@ func Select(cells []Cell, selection string) ([]Cell, error) {
 	return chosen, nil
 }
 
-// parseCondition returns a condition on a property, or nil if the text is none.
+// parseCondition returns a condition on a property. It returns nil if the text is not a condition.
 func parseCondition(text string) (func(*Cell) bool, error) {
 	for _, op := range []string{"<=", ">=", "!=", "="} {
 		name, level, found := strings.Cut(text, op)

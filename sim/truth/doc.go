@@ -11,6 +11,6 @@
 // reporting what was measured.
 package truth
 
-// Reporting is the first of the seeds with which results are reported. No constant of a method may
-// be chosen with these seeds, because the method would then look better than it is.
+// Reporting is the first of the seeds with which results are reported. These seeds must not be used
+// to choose constants of a method, because the results would then be biased.
 const Reporting = 10_000

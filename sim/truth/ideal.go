@@ -13,13 +13,14 @@ import (
 // clips are the quantiles of norms among which the clip of the ideal release is chosen.
 var clips = []float64{.5, .7, .85, .95, .99, 1}
 
-// ideal returns the posterior variances that one release could give that somebody makes who
-// knows the pooled fit: a sum of clipped scores at the mode, in units of the pooled precision,
-// with noise of sd noise × clip on each element, and the curvature known. With Λ the information
-// and R the noise's covariance plus bbᵀ, b the sum of what the clip takes away, they are the
-// diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. Where the prior is weak that is the pooled variance plus that
-// of the release. The clip is the best of six. If whole, a contribution is the sum of a client's
-// scores, and otherwise the score of a record.
+// ideal returns the posterior variances after one ideal release, made by somebody who knows the
+// pooled fit. The release is a sum of clipped scores at the mode, in units of the pooled precision.
+// Every element has noise of sd noise × clip. The curvature is known. Let P be the precision of the
+// prior, Λ the information, b the sum of what clipping removes, and R the covariance of the noise
+// plus bbᵀ. The variances are the diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. If the prior is weak, they are
+// the pooled variance plus the variance of the release. The function chooses the best of six clips.
+// If whole is true, it clips the sum of each client's scores, and otherwise the score of each
+// record.
 func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky
@@ -70,7 +71,7 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with L⁻¹ times the score of each record at the mode, or of each
+// eachContribution calls do with L⁻¹ times the score at the mode, for each record or for each
 // client.
 func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
 	total := make([]float64, len(f.mode))
@@ -148,8 +149,8 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 	return variance, nil
 }
 
-// averaged returns the variances, averaged over the spreads of groups, where a release shows a part
-// of the information around the pooled mode.
+// averaged returns the variances averaged over the spreads of groups, if a release contains only a
+// part of the information around the pooled mode.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

@@ -18,47 +18,47 @@ import (
 	"fedpvi/sim"
 )
 
-// Measures compare a posterior with the truth, with the pooled posterior, and with the ideal.
-// Shares and medians are over coordinates of θ.
+// Measures compare a posterior with the truth, with the pooled posterior, and with the posterior
+// after an ideal release. Shares and medians are over coordinates of θ.
 type Measures struct {
-	Truth  *float64 `json:"truth,omitempty"` // share of true coordinates within 90 % intervals; nil if there is no truth
-	Pooled float64  `json:"pooled"`          // share of the mass of the pooled posterior within them
-	Prior  float64  `json:"prior"`           // share of that mass within 90 % intervals of the prior
+	Truth  *float64 `json:"truth,omitempty"` // share of true coordinates within their 90 % intervals; nil if there is no truth
+	Pooled float64  `json:"pooled"`          // share of the mass of the pooled posterior within the 90 % intervals
+	Prior  float64  `json:"prior"`           // share of the mass of the pooled posterior within 90 % intervals of the prior
 
-	Width       float64 `json:"width"`           // median of sd over that of the ideal
-	WidthPooled float64 `json:"width_to_pooled"` // median of sd over that of the pooled posterior
-	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal's sd over the prior's
-	RMS         float64 `json:"rms"`             // root mean square error of the mean against the pooled mode, in pooled sds
+	Width       float64 `json:"width"`           // median of the sd divided by the ideal sd
+	WidthPooled float64 `json:"width_to_pooled"` // median of the sd divided by the pooled posterior's sd
+	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal sd divided by the prior's sd
+	RMS         float64 `json:"rms"`             // root mean square of the mean minus the pooled mode, in pooled sds
 }
 
-// A Replication is what one play of a cell shows.
+// A Replication is the result of one play of a cell.
 type Replication struct {
 	Seed uint64 `json:"seed"`
 	Measures
 
-	// Kinds has the measures of the coefficients and scales, of the effects of groups, and of the
-	// spreads of effects by themselves; nil if there are no groups.
+	// Kinds has separate measures of the coefficients and scales, of the effects of groups, and of the
+	// spreads of effects. It is nil if there are no groups.
 	Kinds map[string]*Measures `json:"kinds,omitempty"`
 
-	// Spread is the largest posterior mean of a spread, on the scale of the predictor; nil if
+	// Spread is the largest posterior mean of a spread, on the scale of the predictor. It is nil if
 	// there are no groups.
 	Spread *float64 `json:"spread,omitempty"`
-	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads hold 0
+	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
 
 	// Mean log predictive density of held-out records, on the model's scale.
 	Log       float64 `json:"log"`
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
-	Seconds float64 `json:"seconds"` // of the federation alone, on one core
+	Seconds float64 `json:"seconds"` // time of the federation alone, on one core
 	Failed  string  `json:"failed,omitempty"`
 }
 
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play plays a cell once. A failure of the federation is recorded in the result. clock returns a
-// time in seconds.
+// Play plays a cell once. It records a failure of the federation in the result. The function clock
+// returns a time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	w, err := c.world(seed)
 	if err != nil {
@@ -154,7 +154,7 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played has the marginals of a posterior and what they are compared with.
+// A played holds the marginals of a posterior and the values with which they are compared.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -234,7 +234,8 @@ func (p *played) hold(marginals []study.Normal, coordinates []int) (share float6
 	return share
 }
 
-// covers returns the share of true coordinates within 90 % intervals, or nil if none is true.
+// covers returns the share of true coordinates within their 90 % intervals. It returns nil if no
+// coordinate has a true value.
 func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
 	for _, i := range coordinates {

@@ -12,18 +12,18 @@ import (
 	"fedpvi/sim"
 )
 
-// A pooled is the fit of all records in one place: the normal distribution at the mode of the
-// posterior whose precision is the prior's and the Fisher information there.
+// A pooled is the fit of all records in one place. It is a normal distribution at the mode of the
+// posterior. Its precision is the prior's precision plus the Fisher information at the mode.
 type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
-	information *mat.SymDense // of the records at the mode
+	information *mat.SymDense // information of the records at the mode
 	precision   *mat.SymDense // of the posterior
 	prior       []float64     // precision of the prior of each coordinate
 	cov         *mat.SymDense // of the posterior
 
-	// groups is the prior of the coordinates on which records depend, and order has the indices of
-	// these and of the spreads; nil if there are no groups.
+	// groups is the prior of the coordinates on which records depend. The slice order has the indices of
+	// these coordinates and of the spreads. Both are nil if there are no groups.
 	groups *hierarchy.Prior
 	order  []int
 }

@@ -12,10 +12,11 @@ import (
 	"sync"
 )
 
-// An Outcome is what several replications of a cell show: a line of the file of results.
+// An Outcome holds the results of several replications of a cell. It is one line of the file of
+// results.
 type Outcome struct {
 	Cell         Cell           `json:"cell"`
-	Seed         uint64         `json:"seed"` // of the first replication; the others have the seeds that follow
+	Seed         uint64         `json:"seed"` // seed of the first replication; the others have the next seeds
 	Replications []*Replication `json:"replications"`
 }
 
@@ -24,13 +25,13 @@ type Options struct {
 	Cells        []Cell
 	Replications int    // of each cell
 	Seed         uint64 // of the first replication
-	Jobs         int    // cells that are played at a time; results do not depend on it
-	Out          string // file of results, to which lines are added; cells that are there with the same seed are not played again
+	Jobs         int    // number of cells that are played at a time; the results do not depend on it
+	Out          string // file to which results are added; cells that it already has with the same seed are not played again
 	Clock        func() float64
 	Progress     func(done, of int, c *Cell) // called after every cell
 }
 
-// Run plays cells and adds a line to the file of results for each, as soon as it is played.
+// Run plays cells. After each cell it adds a line to the file of results.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -100,8 +101,8 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a file of results, or nothing if there is no such file. A last
-// line that a stop cut off is removed from the file.
+// Read returns the outcomes in a file of results. It returns nothing if the file does not exist. If
+// an interruption has left the last line incomplete, Read removes this line from the file.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,11 +11,11 @@ import (
 //go:embed sets/*.toml
 var files embed.FS
 
-// sets are the public data sets. The folder sets has a study of each.
+// sets are the public data sets. The folder sets has a study for each of them.
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
-// open returns the world of a public data set. Its records are in the folder FEDPVI_DATA. The
-// seed decides which of them are held out and who holds the others.
+// open returns the world of a public data set. Its records are in the folder FEDPVI_DATA. The seed
+// determines which records are held out, and which client has each of the other records.
 func (c *Cell) open(seed uint64) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

@@ -28,7 +28,8 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege runs the study number times, with consecutive seeds that begin with from.
+// besiege runs the study several times. The argument number is the number of runs. The runs have
+// consecutive seeds, beginning with from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds in which the program of one party is changed by a line, or one
-// client has another file.
+// An attack is a study of ten rounds with an attacker. Either the attacker's program differs from
+// the usual one by a line, or the attacker is a client with changed records.
 type attack struct {
 	says, by, fault string // description, name of the attacker, and fault of its program
 	clients         int
@@ -145,7 +145,8 @@ func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err
 	return a.cost(n)
 }
 
-// excludes gives the order to exclude a client when a text is in the log of the coordinator.
+// excludes waits until the log of the coordinator contains a text, and then orders the coordinator
+// to exclude a client.
 func (n *network) excludes(ctx context.Context, client, text string) error {
 	for {
 		log, err := os.ReadFile(n.state(hub) + ".log")
@@ -207,9 +208,10 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack has cost the others: those that they have paid for,
-// or, if the attacker was excluded, those that count its answers. It returns an error if there are more
-// than mostRounds, or if the log of the finder does not name the attack.
+// cost returns the number of rounds that an attack has cost the others. These are the rounds that
+// were charged to another client. If the attacker was excluded, they are the rounds in which an
+// answer of the attacker was accepted. cost returns an error if there are more than mostRounds
+// rounds, or if the log of the finder does not name the attack.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {

@@ -23,14 +23,15 @@ func observing() []overlay.Edit {
 	}
 }
 
-// These are lines of code that edits use as an anchor.
+// These are lines of code that edits use as anchors.
 const (
 	answering  = "\tanswer, failed := a.compute(ctx, ask)\n"
 	submitting = "\terr := link.Submit(ctx, item)\n"
 	keeping    = "\trecords = records.Keep(m.Study)\n"
 )
 
-// A processFault is a fault of the daemons. It reveals one record by an action of the client.
+// A processFault is a fault of the daemons. Because of the fault, an action of the client reveals
+// one record.
 type processFault struct {
 	name, says string
 	edit       overlay.Edit
@@ -73,8 +74,8 @@ func faultEdits() (edits []overlay.Edit) {
 // seeds is the number of trials of each fault.
 const seeds = 20
 
-// findFaults runs a pair with every fault and with several seeds. It returns an error if a trial
-// does not find its fault.
+// findFaults runs trials of a pair of files with every fault and with several seeds. It returns an
+// error if a trial does not find its fault.
 func findFaults(ctx context.Context, programs string, pair audit.Pair) error {
 	began := time.Now()
 	var errs []error

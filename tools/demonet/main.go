@@ -16,8 +16,9 @@
 // that the earlier build begins and this build ends.
 //
 // With outcomes it runs studies twice, with the same noise but different files of one client, and
-// compares everything that others can observe in the two runs. Package audit has the studies. With
-// outcomes all it runs more studies, and also daemons with planted faults, which it must find.
+// compares everything that others can observe in the two runs. The studies are in package audit.
+// With the arguments outcomes all it runs more studies. It also runs daemons with planted faults,
+// which it must find.
 //
 // With evil it runs studies in which the coordinator or a client attacks the others. Each attack must be
 // found, named and stopped before it has cost the others more than three rounds.
@@ -119,7 +120,7 @@ func compare(first, second *posterior) error {
 // clients' names.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
-	// Builds from before version 2 of the study language begin some of these studies.
+	// Some of these studies begin with a build that is older than version 2 of the study language.
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private", "--set", "study.version=1",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
@@ -130,7 +131,7 @@ type posterior struct {
 	table string
 }
 
-// leave is a value for the argument disturb of [play] that does nothing.
+// leave does nothing. It is the argument disturb of [play] for a run without faults.
 func leave(context.Context, *network) error { return nil }
 
 // play runs a federation once, with the programs in a folder. It calls disturb while the

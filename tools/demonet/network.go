@@ -63,8 +63,8 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 }
 
 // found creates the study and an invitation for each client, with the programs in the folder
-// programs. The coordinator listens on the address listens, and clients connect to the address
-// called.
+// programs. The argument listens is the address on which the coordinator listens, and called is the
+// address to which clients connect.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
@@ -289,8 +289,8 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the status of the study until the condition until holds. It returns the number of
-// the current round.
+// watch polls the status of the study until a condition holds. The argument until is the condition.
+// It returns the number of the current round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

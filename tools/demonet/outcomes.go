@@ -90,7 +90,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	copies, err := os.MkdirTemp("", "outcomes") // copies in the repository would be a package for the go command
+	copies, err := os.MkdirTemp("", "outcomes") // in the repository the copies would be a package
 	if err != nil {
 		return "", err
 	}

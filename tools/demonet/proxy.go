@@ -140,7 +140,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// sayAgain sends bytes of a connection once more, over a new connection.
+// sayAgain sends bytes of a connection again, over a new connection.
 func (p *proxy) sayAgain(b []byte) {
 	c, err := net.Dial("tcp", p.to)
 	if err != nil {

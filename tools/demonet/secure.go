@@ -55,7 +55,8 @@ func addUp(ctx context.Context) error {
 	return nil
 }
 
-// allMoved finds in a table the number of rounds in which λ moved, and the number of all rounds.
+// allMoved matches the line of a table with the number of rounds in which λ moved and the number of
+// all rounds.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
 // disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If a
@@ -84,7 +85,7 @@ func disturbSteps(ctx context.Context, n *network) error {
 }
 
 // without kills a client and the coordinator, and restarts the coordinator. The client is started
-// again when the condition until holds.
+// again when the condition in the argument until holds.
 func (n *network) without(ctx context.Context, victim string, until func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
@@ -95,8 +96,8 @@ func (n *network) without(ctx context.Context, victim string, until func(status)
 	return n.start(ctx, victim)
 }
 
-// seeding returns the edit with which a client draws noise that depends on nothing but its name and
-// the plan. Such noise protects nobody.
+// seeding returns the edit with which a client draws noise that depends only on its name and the
+// plan. Such noise protects nobody.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade runs a study that an earlier build begins and this build ends. Halfway through the
-// study it replaces the coordinator and then one client. The other clients keep the earlier
-// build. The posterior must equal that of an undisturbed run bit for bit. This build must be
-// able to read and verify all files of the earlier build.
+// upgrade runs a study that an earlier build begins and this build ends. Halfway through the study
+// upgrade replaces the coordinator and then one client. The other clients keep the earlier build.
+// The posterior must equal that of an undisturbed run bit for bit. This build must be able to read
+// and verify all files of the earlier build.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {

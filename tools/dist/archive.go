@@ -22,7 +22,8 @@ type entry struct {
 	owner int // user ID and group ID of the owner
 }
 
-// pack writes a tar archive. Its bytes do not depend on the machine, the clock or the user.
+// pack writes a tar archive. The bytes of the archive do not depend on the machine, the clock or
+// the user.
 func pack(w io.Writer, date time.Time, entries []entry) error {
 	t := tar.NewWriter(w)
 	for _, e := range entries {

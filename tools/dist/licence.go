@@ -13,12 +13,12 @@ import (
 
 // A module is a module of the build list, with its licence.
 type module struct {
-	licence string // identifier of the SPDX list, or several joined by AND
+	licence string // identifier of the SPDX list, or several identifiers joined by AND
 	texts   string // all files of the module that state a licence, or that a licence requires to be passed on
 }
 
-// modules returns the modules that programs may contain, by path. It reads them from the go
-// command's copies.
+// modules returns the modules that programs may contain, by path. It reads them from the copies
+// that the go command keeps.
 func modules(ctx context.Context, source string) (map[string]module, error) {
 	list, err := output(ctx, source, "go", "list", "-deps", "-json=Module", "./cmd/...")
 	if err != nil {

@@ -1,16 +1,16 @@
-// Command dist builds the files of a release into dist/. These are programs for Linux without a
-// C library, an archive of them for each processor with the units of systemd, a container image
-// for each daemon, a bill of materials for each program, a statement of provenance, and the
-// SHA-256 of all files, signed if --sign names a key. Dist builds the newest commit, in a clone
-// of its own. Files that are not committed are in no release. The same commit and version of Go
-// yield the same bytes on every machine. Neither a container daemon nor a registry is needed.
+// Command dist builds the files of a release into dist/. These are programs for Linux without a C
+// library, an archive of them for each processor with the units of systemd, a container image for
+// each daemon, a bill of materials for each program, a statement of provenance, and the SHA-256 of
+// all files, signed if --sign names a key. Dist builds the newest commit, in a clone of its own. A
+// release contains no files that are not committed. The same commit and version of Go yield the
+// same bytes on every machine. Neither a container daemon nor a registry is needed.
 //
 // Dist writes images and bills itself, because the usual Go tools cannot do this. ko v0.19.1
-// fetches its base image, even an empty one, from a registry. It cannot add a folder for the
-// state that belongs to the image's user, a volume or a stop signal, and it adds 137 modules to
-// go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number. But it
-// writes the hash of its own executable into each bill, so that the bytes depend on the build of
-// the tool, and it adds 42 modules. Both tools were tried in November 2026.
+// fetches its base image, even an empty one, from a registry. It cannot add a volume, a stop
+// signal, or a folder for the state that belongs to the image's user. It adds 137 modules to
+// go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number. But it writes
+// the hash of its own executable into each bill, so that the bytes depend on the build of the tool,
+// and it adds 42 modules. Both tools were tried in November 2026.
 package main
 
 import (
@@ -138,8 +138,9 @@ func output(ctx context.Context, folder, program string, args ...string) (string
 	return strings.TrimSpace(string(b)), nil
 }
 
-// environment returns the variables of this process, without those that point git at another
-// repository and with fixed values for those that change the bytes of a program.
+// environment returns the variables of this process, with two changes. It omits the variables that
+// point git at another repository. It sets fixed values for the variables that change the bytes of
+// a program.
 func environment() []string {
 	kept := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")

@@ -12,9 +12,9 @@ import (
 )
 
 // A statement is a statement of in-toto, version 1, with a provenance of SLSA, version 1
-// (https://slsa.dev/spec/v1.0/provenance). It names the commit from which, and the version of Go
-// with which, the files of a release were built. It does not contain the time of the build, so
-// the same commit gives the same bytes.
+// (https://slsa.dev/spec/v1.0/provenance). It names the commit from which the files of a release
+// were built, and the version of Go. It does not contain the time of the build, so the same commit
+// gives the same bytes.
 type statement struct {
 	Type      string     `json:"_type"`
 	Subject   []resource `json:"subject"`

@@ -169,7 +169,7 @@ type script struct {
 	size   int // count of numbers in an answer
 	padded int // padded size of an answer in bytes
 
-	federation *sums.Federation // rules of secure aggregation; nil without
+	federation *sums.Federation // rules of secure aggregation; nil if the study does not use it
 	progress   *sums.Progress
 
 	mu      sync.Mutex
@@ -220,8 +220,9 @@ func (s *script) played(clients int) int {
 	return len(s.times.whole(clients))
 }
 
-// play runs a client until it has the outcome of plan number until, or until the study is over.
-// It begins with the next entry that the client has not yet received.
+// play runs a client until it has received the outcome of a plan, or until the study is over. The
+// argument until is the number of the plan. The run begins with the first entry that the client has
+// not yet received.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	for {
 		number := max(p.has, 1) + 1

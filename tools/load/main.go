@@ -1,9 +1,9 @@
-// Command load measures a coordinator with many simple clients. The clients run in one process
-// and connect over loopback with mutual TLS. They join, consent, verify entries and answer with
-// zeros. Load reports the duration of rounds for each client and for all of them, the memory and
-// CPU time of the coordinator's process, and the bytes sent over the network. Clients compute
-// only encryption and signatures. They run on the same cores as the coordinator, so the
-// durations of rounds include the clients' time.
+// Command load measures a coordinator with many simple clients. The clients run in one process and
+// connect over loopback with mutual TLS. They join, consent, verify entries and answer with zeros.
+// Load reports the duration of rounds, for each client and for all clients together, the memory and
+// CPU time of the coordinator's process, and the bytes sent over the network. Clients compute only
+// encryption and signatures. They run on the same cores as the coordinator, so the durations of
+// rounds include the clients' time.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait
@@ -30,8 +30,9 @@ type options struct {
 	secure, published                                   bool
 }
 
-// federation returns the lines of a study for secure aggregation, or none. With secure aggregation,
-// every sum contains at least four fifths of the clients, and a fifth of the clients may collude.
+// federation returns the lines of a study file that select secure aggregation, or "" if it is not
+// used. With secure aggregation, every sum contains at least four fifths of the clients, and a
+// fifth of the clients may collude.
 func (o options) federation() string {
 	if !o.secure {
 		return ""

@@ -89,8 +89,8 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play runs all clients until they have the outcome of plan number until, or until the study is
-// over.
+// play runs all clients until they have received the outcome of a plan, or until the study is over.
+// The argument until is the number of the plan.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
 }

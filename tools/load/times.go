@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// times has the times at which clients received each plan and its outcome. All clients use the
+// times contains the times at which clients received each plan and its outcome. All clients use the
 // same clock.
 type times struct {
 	opened  map[uint64]time.Time // time at which the first client received the plan
@@ -36,9 +36,9 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole returns the durations of the plans whose outcome has reached all of the given number of
-// clients. A duration begins when the first client receives the plan and ends when the last
-// client receives the outcome.
+// whole returns the durations of the plans whose outcome has reached the given number of clients. A
+// duration begins when the first client receives the plan and ends when the last client receives
+// the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.opened[ask]))

@@ -1,7 +1,7 @@
 package main
 
-// machineFaults are faults of what a machine room relies on: the audit log, addresses behind a load
-// balancer, signals, and the identity of the coordinator.
+// machineFaults are faults in the functions that operators of a machine rely on: the audit log,
+// addresses behind a load balancer, signals, and the identity of the coordinator.
 var machineFaults = []testedFault{
 	{fault{"unaudited-verdict", "the verdict on a round is not in the audit log", []edit{
 		around("coordinator/verdict.go", "unaudited-verdict", "\ts.auditVerdict(ask, r.Verdict)\n"),

@@ -2,12 +2,12 @@
 // audit finds each fault and reports nothing about the unchanged code.
 //
 // A fault is a few lines that an overlay of the go command adds to a file, so the files of the
-// repository contain no hooks. Plant fails if one audit misses a fault or reports a finding
-// about the unchanged program.
+// repository contain no hooks. Plant fails if an audit misses a fault or reports a finding about
+// the unchanged program.
 //
-// With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which
-// are called worlds, must find these. With -tests it adds faults of secure sums, and of the promise
-// that no party spoils a study in silence. Named tests must find these.
+// With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which are
+// called worlds, must find these. With -tests it adds faults of secure sums, and faults that break
+// the promise that no party can spoil a study unnoticed. Named tests must find these.
 package main
 
 import (

@@ -42,7 +42,7 @@ var tableFaults = []testedFault{
 	}}, "pvi/scoring", "TestTablesOfNeighbours"},
 }
 
-// proofFaults are faults of the promise that no party can spoil a study in silence.
+// proofFaults are faults that break the promise that no party can spoil a study unnoticed.
 var proofFaults = []testedFault{
 	{fault{"unsigned-releases", "nobody compares a published release with the signature of its client", []edit{
 		{File: "crypto/transcript/answers.go", Anchor: "if commitments != nil", After: " && !planted.Is(\"unsigned-releases\")"},
@@ -94,8 +94,8 @@ func faultsOf(all []testedFault) (faults []fault) {
 	return faults
 }
 
-// tested runs the tests of the tested faults, as often as o.repeat says with a fault, and once without
-// it. It returns an error unless a test always fails with its fault and passes without it.
+// tested runs the test of each tested fault o.repeat times with the fault and once without it. It
+// returns an error unless every test always fails with its fault and passes without it.
 func (o options) tested(w io.Writer) error {
 	folder, err := os.MkdirTemp("", "plant")
 	if err != nil {

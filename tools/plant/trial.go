@@ -64,7 +64,7 @@ func (o options) run(w io.Writer) error {
 	return verdict(subjects, o.repeat)
 }
 
-// foundIn has the cases in which audits find some faults, by the faults' names. In the usual order
+// foundIn maps the names of some faults to the cases in which audits find them. In the usual order
 // these cases come late.
 var foundIn = map[string]string{
 	"secure-share":    "secure sums, the coordinator and one of three clients",
@@ -82,7 +82,7 @@ type subject struct {
 	program, fault, says string
 
 	found int            // number of audits that found something
-	ahead string         // case whose checks come first, in which the last audit found the fault
+	ahead string         // case in which the last audit found the fault; its checks come first
 	by    map[string]int // number of audits by the name of the first failed check
 }
 
@@ -136,9 +136,9 @@ func (o options) auditAll(subjects []subject) error {
 }
 
 // audit runs the given number of audits. With a fault, each audit stops at the first finding. It
-// begins with the checks of the case ahead, in which an audit with another seed has found the
-// fault. An audit runs the same checks in any order, so it has a finding in this order if and only
-// if it has one in another.
+// begins with the checks of the case ahead, because an audit with another seed has found the fault
+// there. The order does not change the checks, so an audit has a finding in one order if and only
+// if it has one in every other order.
 func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))

@@ -27,9 +27,9 @@ type find struct {
 	err   error
 }
 
-// worlds simulates worlds with each fault of the daemons until one breaks a promise. It
-// simulates no more worlds for a fault than the argument most says. It also simulates most
-// worlds without faults.
+// worlds simulates worlds with each fault of the daemons until one breaks a promise. The argument
+// most is the maximum number of worlds for each fault. The function also simulates this number of
+// worlds without a fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -84,8 +84,8 @@ func (o options) playAll(root, program string, finds []find, most int) {
 // foundMark begins the line in which a simulation reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates worlds with a fault, until a world breaks a promise or most worlds were
-// simulated.
+// play simulates worlds with a fault, until a world breaks a promise. It simulates at most the
+// number of worlds given by most.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "testing", "chaos")

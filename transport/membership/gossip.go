@@ -96,8 +96,8 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close informs the other nodes that this node leaves, and stops the node. It ignores errors in
-// informing them.
+// Close informs the other nodes that this node leaves, and stops the node. It ignores an error in
+// sending this information.
 func (n *Node) Close() error {
 	_ = n.list.Leave(farewell) // without this message the other nodes notice the departure later
 	return n.list.Shutdown()

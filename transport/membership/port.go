@@ -67,8 +67,8 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
-	// A goroutine that listens ends only after it has delivered its last packet or stream. So
-	// the channels are drained until then.
+	// A goroutine that listens ends only after it has delivered its last packet or stream. So the
+	// methods packets and streams read from the channels until Shutdown returns.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -143,7 +143,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // so that the node reads these bytes too
+	s.first = header // the node must read these bytes too
 	select {
 	case o.streams <- s:
 	case <-o.closed:

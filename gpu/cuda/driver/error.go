@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// These errors are reasons why there is no usable GPU, for use with errors.Is.
+// These errors are the reasons why there is no usable GPU. Callers test for them with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")

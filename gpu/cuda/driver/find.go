@@ -55,7 +55,7 @@ func Find() (Version, []Info, error) {
 	switch {
 	case why != "" && c == code(cu.NoDevice):
 		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
-	case why != "" && c == code(cu.NotInitialized): // the library could not be opened, and why has the reason
+	case why != "" && c == code(cu.NotInitialized): // the library could not be opened, for the reason in why
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
 		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))

@@ -23,16 +23,16 @@ import (
 type Source struct {
 	// From is the path of a file, or the address of a PostgreSQL database, such as
 	// postgres://reader@localhost/cohort. The address must not contain a password. The database
-	// driver takes it from PGPASSWORD, PGPASSFILE or ~/.pgpass.
+	// driver takes the password from PGPASSWORD, PGPASSFILE or ~/.pgpass.
 	From  string
 	Query string // path of a file with the SQL query; empty unless From is a database
 
-	Separator rune // separator of the fields of a text file; 0 for that of the format
+	Separator rune // separator of the fields of a text file; 0 means the separator of the format
 	Comma     bool // whether numbers of a text file are spelled with a decimal comma
 
-	// Progress, if set, is called now and then with the number of units that were read and their
-	// number in all. The unit is a byte of a text file, or a row. The number in all is 0 if it is
-	// not known.
+	// Progress, if set, is called from time to time with the number of units that were read and
+	// the total number of units. A unit is a byte of a text file, or a row of another source. The
+	// total number is 0 if it is not known.
 	Progress func(read, all int64)
 }
 
@@ -41,11 +41,11 @@ func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and calls use with its reader. The format is that of text files,
-// unless the source says otherwise. A Parquet
-// file is read with the wanted columns alone. Read writes to named bytes that identify the table:
-// the content of a file, or all values of a query in order. It returns an error if the table
-// cannot be opened or read, if use returns an error, or if ctx is done.
+// Read opens the table and calls use with its reader. The argument format is the format of text
+// files; settings of the source override it. Read reads only the wanted columns of a Parquet file.
+// It writes bytes that identify the table to the writer named: the content of a file, or all values
+// of a query in order. It returns an error if the table cannot be opened or read, if use returns an
+// error, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []string, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
 		return s.query(ctx, named, use)
@@ -104,7 +104,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, buffered) // named needs also the bytes that use left unread
+	_, err = io.Copy(io.Discard, buffered) // named must also receive the bytes that use has not read
 	return err
 }
 

@@ -47,7 +47,7 @@ type parquetReader struct {
 	show    func(read, all int64)
 	names   []string
 	columns []*column
-	groups  []parquet.RowGroup // groups of rows that were not begun
+	groups  []parquet.RowGroup // groups of rows of which no row was read
 	left    int64              // rows of the current group that were not read
 	read    int64              // rows that were read
 	all     int64
@@ -115,7 +115,8 @@ type column struct {
 	texts  map[string]string // one copy of each text
 }
 
-// maxTexts is the number of different texts of a column that are kept to be shared by its rows.
+// maxTexts is the maximum number of different texts that a column keeps. Rows with the same
+// kept text share one copy of the text.
 const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column) (*column, error) {
@@ -180,7 +181,8 @@ func integer(v parquet.Value) int64 {
 	return v.Int64()
 }
 
-// exact is the bound below which every whole number is a float64.
+// exact is the bound on the absolute value of whole numbers below which a float64 represents each
+// of them exactly.
 const exact = 1 << 53
 
 func signed(v parquet.Value) table.Cell {
@@ -201,7 +203,7 @@ func unsigned(v parquet.Value) table.Cell {
 	return table.Cell{Text: strconv.FormatUint(x, 10)}
 }
 
-// text returns b as a string. It makes one copy of a text that occurs often.
+// text returns b as a string. Equal texts share one copy, up to maxTexts different texts.
 func (c *column) text(b []byte) string {
 	if s, ok := c.texts[string(b)]; ok {
 		return s

@@ -72,8 +72,8 @@ func hasPassword(address string) bool {
 	return in || u.Query().Has("password")
 }
 
-// reason returns the code of a database's error, or nothing for another error. The text of an error
-// can contain values.
+// reason returns the end of an error message: the code of the database's error and advice, or only
+// advice for another error. It omits the text of the error, which can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
@@ -110,7 +110,8 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	}
 	q.cells = q.cells[:0]
 	for _, value := range q.rows.RawValues() {
-		// The name of the table covers each value with its length, and null as a length of −1.
+		// The bytes that identify the table contain each value after its length. A null has the
+		// length −1.
 		length := int64(len(value))
 		if value == nil {
 			length = -1

@@ -12,7 +12,7 @@ package abuse
 type Case struct {
 	ID    string
 	Does  string // description of the action
-	Named string // name of published advisories about similar platforms
+	Named string // advisories and issues that describe this action for other platforms; may be empty
 }
 
 // A Show is a test that covers a case, and the result of the attack in this test.

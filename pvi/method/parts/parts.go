@@ -171,7 +171,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If a solver diverges, its change is NaN, and it counts as no change.
+		// If a solver diverges, its change is NaN, and the part counts as unchanged.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}

@@ -74,9 +74,9 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error for an empty, invalid or repeated name. The set differ has the lists
-// that check has already found to be without repeated names. It does not compare the names of
-// such a list again, because all of them get the same prefix.
+// check returns an error for an empty, invalid or repeated name. The set differ contains the lists
+// in which check has already found no repeated name. check does not compare the names of such a
+// list again, because all of them get the same prefix.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil

@@ -30,8 +30,8 @@ type Machine struct {
 	temporary scratch
 }
 
-// newMachine returns a machine that computes the nodes i with compute(i). It keeps the values of
-// nodes with hold(i), and the adjoints of nodes with active(i).
+// newMachine returns a machine that computes each node i for which compute(i) is true. It keeps the
+// values of a node if hold(i) is true, and the adjoints if active(i) is true.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)

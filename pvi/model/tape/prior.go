@@ -125,7 +125,7 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 
 // ElementPrior returns the log prior density of one element of a parameter at coordinate x of the
 // unconstrained space, with the log Jacobian. The arguments of the density must be constants, and
-// the constraint must be one for each element by itself.
+// the constraint must apply to each element separately.
 func (s *Shared) ElementPrior(p *ir.Prior, e int, x float64) float64 {
 	var value [1]float64
 	var a [3]float64

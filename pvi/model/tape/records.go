@@ -215,9 +215,8 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward computes the contribution of a product Wx, of a table W and a vector x, to the
-// adjoint of x. This is Wᵀ times the adjoint of the product. It adds the contribution to the
-// adjoint of x.
+// matVecBackward adds the contribution of a product Wx to the adjoint of x, for a table W and a
+// vector x. The contribution is Wᵀ times the adjoint of the product.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

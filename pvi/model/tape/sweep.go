@@ -55,8 +55,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle records which arguments of node i use a slice of the node. It adds the node to the
-// backward sweep unless all arguments do.
+// settle adds node i to the backward sweep, and records which of its arguments use slices of the
+// node. If whole is true, all active arguments use slices of the node, and settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

@@ -21,8 +21,8 @@ type Table struct {
 // Load checks rows against the program's columns and computes all values that depend only on one
 // row. columns[k] has the values of column k for all rows, row after row. Load returns an error for
 // values outside the public bounds. The error names the column but not the value. Load accepts a
-// NaN in a column of real numbers. It marks a record that was left out and that adds zero to every
-// sum.
+// NaN in a column of real numbers. A NaN marks a record that was left out. Such a record adds zero
+// to every sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {

@@ -70,9 +70,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands gives the same bits as dotFour. Conversions to float64 prevent fused operations.
-// A compiler might use these in only one of the two functions, and a record's contribution would
-// then depend on its place in a batch.
+// dotTwoStrands returns a result with the same bits as dotFour. Conversions to float64 prevent
+// fused operations. If a compiler fused operations in only one of the two functions, the
+// contribution of a record would depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64

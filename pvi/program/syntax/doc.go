@@ -1,6 +1,5 @@
-// Package syntax reads the text of a program in a subset of the Stan language, and returns its
-// syntax tree.
+// Package syntax parses programs in a subset of the Stan language into syntax trees.
 //
-// [Parse] never panics. Its time and memory are linear in the length of the text, which is
-// limited, as are the number of tokens and the depth of nesting.
+// [Parse] never panics. Its time and memory are linear in the length of the text. The length, the
+// number of tokens and the depth of nesting are limited.
 package syntax

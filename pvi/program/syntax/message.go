@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// A Span is a part of a text, from byte From to before byte To.
+// A Span is the part of a text from byte From up to, but not including, byte To.
 type Span struct{ From, To int }
 
-// A Message says what is wrong with a program, where, and what to write instead. Its code does
-// not change between versions.
+// A Message describes an error in a program, its position, and a correction. The code of a message
+// does not change between versions.
 type Message struct {
 	Code string // such as "E201"
 	At   Span
 	Text string
 }
 
-// Errors are the messages about a program, in the order of its text.
+// Errors has the messages about a program, in the order of its text.
 type Errors struct {
 	Text     string // text of the program
 	Messages []Message
 }
 
-// Error returns one paragraph for each message: line and column, code and text, the line of the
-// program, and carets below the part that the message is about.
+// Error returns one paragraph for each message. A paragraph has the line and column, the code and
+// text of the message, the line of the program, and carets below the part that is wrong.
 func (e *Errors) Error() string {
 	var b strings.Builder
 	for i, m := range e.Messages {
@@ -37,7 +37,7 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and the column of a byte of a text, both counted from 1.
+// Place returns the line and column of a byte of a text, both counted from 1.
 func Place(text string, at int) (line, column int) {
 	before := text[:min(at, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
@@ -61,8 +61,8 @@ func (m Message) write(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n  %s\n  %s%s", shown, strings.Repeat(" ", column-1), strings.Repeat("^", carets))
 }
 
-// printed returns the character that is shown for a character of a program. One column is shown
-// for each.
+// printed returns the character that a message shows for a character of a program. Every shown
+// character takes one column.
 func printed(r rune) rune {
 	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '

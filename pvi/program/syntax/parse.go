@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parse reads the text of a program. Its error is of type *[Errors].
+// Parse parses a program. If it returns an error, the error has type *[Errors].
 func Parse(text string) (*Program, error) {
 	if len(text) > MaxText {
 		return nil, &Errors{text[:0], []Message{{"E411", Span{}, fmt.Sprintf("the program is longer than %d bytes.", MaxText)}}}
@@ -23,7 +23,7 @@ func Parse(text string) (*Program, error) {
 	return p.program, nil
 }
 
-// ParseCall reads a density with its arguments, such as "normal(0, 10)".
+// ParseCall parses a density with its arguments, such as "normal(0, 10)".
 func ParseCall(text string) (*Expr, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%q… is too long", text[:20])
@@ -42,8 +42,8 @@ func ParseCall(text string) (*Expr, error) {
 	return nil, fmt.Errorf(`%q is no density with its arguments, such as "normal(0, 10)"`, text)
 }
 
-// A parser keeps the first mistake. After a mistake, every token is the last one, so that all
-// loops end.
+// A parser records the first error only. After an error it returns the end token for every read,
+// so that all loops end.
 type parser struct {
 	tokens     []token
 	at         int
@@ -56,7 +56,7 @@ type parser struct {
 func (p *parser) token() *token { return &p.tokens[p.at] }
 func (p *parser) kind() kind    { return p.token().kind }
 
-// last returns the end of the token before the present one.
+// last returns the end position of the token before the current one.
 func (p *parser) last() int { return p.tokens[max(0, p.at-1)].at.To }
 
 func (p *parser) fail(code string, at Span, format string, args ...any) {
@@ -80,7 +80,7 @@ func (p *parser) next() token {
 
 func (p *parser) is(text string) bool { return p.kind() != end && p.token().text == text }
 
-// follows reports whether the token after the present one has the text.
+// follows reports whether the token after the current one has the given text.
 func (p *parser) follows(text string) bool {
 	return p.at+1 < len(p.tokens) && p.tokens[p.at+1].text == text
 }
@@ -107,7 +107,8 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// deeper reports whether one more level of nesting is allowed. The caller must decrease depth.
+// deeper increases the depth of nesting and reports whether the new depth is allowed. The caller
+// must decrease the depth afterwards.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
@@ -150,7 +151,7 @@ func (p *parser) blocks() {
 	}
 }
 
-// functions reads the block of functions.
+// functions parses the functions block.
 func (p *parser) functions() {
 	p.need("{")
 	p.inFunction = true
@@ -163,8 +164,8 @@ func (p *parser) functions() {
 	p.need("}")
 }
 
-// function reads a function. Its types are read and left out, because a function is evaluated
-// with the values of its arguments.
+// function parses a function. It discards the types, because a function is evaluated with the
+// values of its arguments.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.name()}
@@ -178,13 +179,13 @@ func (p *parser) function() *Function {
 		}
 	}
 	p.need(")")
-	if !p.take(";") { // a function may be declared before it is defined
+	if !p.take(";") { // A function may be declared before it is defined.
 		f.Body = p.body()
 	}
 	return f
 }
 
-// unsized reads a type without sizes, such as array[,] real.
+// unsized parses a type without sizes, such as array[,] real.
 func (p *parser) unsized() {
 	if p.take("array") {
 		p.commas()
@@ -204,7 +205,7 @@ func (p *parser) commas() {
 	p.need("]")
 }
 
-// body reads the statements in braces.
+// body parses the statements between braces.
 func (p *parser) body() []*Statement {
 	var all []*Statement
 	p.need("{")
@@ -230,7 +231,7 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused lists the words with which statements begin that the language does not have.
+// refused lists the first words of statements that the language does not support.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
@@ -278,7 +279,7 @@ func (p *parser) result() *Statement {
 	return s
 }
 
-// silent leaves out a statement that prints or rejects.
+// silent parses and discards a statement that prints or rejects.
 func (p *parser) silent() *Statement {
 	for p.kind() != end && !p.is(";") {
 		p.next()
@@ -325,7 +326,7 @@ func (p *parser) branch() *Statement {
 	return s
 }
 
-// simple reads an assignment or a statement with a density.
+// simple parses an assignment or a statement with a density.
 func (p *parser) simple() *Statement {
 	s := &Statement{Target: p.expr(0)}
 	t := p.next()

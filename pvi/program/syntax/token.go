@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// These are the limits of a program's text.
+// These constants limit the text of a program.
 const (
 	MaxText    = 256 << 10 // length in bytes
 	maxTokens  = 50_000
-	maxNesting = 64 // depth of nested expressions and statements
+	maxNesting = 64 // largest depth of nested expressions and statements
 )
 
 type kind byte
@@ -27,12 +27,13 @@ type token struct {
 	at   Span
 }
 
-// signs lists the signs of more than one character. A sign comes before its own beginnings.
+// signs lists the operators that have more than one character. A longer operator comes before an
+// operator that is a prefix of it.
 var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
-// scan divides a text into tokens.
+// scan splits a text into tokens.
 func scan(text string) ([]token, *Message) {
 	var all []token
 	for at := 0; ; {
@@ -55,8 +56,8 @@ func scan(text string) ([]token, *Message) {
 	}
 }
 
-// skipBlank returns the position of the first byte from at on that is neither blank nor in a
-// comment.
+// skipBlank returns the position of the first byte, starting at position at, that is neither white
+// space nor part of a comment.
 func skipBlank(text string, at int) (int, *Message) {
 	for at < len(text) {
 		rest := text[at:]
@@ -82,7 +83,7 @@ func skipBlank(text string, at int) (int, *Message) {
 	return at, nil
 }
 
-// next returns the kind and the length of the token with which a text begins.
+// next returns the kind and length of the first token of a text.
 func next(text string) (kind, int) {
 	switch c := text[0]; {
 	case letter(c):
@@ -125,7 +126,7 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position of the first byte from at on that is no digit.
+// digits returns the position of the first byte, starting at position at, that is not a digit.
 func digits(text string, at int) int {
 	for at < len(text) && (digit(text[at]) || text[at] == '_') {
 		at++

@@ -1,6 +1,6 @@
 package syntax
 
-// A Program is the tree of a program. A block that the text does not have has no statements.
+// A Program is the syntax tree of a program. A block that the text lacks has no statements.
 type Program struct {
 	Text                  string
 	Functions             []*Function
@@ -24,15 +24,15 @@ type StatementKind byte
 
 // These are the kinds of statements.
 const (
-	Declare StatementKind = iota + 1 // declaration of Name, with the value Value if it is not nil
-	Assign                           // Target is set to Value, or, with an operator Name, to Target Name Value
-	Tilde                            // Target has the density Name with arguments Args
-	Add                              // Value is added to the log density
-	For                              // Body for each Name from Low to High
+	Declare StatementKind = iota + 1 // declares Name; the initial value is Value, or none if Value is nil
+	Assign                           // assigns Value, or Target Name Value if Name is an operator, to Target
+	Tilde                            // gives Target the density Name with the arguments Args
+	Add                              // adds Value to the log density
+	For                              // runs Body for each Name from Low to High
 	If                               // Body if Value, else Else
 	Block                            // Body
-	Call                             // a statement that prints or rejects; it is read and ignored
-	Return                           // the value of the function is Value
+	Call                             // prints or rejects; the statement is parsed and ignored
+	Return                           // returns Value from the function
 )
 
 // A Statement is a statement of a program.
@@ -44,8 +44,8 @@ type Statement struct {
 	Target *Expr
 	Value  *Expr
 	Args   []*Expr
-	// Low and High are the bounds of a loop. Truncated is the part of the text with the bounds of
-	// a truncated density, which are Low and High; they may be nil.
+	// Low and High are the bounds of a loop or of a truncated density. The bounds of a truncated
+	// density may be nil, and Truncated is the part of the text that has them.
 	Low, High  *Expr
 	Truncated  *Span
 	Body, Else []*Statement
@@ -57,7 +57,7 @@ type Type struct {
 	Base  string  // such as "real"
 	Array []*Expr // sizes of the array
 	Sizes []*Expr // sizes of the vector or matrix
-	// Bounds has the expressions of lower, upper, offset and multiplier.
+	// Bounds has the expressions for lower, upper, offset and multiplier.
 	Bounds map[string]*Expr
 }
 
@@ -70,12 +70,12 @@ const (
 	Name                          // variable Text
 	Apply                         // function Text of Args
 	Index                         // Args[0] with the subscripts Args[1:]
-	Range                         // subscript from Args[0] to Args[1], of which either may be nil
+	Range                         // range of subscripts from Args[0] to Args[1]; either may be nil
 	Unary                         // operator Text of one argument
 	Binary                        // operator Text of two arguments
 	Choice                        // Args[1] if Args[0], else Args[2]
 	Transpose                     // transpose of Args[0]
-	List                          // array or row vector of Args; Text is "{" or "["
+	List                          // array or row vector with the elements Args; Text is "{" or "["
 )
 
 // An Expr is an expression.
@@ -84,6 +84,6 @@ type Expr struct {
 	At    Span
 	Text  string
 	Value float64
-	Whole bool // whether a number is written as a whole number
+	Whole bool // whether a number is written as an integer
 	Args  []*Expr
 }

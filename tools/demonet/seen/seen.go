@@ -100,7 +100,7 @@ func Is(fault string) bool { return os.Getenv(FaultVariable) == fault }
 
 var found bool
 
-// Look looks for a value at the lower bound of a column in a row of a file.
+// Look searches a row of a file for a value at the lower bound of a column.
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
 // Found reports whether the given fault is selected and [Look] has found such a value.
