@@ -272,7 +272,7 @@ func TestIntervalsHold(t *testing.T) {
 func FuzzVector(f *testing.F) {
 	f.Add(20.0, 0.0, 1.0, 0.0)
 	f.Add(math.NaN(), math.NaN(), math.NaN(), math.NaN())
-	f.Add(math.Inf(-1), 1e300, -0.0, 2.0)
+	f.Add(math.Inf(-1), 1e300, math.Copysign(0, -1), 2.0)
 	l := describe.New(parse(f))
 	f.Fuzz(func(t *testing.T, age, colour, income, site float64) {
 		one, again := make([]float64, l.Size()), slices.Repeat([]float64{math.NaN()}, l.Size())
