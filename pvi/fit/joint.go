@@ -33,11 +33,10 @@ type joint struct {
 	reads   [][]int  // for each parameter, the parameters on which its density depends
 }
 
-// Joint returns the prior of a model that is given as a program. The slice observed has the
-// indices in θ of the coordinates on which records depend. The slice order has these indices first
-// and then those of all other coordinates, and the coordinates of the prior are in this order. The
-// slice grouped has, for each observed coordinate, whether it is one of several with a spread that
-// is learned.
+// Joint returns the prior of a model that is given as a program. The slice order has the indices in
+// θ of the coordinates on which records depend, whose number is observed, and then those of all
+// others. The coordinates of the prior are in this order. The slice grouped has, for each observed
+// coordinate, whether it is one of several with a spread that is learned.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
