@@ -126,7 +126,8 @@ func (r *Refiner) problem(t *Task) solver.Problem {
 	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
 }
 
-// change replaces the proposed factor in r.target by the difference between the proposed and the present factor.
+// change replaces the proposed factor in r.target by the difference between the proposed and the
+// present factor.
 func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ const (
 	// dispersionClip is the largest squared residual of a record, in units of its variance. It is
 	// 1 on average if counts vary as the model says.
 	dispersionClip = 8.0
-	// dispersionSlack is the sd of what the mean squared residual of records with the wrong
-	// columns, at the wrong point, may be off by.
+	// dispersionSlack is the sd of the error of the mean squared residual. The error comes from
+	// made-up columns that differ from the real ones, and from a point that is not the mode.
 	dispersionSlack = 0.03
 )
 

@@ -137,8 +137,8 @@ func (d *datum) pick(grid, logs []float64, u float64) float64 {
 }
 
 // densities writes to dst the log density of every record with each of its candidates for number k,
-// at the record's point. A density that is not a number, or that cannot be computed, is −Inf. That of
-// a record does not depend on the others.
+// at the record's point. A density that is not a number, or that cannot be computed, is −Inf. The
+// density of a record does not depend on the other records.
 func (r *program) densities(dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n

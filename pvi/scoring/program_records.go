@@ -62,14 +62,15 @@ type programEvaluator struct {
 }
 
 // A blockOf has a vector for each record of a block: its gradient, or its curvature by rows, not
-// yet symmetric. That of a record whose computation panicked is nil.
+// yet symmetric. The vector of a record is nil if its
+// computation panicked.
 type blockOf struct {
 	first int
 	of    [][]float64
 }
 
 // blockOfScores is the number of records whose gradients are computed together, and
-// blockOfCurvatures is the number of elements of the matrices that are.
+// blockOfCurvatures is the number of elements of all matrices that are computed together.
 const (
 	blockOfScores     = 256
 	blockOfCurvatures = 1 << 20

@@ -61,7 +61,7 @@ func (s *Study) Honest() bool {
 }
 
 // single reports whether q covers the posterior of the model: whether it has a single mode as far as
-// is known. What a program says is up to its author.
+// is known. Programs are assumed to have one, because their authors know them.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
