@@ -13,15 +13,16 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the name of the file in a state directory that opens its protected key files.
+// LockFile is the name of the file in a state directory with the key that its protected key files
+// are encrypted for.
 const LockFile = "lock.age"
 
 // A Lock reads and writes the key files of a state directory. If the directory has the file
 // lock.age, its key files are protected: each is an age file for one hybrid key, and lock.age holds
-// that key, encrypted for whatever opens the lock. A nil *Lock is that of a directory without
-// lock.age. It writes key files in the clear.
+// that key, encrypted with a passphrase or for age identities. A nil *Lock is the lock of a directory
+// without lock.age. It writes key files without encryption.
 //
-// A Lock also reads key files in the clear, so that a directory works after an interrupted
+// A Lock also reads key files that are not encrypted, so that a directory works after an interrupted
 // Protect or Unprotect.
 type Lock struct{ key *age.HybridIdentity }
 
@@ -31,12 +32,13 @@ const maxProtected = maxFile + 4<<10
 // ageFile begins every file in the format of age.
 var ageFile = []byte("age-encryption.org/v1\n")
 
-// ErrLocked is wrapped by the errors for key files that cannot be opened with what the operator
-// named. The files are unchanged.
+// ErrLocked is wrapped by the errors for key files that the passphrase or the identities of the
+// operator do not open. The files are unchanged.
 var ErrLocked = errors.New("the keys stay locked")
 
-// Open opens the lock of a state directory. It returns nil if the key files are not protected. In that case it is an
-// error to name a file that opens the lock, because its owner believes that the keys are protected.
+// Open opens the lock of a state directory. It returns nil if the key files are not protected. If
+// they are not protected and u names a file, Open returns an error, because the operator believes that
+// they are.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)

@@ -17,7 +17,7 @@ type File struct {
 	Protected bool   `json:"protected"`
 }
 
-// Files returns all key files of a state directory, in the directory itself and in those of studies.
+// Files returns all key files of a state directory and of the directories of its studies.
 func Files(dir string) (all []File, err error) {
 	paths, err := matches(dir, "*"+suffix)
 	for _, path := range paths {
@@ -31,7 +31,7 @@ func Files(dir string) (all []File, err error) {
 	return all, err
 }
 
-// matches returns the paths of all files with a pattern, in the order of their names.
+// matches returns the paths of all files that match a pattern.
 func matches(dir, pattern string) ([]string, error) {
 	own, err := filepath.Glob(filepath.Join(dir, pattern))
 	ofStudies, e := filepath.Glob(filepath.Join(dir, "studies", "*", pattern))
@@ -46,12 +46,12 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect protects all key files of a state directory. After it, with opens the directory's lock. If the directory
-// has a lock already, l is that lock, and Protect changes only what opens it. No other process may
-// use the directory.
+// Protect encrypts all key files of a state directory. Afterwards with opens the directory's lock. If
+// the directory already has a lock, l is that lock, and Protect changes only the passphrase or the
+// identities that open it. No other process may use the directory.
 //
-// Every write replaces one file by another with the same key. If Protect is interrupted, the
-// lock opens the directory in any case, and another Protect completes it.
+// Every write replaces one file by another with the same key. If Protect is interrupted, all keys can
+// still be read, and a second call completes the work.
 func Protect(dir string, l *Lock, with Unlock) error { return system.protect(dir, l, with) }
 
 func (w writes) protect(dir string, l *Lock, with Unlock) error {
@@ -77,7 +77,7 @@ func (w writes) protect(dir string, l *Lock, with Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that the material opens. It has tried that.
+// sealed returns the content of a lock file that the material opens. It verifies this by opening it.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -96,8 +96,8 @@ func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	return sealed, err
 }
 
-// Unprotect writes all key files of a state directory in the clear, and removes its lock. No other
-// process may use the directory. If Unprotect is interrupted, another one completes it.
+// Unprotect decrypts all key files of a state directory and removes its lock. No other process may use
+// the directory. If Unprotect is interrupted, a second call completes the work.
 func Unprotect(dir string, l *Lock) error { return system.unprotect(dir, l) }
 
 func (w writes) unprotect(dir string, l *Lock) error {
@@ -107,8 +107,8 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert writes each key file anew, unless it has the wanted form. It removes what an interrupted write has left,
-// which may be a key in the clear.
+// convert rewrites each key file that does not have the wanted form. It removes the temporary files of
+// an interrupted write, which may contain a key without encryption.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

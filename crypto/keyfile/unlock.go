@@ -13,17 +13,18 @@ import (
 	"fedpvi/internal/private"
 )
 
-// Unlock tells how a lock is opened.
+// An Unlock holds the passphrase or the identities that open a lock, or the way to get them.
 type Unlock struct {
-	// File is the path of a file that has either a passphrase in one line, or age identities,
-	// one in each line, also those of plugins. If it is empty, a person is asked for a passphrase.
+	// File is the path of a file that has either a passphrase on one line, or age identities, one
+	// per line. They may be identities of plugins. If File is empty, UI asks for a passphrase.
 	File string
-	// UI asks a person for the passphrase and for what plugins want. If it is nil, nobody can be asked.
+	// UI asks a person for the passphrase and for the input of plugins. If UI is nil, there is nobody
+	// to ask.
 	UI *plugin.ClientUI
 }
 
-// Terminal returns what asks a person at the terminal for a passphrase, and for what age plugins want.
-// It asks for each passphrase once, and writes messages of plugins to w.
+// Terminal returns a UI that asks a person at the terminal for a passphrase, and for the input of age
+// plugins. It asks for each passphrase once, and writes messages of plugins to w.
 func Terminal(w io.Writer) *plugin.ClientUI {
 	ui := plugin.NewTerminalUI(func(format string, v ...any) { fmt.Fprintf(w, format+"\n", v...) }, func(string, ...any) {})
 	ask, known := ui.RequestValue, map[string]string{}
@@ -52,11 +53,11 @@ const (
 // age, it takes about a second and 256 MiB of memory. Tests lower it.
 var workFactor = 18
 
-// material is what opens a lock.
+// A material is the passphrase or the identities that open a lock.
 type material struct {
 	identities []age.Identity
 	passphrase string // empty if there are age identities
-	named      string // says to people which file or which passphrase it is
+	named      string // description of the file or the passphrase, for messages
 }
 
 // material reads the file, or asks for the passphrase.

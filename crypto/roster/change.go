@@ -13,7 +13,7 @@ import (
 
 // Errors of a change of the roster.
 var (
-	// ErrConsent is returned for a renewal that the holder of the keys before it has not signed.
+	// ErrConsent is returned for a renewal that is not signed by the holder of the previous keys.
 	ErrConsent = errors.New("the new keys of a party are not signed with its identity before them")
 	// ErrParty is returned for a renewal that does not keep the name and the role of the party.
 	ErrParty = errors.New("new keys cannot change the name or the role of a party")
@@ -22,16 +22,16 @@ var (
 )
 
 // A Renewal replaces the keys of a party: its identity, its TLS key, its key for encrypted
-// messages, or several of them. The identity before it signs the new entry together with the hash
-// of the entry before, so a renewal applies to one entry only. With the first roster the renewals
-// of a party are a chain, in which every link is signed by the identity before it.
+// messages, or several of them. The previous identity signs the new entry together with the hash of
+// the previous entry, so a renewal applies to one entry only. The first roster and the renewals of a
+// party form a chain, in which each renewal is signed by the previous identity.
 type Renewal struct {
 	Entry   Entry                        // new entry, which its own identity has signed
-	Consent [identity.SignatureSize]byte // signature of the identity in the entry before
+	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal that replaces the entry before by next. The signer has the identity in
-// the entry before.
+// Renew returns the renewal that replaces the previous entry, before, by next. The signer has the
+// identity in the previous entry.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -41,7 +41,7 @@ func renewed(study Hash, before, next Entry) []byte {
 	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
 }
 
-// Check returns an error if r is not a valid renewal of the entry before.
+// Check returns an error if r is not a valid renewal of the previous entry, before.
 func (r Renewal) Check(study Hash, before Entry) error {
 	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
 		return ErrParty
@@ -73,7 +73,7 @@ func readRenewal(r *wire.Reader) (out Renewal) {
 }
 
 // Latest returns the entry of a party after a chain of renewals, each encoded by
-// [Renewal.Bytes]. The argument first is the entry before all of them.
+// [Renewal.Bytes]. The argument first is the entry before the first renewal.
 func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	for _, b := range renewals {
 		r, err := ParseRenewal(b, study)
@@ -95,7 +95,7 @@ type Revocation struct {
 	Reason string // one line, for all clients
 }
 
-// A Change is the step from a version of the roster to the next one. No party can join by a change.
+// A Change is the step from a version of the roster to the next one. A change cannot add a party.
 type Change struct {
 	Renewed []Renewal    // in order of the names
 	Revoked []Revocation // in order of the names
@@ -139,7 +139,8 @@ func ParseChange(b []byte) (Change, error) {
 	return c, nil
 }
 
-// Apply returns the version after r with a change. It checks every renewal against the entry in r.
+// Apply returns the next version of the roster, which is r with the change. It checks every renewal
+// against the entry in r.
 func (r *Roster) Apply(c Change) (*Roster, error) {
 	next := Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash(), Entries: slices.Clone(r.Entries), Revoked: slices.Clone(r.Revoked)}
 	named := map[identity.Name]bool{}

@@ -11,8 +11,8 @@ import (
 )
 
 // A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. The clients do not trust it: its checks keep a careless or
-// broken client from stopping a plan.
+// produces the bodies of the entries. The clients do not rely on its checks. These
+// prevent a faulty client from stopping a plan.
 //
 // A Coordinator has no saved state. To continue after a restart, its caller follows the entries
 // from the last plan again and adds the messages again that it has stored.
@@ -61,8 +61,8 @@ func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body,
 	return place, body, nil
 }
 
-// Keyed returns the number of clients that have sent their keys. The first plan waits until a sum
-// can be opened.
+// Keyed returns the number of clients that have sent their keys. The first plan waits until
+// enough clients have sent keys to open a sum.
 func (c *Coordinator) Keyed() int { return len(c.keyed) }
 
 // A Received is a verified deal, without its body.

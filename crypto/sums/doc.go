@@ -1,7 +1,7 @@
-// Package sums adds up the vectors of the clients of a study so that nobody can read one of them.
-// All that can be opened is one sum for each plan, over at least U_min of the M clients. This
-// holds if the coordinator and the network do what they like, together with up to
-// h = 2·U_min − M − 1 clients. Package packed has the arithmetic.
+// Package sums adds up the vectors of the clients of a study so that nobody can read a single vector.
+// For each plan only one sum can be opened, over at least U_min of the M clients. This holds even if
+// the coordinator and the network are malicious and collude with up to h = 2·U_min − M − 1 clients.
+// The arithmetic is in package packed.
 //
 // # Messages
 //
@@ -13,7 +13,7 @@
 //     under a key that it shares with that client.
 //   - cut: The coordinator lists the deals that are added up, at least U_min.
 //   - confirmation: A client that could decrypt its columns of all these deals signs the hash of
-//     the cut. It signs one cut for each plan, and has written this down before it sends the
+//     the cut. It signs one cut for each plan, and stores which one before it sends the
 //     signature.
 //   - certificate: The coordinator lists U_min confirmations. There is only one certified cut,
 //     because two would need an honest client that confirmed both.

@@ -28,8 +28,8 @@ const (
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation has the rules by which the clients of a study add up their vectors: who they are,
-// how many of them open a sum, and the sizes of all messages. Clients have places from 1, in the
+// A Federation holds the rules by which the vectors of clients are added up: the clients, the number
+// of clients that open a sum, and the sizes of all messages. Clients have places from 1, in the
 // order of their names. A Federation does not change.
 type Federation struct {
 	chain   transcript.Chain // for headers and the roster

@@ -9,10 +9,10 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// In a study with commitments each client signs, in the envelope of its answer, the hash of the
-// release before it is sealed. The body of an outcome then also contains the envelopes of the
-// answers that it counts. Anybody can so compare the published releases with those that the clients
-// have signed, and no coordinator can change one.
+// In a study with commitments each client signs the hash of its release before encryption, in the
+// envelope of its answer. The body of an outcome then also contains the envelopes of the answers
+// that it counts. Everybody can compare the published releases with the signed hashes, so the
+// coordinator cannot change a release without being detected.
 
 // An Answered is the body of an outcome in a study with commitments.
 type Answered struct {
