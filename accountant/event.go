@@ -40,8 +40,8 @@ type lossy interface {
 }
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. remove compares the input with the record to the input without it, and add is the
-// reverse. If the roles of the inputs are equal, both distributions are the same. The zero value is
+// inputs. The loss in remove is that of the input with the record against the input without it. The
+// loss in add is the reverse. If equal is set, both distributions are the same. The zero value is
 // that of an empty release.
 type directions struct {
 	remove, add law

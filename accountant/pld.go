@@ -31,7 +31,7 @@ type tilted struct {
 	masses
 	times float64
 	mean  float64 // mean of the step's loss, as a grid index
-	moved int     // mean rounded to an integer; the step is moved by −moved before the transform
+	moved int     // mean rounded to an integer; it is subtracted from the grid indices before the Fourier transform
 }
 
 const unit = 0x1p-53

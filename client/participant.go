@@ -42,7 +42,7 @@ type participant struct {
 	sent  uint64    // number of the last plan whose answer this process sent
 	keyed bool      // whether this process sent the keys for the other clients
 	said  bool      // whether this process sent the message that the open plan's sum needs
-	asked time.Time // time when this process first connected, or read the last plan
+	asked time.Time // time when this process read the last plan; before the first plan, the time when it connected
 
 	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device

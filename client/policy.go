@@ -35,7 +35,7 @@ type Policy struct {
 	// secure aggregation is charged against colluding clients if it has at most t clients that are
 	// not recognised, and otherwise against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
-	// Known contains the fingerprints of all clients with which this client takes part. A roster
+	// Known contains the fingerprints of all clients that may be in a study with this one. A roster
 	// with any other client is refused. Known clients count as recognised. If Known is nil, every
 	// client is allowed.
 	Known []identity.Fingerprint

@@ -20,7 +20,7 @@ import (
 // A Review describes a study to the data holder, who decides whether to approve it.
 type Review struct {
 	Study       *words.Explained `json:"study"`
-	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document, which the approval names
+	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
 	Name        string           `json:"name"`   // name of this client in the study
 	Coordinator Organiser        `json:"coordinator"`
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known

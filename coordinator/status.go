@@ -203,8 +203,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns when the client was last heard, and when gossip last lost contact with it. A
-// time that does not exist is nil.
+// sighted returns the time of the last message from a client, and the time at which gossip last lost
+// contact with it. Each is nil if that has not happened.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

@@ -14,7 +14,7 @@ type curve struct {
 	*exponentials
 }
 
-// unitBits is the number of fractional bits in bounds on f. A 64-bit word can then hold heights
+// unitBits is the number of fractional bits in bounds on f. A 64-bit word can then hold bounds
 // below 4.
 const unitBits = 62
 

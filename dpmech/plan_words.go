@@ -55,7 +55,7 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// planGate contains the parameters of clipping for a device.
+// planGate contains the parameters with which a device clips records. The clip is in lattice steps.
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64

@@ -216,9 +216,9 @@ func (p *Protocol) boundary() float64 {
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether q after the last call of try is so close to improper that rounding
-// decides. If so, borderline computes the mean with a diagonal that is larger by the possible
-// rounding error.
+// borderline reports whether rounding errors decide if q is proper after the last call of try. If
+// they do, borderline also computes the mean of q with the largest possible rounding error added to
+// the diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.

@@ -152,6 +152,7 @@ type Promise struct {
 	Opens           study.Opens          `json:"opens"` // the parts of clients' answers that observers may read
 	// Whether a release has scores (gradients) and curvatures at published points.
 	Scores    bool `json:"scores,omitempty"`
+	Tables    bool `json:"tables,omitempty"`    // whether the first release also had tables that describe the records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of sites
 	// Whether the study's last release is a gradient and a curvature, each with its own noise.
@@ -387,6 +388,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Scores:          p.Study().Inference.Solver == study.Scoring,
+		Tables:          p.Study().Describe != nil,
 		Gradients:       stepped,
 		Sites:           p.Study().Inference.Solver == study.DPSEP,
 		LastRelease:     len(p.After()) > 0 && releases > p.Method().Releases(),

@@ -93,7 +93,8 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleSecurely returns the outcome of a pass whose releases the adder adds up.
+// scaleSecurely adds up the releases of a pass over the scales of columns with secure sums, and returns
+// the outcome of the pass.
 func scaleSecurely(server *scale.Server, releases []scale.Release, adder *Adder) (*scale.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {

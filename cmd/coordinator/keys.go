@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"fedpvi/coordinator/store"
@@ -24,10 +23,10 @@ func (keysCommand) Help() string {
   coordinator keys protect --with /etc/fedpvi/unlock   the passphrase or age identities are in this file
   coordinator keys unprotect
 
-The file is what --unlock names from then on, for example a credential of systemd. It has a
+From then on name the same file with --unlock. It may be a credential of systemd. It has a
 passphrase in one line, or age identities, also of a plugin for a TPM or a token. In a directory
-that is protected already, keys protect replaces what opens it. If the command is interrupted, run
-it again: the keys can be read at any time.`
+that is protected already, keys protect sets a new passphrase or new identities. If the command is
+interrupted, run it again: the keys can be read at any time.`
 }
 
 type keysList struct{ jsonFlag }
@@ -39,33 +38,16 @@ type keysProtect struct {
 
 type keysUnprotect struct{ jsonFlag }
 
-// keysPrinted is the JSON form of the key files.
-type keysPrinted struct {
-	Protected bool           `json:"protected"` // whether new keys are protected
-	Keys      []keyfile.File `json:"keys"`
-}
-
+// printKeys lists the key files of a state directory.
 func printKeys(dir string, asJSON bool) error {
-	all, err := keyfile.Files(dir)
-	if err != nil {
+	l, err := keyfile.List(dir)
+	switch {
+	case err != nil:
 		return err
+	case asJSON:
+		return cli.PrintJSON(l)
 	}
-	if asJSON {
-		return cli.PrintJSON(keysPrinted{keyfile.Locked(dir), append([]keyfile.File{}, all...)})
-	}
-	for _, f := range all {
-		state := "in the clear"
-		if f.Protected {
-			state = "protected"
-		}
-		fmt.Printf("%-12s  %s\n", state, f.Path)
-	}
-	if keyfile.Locked(dir) {
-		fmt.Printf("New keys are protected by %s.\n", keyfile.LockFile)
-	} else {
-		fmt.Println("New keys are written in the clear.")
-	}
-	return nil
+	return l.Write(os.Stdout)
 }
 
 func (r keysList) Run(e *environment) error { return printKeys(e.state, r.JSON) }

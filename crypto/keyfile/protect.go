@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"strings"
 
 	"filippo.io/age"
 
@@ -15,6 +17,37 @@ import (
 type File struct {
 	Path      string `json:"path"`
 	Protected bool   `json:"protected"`
+}
+
+// A Listing describes the key files of a state directory, for its owner.
+type Listing struct {
+	Protected bool   `json:"protected"` // whether new keys are protected
+	Keys      []File `json:"keys"`
+}
+
+// List returns the listing of a state directory.
+func List(dir string) (*Listing, error) {
+	all, err := Files(dir)
+	return &Listing{Locked(dir), append([]File{}, all...)}, err // an empty list is [] in JSON
+}
+
+// Write writes the listing as text.
+func (l *Listing) Write(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range l.Keys {
+		state := "in the clear"
+		if f.Protected {
+			state = "protected"
+		}
+		fmt.Fprintf(&b, "%-12s  %s\n", state, f.Path)
+	}
+	if l.Protected {
+		fmt.Fprintf(&b, "New keys are protected by %s.\n", LockFile)
+	} else {
+		b.WriteString("New keys are written in the clear.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // Files returns all key files of a state directory and of the directories of its studies.

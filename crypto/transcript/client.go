@@ -9,10 +9,11 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release contains the verified data of a client's answer, without the body.
+// A Release contains the verified data in the envelope of a client's answer. The encrypted body itself
+// is not in it.
 type Release struct {
 	Header signed.Header
-	Body   Body // the encrypted body
+	Body   Body // size and hash of the encrypted body
 	// Commitment is the hash of the release before encryption, in a study with commitments.
 	// Otherwise it is zero.
 	Commitment Hash

@@ -1,6 +1,6 @@
 // Package describe defines the release of tables that describe the records of a study: counts by
-// level, histograms, means and sds, of all records and by the levels of one column. A [Layout] says
-// what a record adds, and [Layout.Summary] computes estimates and intervals from the noisy sums.
+// level, histograms, means and sds, of all records and by the levels of one column. A [Layout] defines
+// the vector of a record, and [Layout.Summary] computes estimates and intervals from the noisy sums.
 //
 // # The release
 //

@@ -110,7 +110,7 @@ type estimator struct {
 	records, recordsVar float64 // n and its variance
 }
 
-// estimator returns the estimator of the records in groups from to to−1.
+// estimator returns an estimator for the records of the groups in the half-open range [from, to).
 func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimator {
 	e := &estimator{Layout: l, z: z, variance: sd * sd * float64(to-from)}
 	totals := make([]float64, len(l.columns))

@@ -56,8 +56,8 @@ type SEPOptions struct {
 	// Improper selects the treatment of a factor that no likelihood could have.
 	Improper study.Improper
 
-	// Raw makes records contribute in coordinates around the origin. The default is coordinates
-	// around the mean of the cavity, in which contributions are smaller.
+	// Raw states that contributions of records are computed in coordinates around the origin. By
+	// default the coordinates are around the mean of the cavity, and contributions are smaller.
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper. The factor moves by StepSize/Nominal

@@ -215,8 +215,8 @@ func (w *writer) levelsOf(i int) string {
 // taken.
 const points = 512
 
-// moments returns the mean and the sd of a number over made-up records, whose columns are
-// independent and uniform around their public centres, within the bounds. A number that
+// moments returns the mean and the sd of a number over made-up records. Each column is uniform around
+// its public centre, independently of the others, and its values are clamped to its bounds. A number that
 // depends on levels has the mean 0 and the sd 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {

@@ -18,7 +18,7 @@ type program struct {
 	model    *model.Model
 	numbers  []datum  // numbers that a record has, in the order of the program's columns
 	columns  []column // columns of the margins
-	outcomes []int    // numbers that are drawn from the model, by index in numbers
+	outcomes []int    // indices in numbers of the outcomes, which the model draws for made-up records
 	dim      int      // number of coordinates of the program's θ
 	// coordinates has, for each coordinate of the scores, its index in the program's θ.
 	coordinates []int

@@ -56,7 +56,7 @@ func (r *Records) Append(row []float64) {
 	r.fillMissing()
 }
 
-// fillMissing extends r.missing, unless it is nil, for values that were added and not missing.
+// fillMissing marks newly added values as not missing. It does nothing if r.missing is nil.
 func (r *Records) fillMissing() {
 	if r.missing != nil {
 		r.missing = append(r.missing, make([]bool, len(r.values)-len(r.missing))...)

@@ -76,8 +76,8 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 }
 
 // roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
-// moves back to the start, unless the free energy computed with the rules of the clients has
-// become larger.
+// computes the free energy with the rules of the clients. It moves back to the start if the free
+// energy is larger there, or cannot be computed at the new point.
 func (f *fit) roughly() {
 	start := slices.Clone(f.natural)
 	f.rough = true

@@ -88,7 +88,7 @@ func Tables(w io.Writer, s *describe.Summary) error {
 
 // TablesNote returns sentences that explain the numbers of the tables.
 func TablesNote(s *describe.Summary) string {
-	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Quartiles also contain what the bins hide.",
+	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Intervals of quartiles also contain the error due to bins.",
 		100*s.Level, Number(s.NoiseSD))
 }
 

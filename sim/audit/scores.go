@@ -308,8 +308,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			// The protected record comes first, because it might then change the contributions
-			// of the other records.
+			// A faulty solver may let a record change the contributions of later records. To find
+			// such a fault, the protected record comes first.
 			worlds[world].Append(row())
 		}
 	}

@@ -230,8 +230,12 @@ func recordStatement(r *sim.Result) string {
 		return text
 	}
 	if p.Scores {
-		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values, of curvatures and, for a Poisson regression, of squared residuals. What a record adds was clipped to norm %s or less, with noise of sd %s.",
-			p.Protects, everyOne(r.Clients), times(p.Releases), number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
+		tables := ""
+		if p.Tables {
+			tables = " The first sum also had the tables that describe the records."
+		}
+		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values, of curvatures and, for a Poisson regression, of squared residuals.%s The vector of each record was clipped to norm %s or less, with noise of sd %s.",
+			p.Protects, everyOne(r.Clients), times(p.Releases), tables, number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
 		if p.Opens == study.OpenSums {
 			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
 		}

@@ -16,7 +16,7 @@ var clips = []float64{.5, .7, .85, .95, .99, 1}
 // ideal returns the posterior variances after one ideal release, made by somebody who knows the
 // pooled fit. The release is a sum of clipped scores at the mode, in units of the pooled precision.
 // Every element has noise of sd noise × clip. The curvature is known. Let P be the precision of the
-// prior, Λ the information, b the sum of what clipping removes, and R the covariance of the noise
+// prior, Λ the information, b the sum of the parts that clipping removes, and R the covariance of the noise
 // plus bbᵀ. The variances are the diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. If the prior is weak, they are
 // the pooled variance plus the variance of the release. The function chooses the best of six clips.
 // If whole is true, it clips the sum of each client's scores, and otherwise the score of each

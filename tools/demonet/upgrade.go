@@ -32,8 +32,9 @@ func upgrade(ctx context.Context, earlier string) error {
 	return compare(first, second)
 }
 
-// replace stops the coordinator and one client halfway through the study with a signal, as an
-// administrator would. It then starts them with the programs of this build.
+// replace replaces the programs of the coordinator, and then of one client, by those of this build,
+// halfway through the study. It stops each with a signal, as an administrator would, starts it again,
+// and waits for the next round.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)
 	if err != nil {

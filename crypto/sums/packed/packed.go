@@ -146,8 +146,8 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 // their values at the points from (Lagrange). Values at the places of holders are multiplied by
 // v. No point may be in both lists.
 func (s *Scheme) interpolate(from, to []int) Matrix {
-	// The coefficient of f(x) in f(z) is Π(z − y)/(z − x) · 1/Π(x − y), with products over all y
-	// in from, where the second one leaves x out.
+	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x − y)),
+	// where y runs over from. It is multiplied by v_z and divided by v_x.
 	scale := make([]uint64, len(from)) // 1/(v_x·Π(x − y))
 	for i, x := range from {
 		scale[i] = s.over[x]

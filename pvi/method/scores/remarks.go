@@ -33,7 +33,7 @@ func (w *walk) Remarks() *method.Remarks {
 		out = append(out, "Where groups differ and records are few, the spread of effects comes out too small, and intervals of effects and spreads are too narrow (docs/prove/bank.md).")
 	}
 	if w.method.Model.Multiplies() {
-		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. Effects of groups written as tau * z[site[n]] hold less than they say: write them with a prior of their own, alpha ~ normal(mu, tau), and read alpha[site[n]].")
+		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. This is so for effects of groups that are written as tau * z[site[n]]: give them a prior of their own, alpha ~ normal(mu, tau), and use alpha[site[n]].")
 	}
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")

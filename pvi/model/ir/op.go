@@ -67,7 +67,7 @@ const (
 	Lgamma // log of the gamma function of one argument
 	Less
 	Equal
-	Select // element of Args[2] where Args[0] is 0, else of Args[1]; Args[0] does not depend on parameters
+	Select // element of Args[1] where Args[0] is not 0, and of Args[2] where it is 0; Args[0] does not depend on parameters
 	Sin
 	Cos
 	LogPhi // log of the standard normal distribution function
