@@ -15,15 +15,15 @@ const (
 	blocks
 )
 
-// These are shares of the privacy budget. Budgets of Gaussian releases are measured by their
-// squared parameters μ², which add up. The share of the curvature lies between leastCurvature
-// and leastCurvature + moreCurvature: it rises with the ratio of the curvature of all records to
-// the noise in it. The scores get the remaining budget, and their share grows from round to
-// round.
+// These are shares of the privacy budget. The budget of a Gaussian release is measured by its
+// squared parameter μ², because squared parameters add up. The share of the curvature lies between
+// leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the curvature of all
+// records to the noise in the released curvature. The scores get the remaining budget, and their
+// share grows by the factor scoreGrowth from round to round.
 const (
 	marginShare            = 0.08
-	lengthShare            = 0.03 // as a share of a round's budget for scores
-	residualShare          = 0.03 // the same, in the second half of the rounds of a Poisson regression
+	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
+	residualShare          = 0.03 // share of squared residuals in the same budget; only later rounds of Poisson regressions have it
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
@@ -34,15 +34,15 @@ const (
 // tablesRound is the round in which the tables of [describe] are released.
 const tablesRound = 1
 
-// A budget has the shares of every round's blocks.
+// A budget has the share of every block in every round.
 type budget struct {
 	shares  [][blocks]float64 // shares by round; the shares of all rounds add up to 1
-	largest float64           // share of the dearest round, all blocks together
+	largest float64           // largest share of a round, summed over its blocks
 }
 
 // SetNoise divides the budget among the rounds. multiplier is the noise multiplier of a single
 // release that would spend the whole budget: the sd of its noise divided by its clip.
-// noiseShares is the number of clients' noise shares that together have this noise.
+// noiseShares is the number of clients whose noise shares add up to this noise.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
 	d := float64(p.Dim())
@@ -86,7 +86,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// of returns the share of round t, with t from 0.
+// of returns the share of round t, summed over its blocks. Rounds are counted from 0 here.
 func (b *budget) of(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s
@@ -94,14 +94,15 @@ func (b *budget) of(t int) (sum float64) {
 	return sum
 }
 
-// Clip returns w_t, the clip of a record's vector in a round, from 1. The dearest round has
-// clip 1, and the noise is the same in all rounds.
+// Clip returns w_t, the clip of a record's vector in a round. Rounds are counted from 1. The round
+// with the largest share of the budget has clip 1, and the noise is the same in all rounds.
 func (p *Problem) Clip(round int) float64 {
 	return math.Sqrt(p.budget.of(round-1) / p.budget.largest)
 }
 
-// Multiplier returns the noise multiplier of the dearest round, whose clip is 1. whole is the
-// multiplier of a single release that would cost as much as all rounds together.
+// Multiplier returns the noise multiplier of the round with the largest share of the budget, whose
+// clip is 1. whole is the multiplier of a single release that would cost as much as all rounds
+// together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.

@@ -10,9 +10,9 @@ import (
 // clipQuantiles are the quantiles of made-up norms among which a clip is chosen.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits the uncertainty about θ in made-up outcomes of a nonlinear model: the trace
-// of the information of a record times the covariance of θ. With more uncertainty the quadratic
-// approximation of the log likelihood does not hold.
+// unsureShare limits the uncertainty about θ when outcomes of a nonlinear model are made up. The
+// uncertainty is the trace of the information of a record times the covariance of θ. If it is
+// larger, the quadratic approximation of the log likelihood does not hold.
 const unsureShare = 0.5
 
 // chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping
@@ -29,8 +29,8 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias := norm(s.lost(c, p.Records))
-		// The sum of clipped scores changes less with θ than the sum of the scores. slope is the
-		// size of the missing change.
+		// The sum of clipped scores changes less with θ than the sum of the scores does. slope is
+		// the size of the difference.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + slope*slope + noise; loss < least {
@@ -40,8 +40,9 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	return clip, norms
 }
 
-// unsure returns the covariance of θ in made-up outcomes, and the trace of the information of a
-// record at θ times cov.
+// unsure returns the covariance of θ with which outcomes are made up, and the trace of the
+// information of a record at θ times cov. The first is cov, or less than cov if the trace exceeds
+// unsureShare.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
 	if p.linear || unsure <= unsureShare {
@@ -63,7 +64,7 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// solved returns L⁻¹.
+// solved returns L⁻¹. It panics with notFinite if L is singular.
 func solved(l *mat.TriDense) *mat.TriDense {
 	d, _ := l.Dims()
 	inv := mat.NewTriDense(d, mat.Lower, nil)
@@ -73,11 +74,11 @@ func solved(l *mat.TriDense) *mat.TriDense {
 	return inv
 }
 
-// lengthEdges are the bounds between which norms of scores are counted, in units of the clip.
+// lengthEdges are the bounds of the intervals in which norms of scores are counted, in units of the
+// clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of intervals between the edges, including those below the first and
-// above the last edge.
+// lengths is the number of these intervals. One lies below the first bound and one above the last.
 const lengths = len(lengthEdges) + 1
 
 // lengthOf returns the index of the interval that contains x, the norm of a score divided by the
@@ -90,8 +91,8 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is a belief about the logarithm of the factor by which norms of records are longer
-// than those of made-up records.
+// A stretch is a belief about the factor by which the scores of real records are longer than those
+// of made-up records. It has the log likelihood of each value on a grid of the factor's logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -99,7 +100,7 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// Each round halves the weight of the counts of earlier rounds, which belong to other clips.
+	// Each round halves the weight of the counts of earlier rounds, which had other clips.
 	stretchMemory = 0.5
 	// The counts of made-up records may differ from those of real records by this share of the
 	// records.
@@ -108,8 +109,9 @@ const (
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the belief after a release of the counts of norms between the edges, whose
-// noise has the given sd.
+// learned returns the belief after a release of counts, the numbers of records whose norms are in
+// each interval. norms are the sorted norms of made-up records, sd is the sd of the noise in a
+// count, and slack is the sd of its error because real records differ from made-up ones.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
@@ -127,7 +129,8 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which the clip chosen for made-up records is multiplied.
+// factor returns the factor by which a clip is multiplied that was chosen for made-up records. The
+// prior of its logarithm is normal with mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

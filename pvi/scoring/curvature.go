@@ -10,20 +10,20 @@ import (
 )
 
 // A curvature is a belief about the curvature of the log likelihood of all records. The belief
-// at θ is Λ(θ) = A(θ) S A(θ)ᵀ. A(θ)A(θ)ᵀ is the curvature of records that have the released
-// margins and independent columns. S is the identity until a curvature is released.
+// at θ is Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of records that have the
+// released margins and independent columns. S is the identity until a curvature is released.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is a typical variance of the elements of G, where the true curvature is
-	// Λ(I + G) in units of Λ.
+	// variance is a typical variance of the elements of G. In units of Λ the true curvature is
+	// I + G.
 	variance float64
 }
 
 // firstVariance is the variance of G before a curvature was released.
 const firstVariance = 0.25
 
-// guess returns a function that returns A(θ). If random is not nil, the function uses a draw of
-// the margins, as [margins.moments] does.
+// guess returns a function that computes A(θ). If random is not nil, the function draws the margins
+// from their beliefs, as [margins.moments] does.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -36,15 +36,16 @@ func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
 
-// ridged returns the lower root of (Λ + ridge·P)/N, with N the number of records and P the
-// precision of the prior. It gives the units in which scores and curvatures are released.
+// ridged returns L, the lower Cholesky root of (Λ + ridge·P)/N, where N is the number of records and
+// P is the precision of the prior. L defines the units in which scores and curvatures are released:
+// a score g is released as L⁻¹g, and a curvature F as L⁻¹FL⁻ᵀ.
 func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the smallest ridge for the units of a released curvature such that the
-// noise in the curvature, summed over directions, is at most half of the information of the
-// records.
+// curvatureRidge returns the ridge that defines the units of a released curvature (see
+// [State.ridged]). It is the smallest ridge for which the noise in the curvature, summed over
+// directions, is at most half of the information of the records.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -64,7 +65,7 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	}
 }
 
-// A released curvature is a noisy sum K of the records' information at a point.
+// A releasedCurvature is the noisy sum K of the records' information matrices at a point.
 type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
@@ -80,21 +81,24 @@ var spreads = func() (v [60]float64) {
 	return v
 }()
 
-// An update is the belief about the curvature after a release. In the eigenbasis U of the guess
-// in units, with eigenvalues l, element (i, j) of the guess is corrected by the gain
-// v l_i l_j/(v l_i l_j + τ²), which is 1 without noise and 0 for infinite noise.
+// An update corrects the guess of the curvature by a released curvature. Both are in the units of
+// the release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this basis
+// the difference between the release and the guess is added to the guess, after element (i, j) was
+// multiplied by the gain v l_i l_j/(v l_i l_j + τ²), where τ is the sd of the noise. The gain is 1
+// without noise and 0 for infinite noise.
 //
-// The variance v of G has a value for each class of elements, which is the number of effects of
-// groups among i and j. A record has one group, so that the guess is nearly right for pairs of
-// effects, of which there may be many more than of coefficients, which may be correlated. So that U
-// does not mix effects with coefficients, it has the eigenvectors of the block of the effects and
+// The variance v of G has a value for each class of elements. The class of element (i, j) is the
+// number of effects of groups among i and j. Each record has one group, so that the guess is nearly
+// right for two effects. It may be wrong for two coefficients, whose columns may be correlated. A
+// single variance for all elements would follow the effects, of which there may be many more. U must
+// not mix effects with coefficients. So it has the eigenvectors of the block of the effects, and
 // those of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // L⁻¹
 	basis   *mat.Dense         // the eigenvectors U
 	values  []float64          // the eigenvalues l
-	effect  []bool             // whether a coordinate is an effect
+	effect  []bool             // whether a coordinate is an effect of a group
 	weights [classes][]float64 // posterior probabilities of the values in spreads, by class
 }
 
@@ -160,8 +164,8 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior weights of the spreads from the surprise D = Uᵀ(K − guess)U, under
-// a lognormal prior around firstVariance.
+// weigh computes the posterior probabilities of the values in spreads from the surprise
+// Uᵀ(K − guess)U. The prior of a variance is lognormal with median firstVariance.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -207,9 +211,9 @@ func (u *update) spread(class int, q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise. If variances of G are given, by
-// class, the gain is that for them. Otherwise it is the mean gain over the posterior distribution of
-// the variance.
+// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise and ∘ multiplies element by
+// element. given has the variance of G for each class. If it is nil, the gain is the mean over the
+// posterior distribution of the variance.
 func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *mat.SymDense {
 	d := u.rotated(surprise)
 	for i, li := range u.values {
@@ -249,13 +253,15 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the range, as a ratio, over which a draw spreads an eigenvalue that noise hides.
+// hiddenRange is the ratio of the largest to the smallest value that a draw gives to an eigenvalue
+// that noise hides.
 const hiddenRange = 10
 
-// positive returns X with its eigenvalues in units of A Aᵀ made positive: those below bend are
-// raised softly, to a thirtieth of it at least. If random standard normal numbers are given, one
-// for each eigenvalue, an eigenvalue that the noise hides may be smaller: its logarithm is spread
-// evenly, since the release says only that it is below the noise.
+// positive returns X after its eigenvalues in units of A Aᵀ were made positive. It replaces an
+// eigenvalue e below bend by bend·exp(e/bend − 1), but at least by bend/30. random is nil or has a
+// standard normal number for each eigenvalue. With these numbers the logarithm of an eigenvalue that
+// the noise hides is drawn evenly from a range below this value, because the release says only that
+// the eigenvalue is below the noise.
 func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym
@@ -292,7 +298,7 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 // curvatureDraws is the number of draws of the curvature of which the posterior is a mixture.
 const curvatureDraws = 150
 
-// drawCurvatures returns draws of the curvature at a point after the last release.
+// drawCurvatures returns draws of the curvature at the point of the last released curvature r.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u, guess := s.newUpdate(r), s.guess(r.at)
 	d := s.Dim()

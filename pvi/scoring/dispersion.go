@@ -10,19 +10,20 @@ import (
 
 // A dispersion is a belief about how much more the counts of a Poisson regression vary than the
 // model says. The mean μ of every count is multiplied by a random factor with mean 1 and variance
-// a, so that the count has a negative binomial distribution with the variance μ(1 + aμ). The
-// prior has a = 0 with probability one half, and is otherwise even on the grid of logarithms.
+// a, so that the count has a negative binomial distribution with the variance μ(1 + aμ). In the
+// prior a is 0 with probability one half, and otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
 	dispersionPoints          = 31
 	leastFrailty, mostFrailty = 0.02, 5.0
 
-	// dispersionClip is the largest squared residual of a record, in units of its variance. It is
-	// 1 on average if counts vary as the model says.
+	// dispersionClip is the clip of a record's squared residual, in units of its variance. The
+	// squared residual is 1 on average if counts vary as the model says.
 	dispersionClip = 8.0
-	// dispersionSlack is the sd of the error of the mean squared residual. The error comes from
-	// made-up columns that differ from the real ones, and from a point that is not the mode.
+	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
+	// value is wrong because made-up columns differ from the real ones, and because the point is
+	// not the mode.
 	dispersionSlack = 0.03
 )
 
@@ -38,14 +39,14 @@ func frailtyAt(i int) float64 {
 func (s *workspace) residual(y float64) float64 {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.response.Information(s.eta, s.w)
-	if !(s.w[0] > 0) { // the mean is too small for a number
+	if !(s.w[0] > 0) { // the mean underflows
 		return 0
 	}
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
 // learned returns the belief after a release of the sum of squared residuals of all records at θ.
-// The covariance is that of the belief about θ.
+// cov is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, weights, spread := m.workspace(), make([]float64, 1), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -68,14 +69,14 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 }
 
 // clippedResidual returns the mean of min((Y − μ)²/μ, dispersionClip) for a negative binomial count
-// Y with the given mean and frailty.
+// Y with the given mean and frailty, which is the variance a.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
 	if mean > many { // the normal distribution with the same mean and variance
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}
-	share, size := 0.0, 0.0 // of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1)
+	share, size := 0.0, 0.0 // constants of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1)
 	p := math.Exp(-mean)
 	if frailty > 0 {
 		size = 1 / frailty
@@ -123,11 +124,11 @@ func (b *dispersion) quantile(q float64) float64 {
 	return frailtyAt(pick(weights[:], q*total))
 }
 
-// inflation implements [population]. Counts may vary more than the model says.
+// inflation implements [population]. It exceeds 1 for counts that vary more than the model says.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
-// inflated returns the variance of the scores of all records at θ over that of the model, for
-// counts with the given frailty.
+// inflated returns the variance of the scores of all records at θ, divided by the variance that they
+// have under the model, for counts with the given frailty.
 func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1
@@ -143,8 +144,9 @@ func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	return variance / model
 }
 
-// Dispersion returns the variance of counts over that of the Poisson distribution, as the median and
-// the limits of a 95 % interval. It returns false if nothing was released about it.
+// Dispersion returns the variance of the counts divided by the variance of a Poisson distribution: the
+// median of this ratio and the limits of its 95 % interval. It returns false if no sum of squared
+// residuals was released.
 func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false

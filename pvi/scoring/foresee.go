@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Foresee plays a study with made-up federations and returns, for each coordinate of θ, the median
-// over federations of the posterior's sd as a share of the prior's. The truth is drawn from the
+// Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
+// median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
 // prior, and records are drawn from the public description of the columns. The result depends on
 // public numbers alone.
 func (p *Problem) Foresee(federations int) ([]float64, error) {
@@ -34,9 +34,8 @@ func (p *Problem) Foresee(federations int) ([]float64, error) {
 // the noise.
 const foreseenStep = 0x1p-20
 
-// playMadeUp plays all rounds with made-up records. A federation has more or fewer real records
-// than there are made-up records, so the contribution of each made-up record is multiplied by
-// the ratio.
+// playMadeUp simulates all rounds with made-up records. It multiplies the vector of each made-up
+// record by the ratio of the number of real records to the number of made-up records.
 func (p *Problem) playMadeUp(number int) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

@@ -6,7 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A likelihood says how records of a study are evaluated. The rounds need nothing else of it.
+// A likelihood is the part of a model that the rounds need. It evaluates real records and makes up
+// others.
 type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
@@ -60,20 +61,21 @@ type population interface {
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// guess returns a function that returns the curvature at θ of all real records, if they have
-	// the margins and independent columns. If random is not nil, the function uses a draw of the
-	// margins, as [margins.moments] does.
+	// guess returns a function that computes the curvature at θ of all real records, as if they had
+	// the margins and independent columns. If random is not nil, the function draws the margins
+	// from their beliefs, as [margins.moments] does.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
-	// inflation returns the variance of the scores of all records at θ over that of the model.
+	// inflation returns the variance of the scores of all records at θ, divided by the variance
+	// that they have under the model.
 	inflation(theta []float64) float64
 
-	// start returns a point near the mode that the margins suggest, or nil if they do not say more
-	// than the prior.
+	// start returns a point near the mode of made-up records with the given margins, or nil if the
+	// margins say no more about θ than the prior does.
 	start(of *margins) []float64
 
-	// drawn returns the records with outcomes that are drawn at θ. Another number gives other
-	// outcomes.
+	// drawn returns the records with outcomes that are drawn at θ. Calls with different numbers
+	// draw different outcomes.
 	drawn(theta []float64, number int) Records
 }
 

@@ -10,7 +10,7 @@ import (
 // madeUpRecords is the number of made-up records.
 const madeUpRecords = 2000
 
-// A sample is the scores of made-up records at a point, in units of their own curvature.
+// A sample has the scores of made-up records at a point, in the units that sampleAt describes.
 type sample struct {
 	units  *mat.TriDense
 	scores *mat.Dense // a row for each record
@@ -19,9 +19,9 @@ type sample struct {
 }
 
 // sampleAt returns the scores of made-up records at θ. The outcome of each record is drawn at θ,
-// or, if cov is not nil, at a point of its own from N(θ, cov). The scores are in units of the mean
-// curvature of the records plus ridge times the precision of the prior divided by the number of
-// real records.
+// or, if cov is not nil, at a point of its own from N(θ, cov). The units of the scores are defined by
+// the mean curvature of a made-up record plus ridge·P/N, where P is the precision of the prior and N
+// is the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords)}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, p.perRecord()}))
@@ -40,8 +40,8 @@ func (p *Problem) perRecord() mat.Symmetric {
 	return diagonal(p.Dim(), func(i int) float64 { return p.precision(i) / p.Records })
 }
 
-// lost returns, in units, the sum over all real records of the parts of their scores that a clip
-// removes. It assumes that real records are like made-up records.
+// lost returns the sum, over all real records, of the part of the score that a clip removes. The sum
+// is in the units of the scores. lost assumes that real records are like made-up records.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)

@@ -7,20 +7,20 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Margins are beliefs about the distribution of each regressor by itself. The belief about a
-// number is normal for its mean; the beliefs about the share f of a level and about the mean
-// square s of a number are densities 1/f and 1/s on a grid of logarithms, times the normal
-// likelihood of what was released. A number is in its own unit.
+// Margins are beliefs about the marginal distribution of each regressor. The belief about the mean
+// of a number is normal. The belief about the share f of a level is the density 1/f times the normal
+// likelihood of the released sums, on a grid of log f. The belief about the mean square s of a number
+// is the density 1/s times such a likelihood. Each number is measured in a unit of its own.
 type margins struct {
 	*Problem
-	unit         []float64 // unit of a number; at first the largest absolute value within the bounds
+	unit         []float64 // unit of each number; before a release, its largest absolute value within the bounds
 	share        []belief  // belief about the share of a level
 	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
 	numbers      []joint   // belief about the mean and the variance of a number, from mean and square
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
-// A belief is a normal likelihood exp(−½ precision·x² + linear·x).
+// A belief is the normal likelihood exp(−½ precision·x² + linear·x) of a number x.
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -81,8 +81,9 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes the elements that a record with regressors x adds: for each level its indicator,
-// for each number its value and its square. A slope's indicator is that the slope is not zero.
+// record writes the elements that a record with regressors x adds to the margins. A level adds its
+// indicator, and a number adds its value and the square of its value. The indicator of a slope is 1
+// if the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j, c := range m.columns {
@@ -101,7 +102,7 @@ func (m *margins) record(dst, x []float64) {
 }
 
 // learned returns the margins after a release of sums over all records. Each sum has noise with
-// the given sd. If a number is surely small compared to its unit, learned makes the unit
+// the given sd. If the sums show that a number is small compared to its unit, learned makes the unit
 // smaller.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
@@ -125,8 +126,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale sets the unit of number j to twice the upper limit of its root mean square, if that is
-// smaller than the present unit.
+// rescale sets the unit of number j to twice the upper limit of its root mean square, if this makes
+// the unit smaller.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -144,8 +145,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points of the grid of shares and mean squares.
 const gridSize = 120
 
-// onGrid returns the mean of a belief times the density 1/x. If u > 0, it returns quantile u
-// instead.
+// onGrid returns the mean of the distribution whose density is proportional to 1/x times the belief.
+// If u > 0, it returns quantile u of this distribution instead.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -167,10 +168,10 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	return points[pick(logs[:], u*total)]
 }
 
-// A joint is a belief about the mean and the variance of a number, on a grid: the density 1/variance,
-// times the normal likelihoods of the mean and of the mean square. Noise makes the square of a
-// released mean too large, so that the difference of a released square and this square is no
-// estimate of the variance.
+// A joint is a belief about the mean and the variance of a number, on a grid. Its density is 1/variance
+// times the normal likelihoods of the mean and of the mean square. The released mean square minus the
+// square of the released mean would be a biased estimate of the variance, because noise makes the
+// square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // by variance and mean; they add up to 1
@@ -236,8 +237,8 @@ func (b *joint) expected() (mean, variance float64) {
 	return mean, variance
 }
 
-// drawn returns the mean and the variance for two numbers between 0 and 1. If these are uniform
-// and independent, the result is a draw of the belief.
+// drawn returns a mean and a variance that follow from two numbers between 0 and 1. If the numbers are
+// uniform and independent, the result is a draw from the belief.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
 	for i := range b.weight {
@@ -260,8 +261,9 @@ func pick(weights []float64, u float64) int {
 }
 
 // moments returns the share of every column that has an indicator, and the mean and the mean
-// square of every column that has a value, in its unit. If random is not nil they are a draw from
-// the beliefs, made from two standard normal numbers for each column.
+// square of every column that has a value, in its unit. If random is nil, they are means of the
+// beliefs. Otherwise they are drawn from the beliefs, and random must have two standard normal
+// numbers for each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
 	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -290,7 +292,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // the belief about the share of the levels below, all together
+		var others belief // mean and variance of the total share of these levels
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {
@@ -349,11 +351,11 @@ func (m *margins) madeUp() population {
 	return m.model.madeUp(m.Problem, x)
 }
 
-// makeSlopes replaces the slopes of made-up records by values times indicators. Columns with an
-// indicator come before those that refer to it, so that the last columns are first.
+// makeSlopes replaces the slopes of made-up records by values times indicators. The column of an
+// indicator comes before the columns that refer to it, so that makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // values of a column that is no regressor by itself
+	own := map[int][]float64{} // by column, the values of one that is not itself a regressor
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -376,7 +378,7 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the median sd of a margin, in records.
+// sd returns the median over the columns of the sd of a margin, times the number of records.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -394,8 +396,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose values in column j would have a mean that is as
-// uncertain as the belief about it.
+// evidence returns the number of records whose mean of column j, without noise, would be as
+// uncertain as the belief about this mean.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

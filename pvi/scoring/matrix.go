@@ -27,12 +27,13 @@ func cholesky(a *mat.SymDense) *mat.TriDense {
 	return l
 }
 
-// notFinite is the panic of a computation whose numbers overflow. [State.Step] returns an error
-// for it.
+// notFinite is the value with which a computation panics if its numbers overflow. [State.Step]
+// turns this panic into an error.
 type notFinite struct{}
 
 // A whitening has the columns of L⁻¹, each from the diagonal down. Most regressors of a record are
-// often zero, so that a product with its nonzero elements is faster than solving for L.
+// often zero, so that multiplying the nonzero elements by their columns is faster than solving a
+// system with L.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -170,8 +171,8 @@ func diagonal(d int, f func(int) float64) *mat.DiagDense {
 // packedSize returns the number of elements of a packed symmetric d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes scale times the lower triangle of a by rows to dst, with elements off the diagonal
-// times √2, so that the L2 norm is the Frobenius norm.
+// pack writes scale times the lower triangle of a to dst, row by row. It also multiplies elements off
+// the diagonal by √2, so that the L2 norm of dst is scale times the Frobenius norm of a.
 func pack(dst []float64, a *mat.SymDense, scale float64) {
 	n := 0
 	for i := range a.SymmetricDim() {
@@ -184,7 +185,7 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare packs AᵀA as pack does, without making this matrix.
+// packSquare packs AᵀA as pack does, without computing the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	clear(dst)
 	rows, _ := a.Dims()
@@ -202,8 +203,9 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack returns scale times the symmetric matrix that packed stands for. Independent noise of
-// sd τ on the packed elements is noise of sd τ on the diagonal and τ/√2 off it.
+// unpack returns scale times the symmetric matrix that pack would write as packed. With scale 1,
+// independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
+// matrix and of sd τ/√2 off the diagonal.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)
 	n := 0

@@ -13,11 +13,11 @@ type observation struct {
 	theta []float64     // point at which the scores were computed
 	sum   []float64     // sum of the scores, in coordinates of θ
 	noise *mat.SymDense // covariance of the noise in sum
-	units *mat.TriDense
+	units *mat.TriDense // units in which the scores were clipped (see [State.ridged])
 	clip  float64
 }
 
-// A mixture holds the mean and the covariance of a posterior that is a mixture of normal
+// A mixture has the mean and the covariance of a posterior that is a mixture of normal
 // distributions.
 type mixture struct {
 	mean []float64
@@ -26,23 +26,24 @@ type mixture struct {
 
 // observe returns the posterior given sums of scores and draws of the curvature.
 //
-// Near a point a, the score of all records is r − Λ(θ − a), with r normal with covariance Λ around
-// zero at the true θ. A sum at θ_t observes r with the covariance
+// Near a point a, the score of all records is r − Λ(θ − a). At the true θ this score is normal with
+// mean 0 and covariance Λ. A released sum at θ_t is an observation of r with the covariance
 //
 //	R_t = noise + n(xxᵀ + |L⁻¹x|²/d · LLᵀ) + ½ v (zzᵀ + zᵀ(θ_t − a)Λ),   z = Λ(θ_t − a),
 //
-// where x is what made-up records lose to the clip, n the number of sums, and the last term is
-// the variance of Λ along the secant. With J = Σ R_t⁻¹ the observations are one, of r with
-// precision J. For every draw of Λ they are the normal likelihood of θ with
+// where x is the sum of the parts of made-up scores that the clip removes, n is the number of sums,
+// and d is the dimension of θ. The last term is the variance of Λ along the secant, where v is the
+// variance in [curvature]. All observations together are one observation of r with precision
+// J = Σ R_t⁻¹. For every draw of Λ it gives a normal likelihood of θ with the natural parameters
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
 // φ is 1, or the learned inflation of the variance of r if counts vary more than a Poisson
 // regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2).
-// Without noise K is Λ; with infinite noise it is zero. Package hierarchy has the posterior, where
-// effects of groups have a spread that is learned. The likelihood does not depend on it, so that
-// nothing is released for it. The covariance is that of the mixture of all draws. The mean is
-// taken at the mean curvature.
+// Without noise K is Λ/φ; with infinite noise it is zero. Package hierarchy computes the posterior
+// of θ and of the spreads of effects of groups. The likelihood does not depend on the spreads, so
+// that they need no releases. The returned covariance is that of the mixture over all draws. The
+// returned mean is the posterior mean for the mean of the draws.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -104,7 +105,8 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the likelihood of θ for one curvature.
+// given returns the likelihood of θ if the curvature is lambda. score is an observation of r, and
+// noise is its covariance J⁻¹; see [State.observe].
 func given(lambda, noise *mat.SymDense, score, at []float64, inflation float64) *hierarchy.Likelihood {
 	var gain, bread mat.Dense // gain is (φΛ + J⁻¹)⁻¹Λ
 	gain.Mul(mat.DenseCopyOf(inverse(plus(term{inflation, lambda}, term{1, noise}))), lambda)

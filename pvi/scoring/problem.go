@@ -16,7 +16,7 @@ import (
 // A Problem is the public description of a regression and of its federation.
 type Problem struct {
 	Digest  [32]byte // digest of the protocol, from which public random numbers are made
-	Rounds  int      // number of rounds; the last one releases curvature alone
+	Rounds  int      // number of rounds; the last round releases only the curvature
 	Clients int
 	Records float64 // number of records of all clients: first the nominal number, later an estimate from the counts
 	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
@@ -32,12 +32,12 @@ type Problem struct {
 	columns  []column // columns of the margins
 	prior    prior
 	grouped  []bool    // by coordinate, whether it is an effect of a group
-	order    []int     // by coordinate, its index in the study's θ; after them those of the parameters on which no record depends
+	order    []int     // index in the study's θ of each coordinate, and then of each parameter on which no record depends
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
-// A prior is the prior of the coordinates on which records depend, and of those on which no
-// record depends, in this order. [hierarchy.Prior] has the meaning of its methods.
+// A prior is the prior of the coordinates on which records depend, followed by those on which no
+// record depends. [hierarchy.Prior] documents its methods.
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(l *hierarchy.Likelihood, r hierarchy.Region, n, shift int) (mean []float64, cov *mat.SymDense, err error)
@@ -46,16 +46,16 @@ type prior interface {
 	Draw(z []float64) []float64
 }
 
-// A column describes a regressor with public information. It is the product of an indicator and
-// a value, of which a column may have either, both, or none.
+// A column is the public description of a regressor. A regressor is the product of an indicator and
+// a value; one of these factors or both may be missing.
 type column struct {
 	kind      kind
-	factor    int // for a level: a number that the levels of the same factor have
+	factor    int // for a level: a number that is the same for all levels of a factor
 	levels    int // for a level: number of levels of that factor, including the baseline
 	low, high float64
 
-	indicator int // column whose indicator is a factor of this one; −1 for none
-	value     int // column whose value is a factor of this one; −1 for none
+	indicator int // column that has the indicator; −1 for none
+	value     int // column that has the value; −1 for none
 }
 
 type kind int
@@ -100,8 +100,8 @@ func (p *Problem) TablesSD() (sd float64, ok bool) {
 	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare), true
 }
 
-// normals returns n standard normal numbers. They follow from the protocol, the purpose and the
-// number, so that every machine computes the same.
+// normals returns n standard normal numbers. They are a function of the protocol, the purpose and
+// the number, so that every machine computes the same ones.
 func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)
 	dpmech.FillPublicNormal(z, "scoring: "+purpose, p.Digest, number)

@@ -11,14 +11,15 @@ import (
 )
 
 // A program is the model of records whose log density is a record program. The curvature of a
-// record is its observed information, the negative Hessian of its log density. It may be
-// indefinite, and the clip bounds it as it bounds any other matrix.
+// record is the negative Hessian of its log density, averaged over the outcomes that the model draws
+// (see [programEvaluator.expected]). This matrix may be indefinite. Its Frobenius norm is clipped as that of
+// any other matrix.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
 	numbers  []datum  // numbers that a record has, in the order of the program's columns
 	columns  []column // columns of the margins
-	outcomes []int    // indices in numbers of the outcomes, which the model draws for made-up records
+	outcomes []int    // indices in numbers of the outcomes that are drawn from the model
 	dim      int      // number of coordinates of the program's θ
 	// coordinates has, for each coordinate of the scores, its index in the program's θ.
 	coordinates []int
@@ -55,15 +56,15 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. Those
-// of a record with more are drawn from the margins.
+// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. If a
+// record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// takeNumbers finds the numbers of a record and their margins. A number that is the variate of a
-// density is an outcome, which is drawn from the model.
+// takeNumbers sets the numbers of a record and the columns of their margins. A number that is the
+// variate of a density is an outcome, and outcomes are drawn from the model.
 func (r *program) takeNumbers(st *study.Study) {
 	drawn := r.variates()
-	factors := map[string]int{} // by indicator, to know those that were seen
+	factors := map[string]int{} // the indicators that were seen
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
 			n := datum{low: v.Low, high: v.High, whole: v.Whole}
@@ -84,8 +85,9 @@ func (r *program) takeNumbers(st *study.Study) {
 	}
 }
 
-// addColumns adds the columns of the margins of a number. A numeric value has one column. A level has an indicator for each level. The indicators that a
-// study makes of different levels of one column exclude each other.
+// addColumns adds the columns of the margins of a number. A numeric value has one column, and a level
+// has a column for the indicator of each level. Indicators that a study makes from different levels
+// of one categorical column are levels of one factor, because they exclude each other.
 func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
 	c, at := &st.Columns[part.Column], len(r.columns)
 	n.first = at
@@ -137,7 +139,7 @@ func (r *program) variates() []bool {
 			width += p.Columns[n.Ref].Width()
 		}
 		if n.Op == ir.Gather || n.Op == ir.GatherRow {
-			continue // the index of a table is no outcome
+			continue // an index of a table is not an outcome
 		}
 		for _, a := range n.Args {
 			reached[a] = true
@@ -166,7 +168,7 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf writes the numbers of a record with the given values of the columns to dst.
+// numbersOf writes to dst the numbers of a record whose columns of the margins have the values x.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {

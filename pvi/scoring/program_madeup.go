@@ -16,10 +16,10 @@ type programMadeUp struct {
 	*program
 	*Problem
 	x    []float64 // values of the columns of the margins, one record after another
-	base []float64 // numbers of the records, with outcomes that follow the margins, too
+	base []float64 // numbers of the records; here the outcomes follow the margins as well
 
 	mu    sync.Mutex
-	known []float64 // point of the curvature that was computed last
+	known []float64 // point at which last was computed
 	last  *mat.SymDense
 }
 
@@ -41,16 +41,17 @@ func (m *programMadeUp) row(i int) []float64 {
 // inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// guess implements [population]. A draw of the margins changes nothing.
+// guess implements [population]. The function ignores its argument.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
 }
 
-// curvature implements [population]. It is the mean covariance of the score of a record under the
-// model: half the outer product of the difference of the scores of two outcomes. Bounds of outcomes
-// that are far from the predictions shift scores, but not their differences. Without outcomes that
-// can be drawn it is the outer product of the score.
+// curvature implements [population]. It returns the mean over the records of the covariance of the
+// score under the model. The covariance is estimated by half the outer product of s − s′, where s and
+// s′ are the scores of two draws of the outcomes. The difference is used because outcomes that are
+// cut off at bounds far from the predictions shift both scores alike. If the model has no outcomes
+// that can be drawn, the covariance is estimated by the outer product of the score.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	m.mu.Lock()
 	defer m.mu.Unlock()

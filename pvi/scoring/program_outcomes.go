@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// sweeps returns how often each outcome of a record is drawn, given the others.
+// sweeps returns the number of times that each outcome of a record is drawn given the others.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -16,10 +16,10 @@ func (r *program) sweeps() int {
 	return 1
 }
 
-// drawOutcomes replaces the outcomes of records by draws from the program's density, each given the
-// other numbers of the record, in turn. x has the numbers of the records. The first records are
-// drawn at the first point, and so on. z has a standard normal number for each record, outcome and
-// sweep.
+// drawOutcomes replaces the outcomes of records by draws from the program's density. It draws the
+// outcomes of a record one after another, each given the other numbers of the record. x has the
+// numbers of the records. The records are divided evenly among the points, in order. z has a
+// standard normal number for each record, outcome and sweep.
 func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
 	n := len(x) / len(r.numbers)
 	for range r.sweeps() {
@@ -30,9 +30,9 @@ func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
 	}
 }
 
-// An outcome is drawn on a grid of gridPoints points, or from all whole numbers if there are at
-// most mostWhole. The grid shrinks to the points whose density is at least exp(−gridDepth) times the
-// largest, up to mostGrids times.
+// An outcome is drawn on a grid of gridPoints points, or from all whole numbers between its bounds if
+// there are at most mostWhole. At most mostGrids grids are computed. Each covers only the points of the
+// grid before whose density was at least exp(−gridDepth) times the largest.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -75,8 +75,8 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 	}
 }
 
-// grid writes points between low and high to dst: whole numbers in order, if a number is whole and
-// all of them fit, and otherwise points at equal distances.
+// grid writes points between low and high to dst. If the number is whole and dst has room for all
+// whole numbers in this range, these are the points. Otherwise the points have equal distances.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -101,8 +101,8 @@ func above(v []float64, least float64) (first, last int) {
 	return min(first, last), max(first, last)
 }
 
-// pick returns the point below which a share u of the mass lies. The mass lies on whole numbers that
-// follow each other, and otherwise between the points.
+// pick returns quantile u of the density with the given logarithms on a grid. If the grid consists of
+// consecutive whole numbers, they carry the mass. Otherwise the mass lies between the points.
 func (d *datum) pick(grid, logs []float64, u float64) float64 {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, -1) {
@@ -156,7 +156,7 @@ func (r *program) densities(dst, candidates, x []float64, k int, points [][]floa
 		if r.density(part, rows, theta) {
 			continue
 		}
-		for i := range to - from { // some record panics, which must not change the others
+		for i := range to - from { // the computation of some record panics, which must not change the others
 			one := part[i*count : (i+1)*count]
 			if !r.density(one, rows[i*count*n:(i+1)*count*n], theta) {
 				fill(one, math.Inf(-1))

@@ -46,7 +46,7 @@ func (r *programRecords) at(point []float64) evaluator {
 }
 
 // A programEvaluator evaluates records of a program at θ. It computes the gradients of a block of
-// records together, and so their curvatures.
+// records together, and it does the same for their curvatures.
 type programEvaluator struct {
 	*programRecords
 	engine gpu.Evaluator
@@ -61,16 +61,16 @@ type programEvaluator struct {
 	moved  []float64     // scratch
 }
 
-// A blockOf has a vector for each record of a block: its gradient, or its curvature by rows, not
-// yet symmetric. The vector of a record is nil if its
-// computation panicked.
+// A blockOf has a vector for each record of a block: its gradient, or the elements of its curvature
+// by rows, before the matrix was made symmetric. The vector of a record is nil if its computation
+// panicked.
 type blockOf struct {
 	first int
 	of    [][]float64
 }
 
-// blockOfScores is the number of records whose gradients are computed together, and
-// blockOfCurvatures is the number of elements of all matrices that are computed together.
+// blockOfScores is the number of records whose gradients are computed together. blockOfCurvatures
+// is the largest number of elements of the curvatures that are computed together.
 const (
 	blockOfScores     = 256
 	blockOfCurvatures = 1 << 20
@@ -97,7 +97,7 @@ func (e *programEvaluator) score(dst []float64) {
 	copy(dst, g)
 }
 
-// gradients returns the gradients of records from to to−1 at θ.
+// gradients returns the gradients at θ of the records with indices in [from, to).
 func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 {
 	rows := make([]int32, 0, to-from)
 	for i := from; i < to; i++ {
@@ -107,7 +107,7 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The engine leaves out a record whose computation panics, so that each is asked for alone.
+	// The engine left out a record whose computation panicked. To know which, ask for each alone.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -126,7 +126,7 @@ func (e *programEvaluator) each(rows []int32, theta []float64) [][]float64 {
 	return sink.of
 }
 
-// A collector keeps the gradients that the engine hands over.
+// A collector keeps the gradients that it receives from the engine.
 type collector struct {
 	coordinates []int
 	row         []float64
@@ -154,8 +154,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 // differenceStep is the step of the central differences, in units.
 const differenceStep = 1e-4
 
-// curvature implements [evaluator]. An evaluator is asked for the curvature in the same units each
-// time.
+// curvature implements [evaluator]. All calls on one evaluator must have the same units, because it
+// keeps the curvatures of a block of records.
 func (e *programEvaluator) curvature(units whitening) float64 {
 	d := len(e.coordinates)
 	size := max(1, min(blockOfScores, blockOfCurvatures/(d*d)))
@@ -181,13 +181,13 @@ func (e *programEvaluator) curvature(units whitening) float64 {
 
 func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.square, scale) }
 
-// expectedOver is the number of outcomes over which the curvature of a record is averaged. They are
-// quantiles of its density at equal distances.
+// expectedOver is the number of outcomes over which the curvature of a record is averaged. The
+// outcomes are quantiles of their density at evenly spaced probabilities.
 const expectedOver = 8
 
-// expected returns the curvatures in units of records from to to−1: the expected negative Hessians
-// given all numbers but the outcomes. Without outcomes that can be drawn it returns the negative
-// Hessians.
+// expected returns, in the given units, the curvatures of the records with indices in [from, to). The
+// curvature of a record is the mean of its negative Hessian over its outcomes, given its other
+// numbers. If the model has no outcomes that can be drawn, it is the negative Hessian.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	if len(e.outcomes) == 0 {
 		return e.curvatures(from, to, units)
@@ -226,8 +226,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// curvatures returns the negative Hessians in units of records from to to−1, by differences of
-// gradients along the columns of L⁻ᵀ.
+// curvatures returns, in the given units, the negative Hessians of the records with indices in
+// [from, to). It computes them by differences of gradients along the columns of L⁻ᵀ.
 func (e *programEvaluator) curvatures(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	out := make([][]float64, to-from)

@@ -13,13 +13,14 @@ import (
 // mostSteps is the largest number of steps to the point at which the rounds start.
 const mostSteps = 60
 
-// start implements [population]. The prior of a program may be so wide that no record is near what
-// the model says at its mean. So the second round is at the mode of the made-up records, whose
-// outcomes follow the released margins. They have the weight of as many records as would
-// have a mean that is as uncertain as the released mean of the outcome. The steps are those of
-// Levenberg and Marquardt with outer products of scores (Berndt, Hall, Hall and Hausman, "Estimation
-// and Inference in Nonlinear Structural Models", 1974). The prior is the normal distribution with
-// the same moments.
+// start implements [population]. The prior of a program may be so wide that the predictions at the
+// prior mean are far from all records. So the point of the second round is the posterior mode for
+// made-up records whose outcomes follow the released margins. Noise makes the margins uncertain, so
+// that these records together count as the number of records that [margins.evidence] returns for the
+// outcome, but as no more than there are made-up records. The steps are those of Levenberg and
+// Marquardt, with outer products of scores for the Hessian (Berndt, Hall, Hall and Hausman,
+// "Estimation and Inference in Nonlinear Structural Models", 1974). The prior is replaced by the
+// normal distribution with the same moments.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for _, k := range m.outcomes {
@@ -70,7 +71,8 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// value returns the log density of the records and of the prior at θ, or −Inf if it is not finite.
+// value returns weight times the log density of the records plus the log density of the prior at θ,
+// up to a constant. If the density of a record is not finite, it returns −Inf.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

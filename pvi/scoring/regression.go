@@ -13,7 +13,7 @@ import (
 // A regression is the model of records whose predictors are linear in θ.
 type regression struct {
 	response  solver.Described
-	columns   []column // regressors: those of the study's terms, and then one for each effect of each group
+	columns   []column // regressors of the study's terms, followed by one for each effect of each group
 	effects   []fit.Effect
 	first     []int // by effect, the index of its first coordinate
 	dim       int
@@ -74,7 +74,7 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 		one.kind, one.low, one.high = slope, st.Scale(source, source.Low), st.Scale(source, source.High)
 		var ok bool
 		if one.value, ok = numbers[e.Column]; !ok {
-			one.value = len(r.columns) // nothing is released about the column
+			one.value = len(r.columns) // the column is not a regressor, so its margins are not released
 		}
 	}
 	for k := range e.Levels {
@@ -83,8 +83,8 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor, which is column at. A product is a number whose
-// bounds follow from those of its factors.
+// newColumn returns the description of a coefficient's regressor, which will be column at. A product
+// is a number, and its bounds follow from the bounds of its factors.
 func newColumn(st *study.Study, of study.Coefficient, at int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: at}
 	for _, part := range of.Parts {
@@ -108,7 +108,7 @@ func newColumn(st *study.Study, of study.Coefficient, at int) column {
 	return c
 }
 
-// rows are records of a regression, given by their regressors and outcomes.
+// rows has the regressors and the outcomes of records of a regression.
 type rows struct {
 	*regression
 	x func(scratch []float64, i int) []float64 // regressors of record i; the function may use scratch
@@ -135,7 +135,8 @@ func (r *regression) open(s *shard.Shard) (Records, error) {
 	}, s.Len()}, nil
 }
 
-// row writes the regressors of record i to x. Those of the effects of other groups are 0.
+// row writes the regressors of record i to x. The regressors that belong to effects of other groups
+// are 0.
 func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	row, _ := s.Record(i)
 	clear(x[copy(x, row):])
@@ -156,7 +157,7 @@ func (r *rows) at(theta []float64) evaluator {
 	}
 }
 
-// An evaluated computes with the records of a regression at θ.
+// An evaluated is the evaluator of records of a regression at θ.
 type evaluated struct {
 	*workspace
 	rows    *rows
@@ -231,13 +232,14 @@ func (s *workspace) spread(dst, x, weights []float64) {
 	}
 }
 
-// score writes the gradient of the log likelihood of a record at eta to dst.
+// score writes to dst the gradient in θ of the log likelihood of a record. eta has its predictors.
 func (s *workspace) score(dst, x []float64, y float64) {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.spread(dst, x, s.g)
 }
 
-// information writes the information of a record at eta in its predictors to w, and its root.
+// information writes to w the information of a record about its predictors, which are in eta, and
+// writes the Cholesky root of this matrix to root.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))
@@ -264,7 +266,7 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor writes to dst column c of A, where A Aᵀ is the information of the record in θ.
+// factor writes to dst column c of A, where A Aᵀ is the information of the record about θ.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

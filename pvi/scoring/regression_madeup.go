@@ -10,13 +10,13 @@ import (
 )
 
 // A madeUp is a set of made-up records. Their regressors follow the margins, with independent
-// columns, and are made from the same random numbers each time.
+// columns, and are always made from the same random numbers.
 type madeUp struct {
 	*regression
 	*Problem
 	x       []float64   // regressors of the records, one record after another
 	outcome []float64   // two standard normal numbers for the outcome of each record
-	predict [][]float64 // by predictor, a standard normal number for each record
+	predict [][]float64 // by predictor, a standard normal number for each record; used if θ is uncertain
 	frailty float64     // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
@@ -27,7 +27,7 @@ func (m *madeUp) with(frailty float64) *madeUp {
 	return &out
 }
 
-// outcomeOf returns the outcome of record i at the predictors eta.
+// outcomeOf returns the outcome of record i if its predictors are eta.
 func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
 	z := [2]float64{m.outcome[2*i], m.outcome[2*i+1]}
 	y := m.response.Outcome(eta, z)
@@ -127,7 +127,7 @@ func (m *madeUp) drawn(theta []float64, number int) Records {
 	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
 }
 
-// A curved has the information of one record in units, as a matrix A with A Aᵀ = F.
+// A curved has the information F of one record in units, as a matrix A with A Aᵀ = F.
 type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
@@ -152,18 +152,20 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights are the mean Fisher informations of made-up records in their predictors, at one point.
+// weights are means over made-up records of the Fisher information of a record about its predictors,
+// at one point.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // mean for the first predictor, by factor and level, with the baseline last; nil if levels do not matter
+	levels [][]float64 // means for the first predictor, by factor and level, the baseline last; nil if weights makes none
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.
 const someRecords = 500
 
-// weights returns the mean informations at θ of made-up records. A record's information depends
-// on its level more than on anything else, if there is one predictor of the location. With several
-// predictors all levels count alike.
+// weights returns the mean informations at θ of made-up records. With one predictor of the location
+// it also computes a mean for each level, because the information of a record depends on its level
+// more than on anything else. It computes no means for levels if there are several such predictors,
+// or if the information is the same at every θ.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}
@@ -183,7 +185,7 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 			x := m.row(i)
 			w.predict(x, theta)
 			rest, value := w.eta[0], 1.0
-			if m.regression.columns[f[0]].kind == slope { // then it is the only slope that is not zero
+			if m.regression.columns[f[0]].kind == slope { // a record has one slope of this factor that is not zero
 				value = 0
 				for _, j := range f {
 					value += x[j]
@@ -205,15 +207,14 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. The columns are independent, and the weights are those of made-up
-// records.
+// guess implements [population]. It uses the mean informations of made-up records as weights.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.weights(theta, of.factors)
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 
 // curvature returns the information at θ that all records would have if they had the given
-// margins, independent columns and the given weights. A draw of the margins is as in moments.
+// margins, independent columns and the given weights. random is an argument of [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)

@@ -5,14 +5,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Clipped returns the number of records whose score was longer than the clip in the last round of
-// scores, and the sd of the noise in that number. It returns false before the first round.
+// Clipped returns a noisy number of records: those whose score was longer than the clip in the last
+// round of scores. It also returns the sd of the noise in this number. It returns false before the
+// first round.
 func (s *State) Clipped() (records, sd float64, ok bool) {
 	return s.clipped, s.clippedSD, len(s.path) > 0
 }
 
-// arrivedLevel is the probability that Arrived returns false although the rounds have arrived at
-// the posterior.
+// arrivedLevel is the probability that Arrived returns false although the rounds have converged.
 const arrivedLevel = 0.001
 
 // Arrived reports whether the last sum of scores agrees with the posterior. If it does not, then

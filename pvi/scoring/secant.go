@@ -7,19 +7,19 @@ import (
 )
 
 // secantVariances are the possible variances of G along a secant. The largest allow for a
-// curvature that is a hundred times the guess, as with many correlated columns.
+// curvature that is a hundred times the guess, as may happen with many correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
-// leastSecant is the smallest curvature along a secant, as a share of the belief. Noise may make
-// the difference of two sums point the wrong way.
+// leastSecant is the smallest curvature along a secant, divided by the expected curvature. It is
+// needed because noise may give the difference of two sums the wrong sign.
 const leastSecant = 0.1
 
 // learnSecant returns the belief about the curvature after the two last sums of scores. Their
-// difference is y = Λs plus noise, where s is the step between their points. The belief about y
-// has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of G. The
-// learned y moves Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright,
-// "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. Hidden by
-// noise, y is z and Λ does not change.
+// difference is y plus noise, where y is the true curvature times the step s between their points.
+// Before, y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of G.
+// From the posterior mean of y, Λ is updated by the formula of Broyden, Fletcher, Goldfarb and Shanno
+// (Nocedal and Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive
+// definite. If noise hides the difference, the posterior mean of y is z and Λ does not change.
 func (s *State) learnSecant() curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
@@ -34,7 +34,7 @@ func (s *State) learnSecant() curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns Λ after it was learned that Λ times the step is y and not z.
+// secantUpdate returns Λ changed such that Λ times the step is y instead of z.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {
@@ -48,9 +48,9 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
 }
 
-// learnedSecant returns the posterior mean of y, given the surprise of the released difference
-// over z = Λs. expected is sᵀΛs. The variance of G is the most probable one under a lognormal prior
-// around firstVariance.
+// learnedSecant returns the posterior mean of y. surprise is the released difference minus z = Λs,
+// and expected is sᵀΛs. The variance of G is the most probable one, under a lognormal prior with
+// median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// A State is the result of the sums that were opened so far. Its results never change, and it is
+// A State has the results of the sums that were opened so far. Its results never change, and it is
 // safe for concurrent use.
 type State struct {
 	*Problem
@@ -30,7 +30,7 @@ type State struct {
 	clipped, clippedSD float64       // number of clipped records in the last round of scores
 
 	mu      sync.Mutex
-	queries map[int]*Query // the queries that were computed, by round
+	queries map[int]*Query // queries that were already computed, by round
 	next    *State         // state that Step returned last
 	after   sum            // sum from which next was computed
 }
@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // by block, the norm of a block that is as long as its clip
+	scales         [blocks]float64 // by block, the norm in the vector of a block that is at its clip
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
@@ -131,9 +131,9 @@ func total[T any](f func() T) (result T, err error) {
 // norms of scores then.
 const firstClips = 1.5
 
-// leastClip is the smallest clip. The square of the norm of a shorter block may underflow, and the
-// block would be longer than its clip after it was divided by the norm. Clips are smaller only if
-// the posterior is about to overflow.
+// leastClip is the smallest clip. With a smaller one the squared norm of a block could underflow, and
+// then the block would be longer than its clip after it was divided by its norm. The computed clip is
+// smaller than leastClip only if the posterior is about to overflow.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {
@@ -187,11 +187,11 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step returns the state after the outcome of a round. The sum of the given number of answers
-// was opened, and elements are its elements in units of step. Each answer has noise with the
-// given sd, in the same units. Step returns an error if numbers of the new state or of the next
-// query overflow, because clients would otherwise be charged for answers that cannot be
-// computed. Step keeps the state that it returned last.
+// Step returns the state after the outcome of a round. elements are the elements of the opened sum
+// of the given number of answers, in units of step. Each answer has noise with the given sd, in the
+// same units. Step returns an error if numbers of the new state or of the next query overflow,
+// because clients would otherwise be charged for answers that cannot be computed. Step caches the
+// state that it returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +216,8 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum in their own units. They are multiplied by the
-// number of clients per answer, so that they estimate the sum over all clients.
+// An opened has the blocks of an opened sum in their own units. They are multiplied by the number of
+// clients divided by the number of answers, so that they estimate the sum over all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
@@ -253,7 +253,7 @@ func (o *opened) summary() *describe.Summary {
 	return o.tables.Summary(sums, o.sd[tableBlock]/o.scale, o.answers, tableLevel)
 }
 
-// tableLevel is the probability with which the intervals of tables hold.
+// tableLevel is the probability with which an interval in the tables holds.
 const tableLevel = 0.95
 
 // Tables returns the tables that describe the records, or nil if none were released.
@@ -289,7 +289,7 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			next.theta, next.path = start, nil // the first scores belong to a point that is far away
+			next.theta, next.path = start, nil // the first scores were computed at a point that may be far away
 		}
 	}
 	if o.sizes[residualBlock] > 0 {
@@ -304,7 +304,7 @@ func (s *State) step(o *opened) *State {
 // recordsSD is the sd of the number of records before a release, divided by the nominal number.
 const recordsSD = 0.5
 
-// count estimates the number of records from the counts of lengths, whose sum is that number.
+// count estimates the number of records from the counts of norms, which add up to this number.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -319,12 +319,12 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
-// farthest is the largest change of a coordinate in a step, in sds of its prior. The curvature
-// is not constant over longer distances. For example, with overdispersed counts the first sum of
-// scores would move the log dispersion by fifteen sds.
+// farthest is the largest change of a coordinate in a step, in sds of its prior. Longer steps are
+// not safe, because the curvature changes on the way. For example, with overdispersed counts the
+// first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores computes the posterior with one more sum of scores, and the next point.
+// takeScores adds a sum of scores to the path and computes the posterior and the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]
@@ -358,8 +358,8 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// unnoticed is the number of clipped records in one direction whose effect is as large as
-	// the noise.
+	// unnoticed is a number of records. If so many are clipped in one direction, their effect is
+	// as large as the noise.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
