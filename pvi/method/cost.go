@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A View is an observer of a study, for whom a privacy cost is stated. Shares is the number of
+// A View is an observer for whom the privacy cost of a study is stated. Shares is the number of
 // noise shares in a sum that the observer does not know and therefore cannot subtract.
 type View struct {
 	Name   string // one of the names below, such as Coalition
@@ -43,7 +43,7 @@ func Strongest(costs []Cost) Cost {
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
-	Mu        float64 // μ of an equivalent Gaussian release; 0 if there is none, for example with random batches
+	Mu        float64 // μ of an equivalent Gaussian release; 0 if there is no such release, for example with random batches
 	Epsilon   float64 // ε at the given Delta
 	Delta     float64
 	Method    string // name of the numerical method that computed ε
@@ -67,7 +67,7 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns the number of noise shares that is proved to hide a release from an
+	// Proved returns the number of noise shares that, according to a proof, hide a release from an
 	// observer who cannot subtract the given number of noise shares.
 	Proved(shares int) int
 

@@ -1,7 +1,7 @@
 // Package method describes the releases of clients in a round. Each kind of release is a
 // [Method] in a package of its own below this package:
 //
-//	statistics   clipped, noised statistics of the records, released once
+//	statistics   clipped statistics of the records with noise, released once
 //	descent      steps of private gradient descent; each releases a noisy sum of gradients
 //	sites        steps of private expectation propagation; each releases a noisy sum of sites
 //	gradientsum  one sum of gradients over all clients, which moves q itself

@@ -18,7 +18,7 @@ type Factor struct {
 
 	setting  *Setting
 	exponent int
-	own      []lambda.Wide // λ_m in lattice steps; nil for tied factors, which are λ/M
+	own      []lambda.Wide // λ_m in lattice steps; nil for a tied factor, which is λ/M
 }
 
 // NewFactor returns the factor of a client before the first round, when q is the prior. The

@@ -24,12 +24,12 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 	return Forecast{Noise: round, Round: round, Largest: n.Clip}
 }
 
-// Settled returns the sd of λ after the last round if every round's sum has noise of sd 1 and
-// nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain the
-// noise of earlier rounds, and round t removes the share α_t of that noise, so the sd tends to
-// √(α/(2−α)) for a constant α and is 1/√T for α = 1/t and T rounds. The formula also holds for a
-// client that averages over parts, because the client stores the noisy sum that it sent. Other
-// exact factors keep all of the noise, and the sd of λ grows to α√T.
+// Settled returns the sd of the noise in λ after the last round if every round's sum has noise of
+// sd 1 and nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain
+// the noise of earlier rounds, and round t removes the share α_t of this noise. The sd then tends to
+// √(α/(2−α)) for a constant α, and it is 1/√T for α_t = 1/t and T rounds. The same holds for clients
+// that average over parts, because they store the noisy sum that they sent. All other factors
+// contain no noise, so that no round removes noise from λ, and the sd grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -8,10 +8,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MadeUp returns count synthetic records, beginning with record number first. They are computed
-// only from public numbers. Numbers are uniform within their bounds on the model's scale, and
-// levels are equally likely. If the study gives the centre and spread of a column, the column is
-// normal within its bounds. Every outcome is the lowest value of its column.
+// MadeUp returns count records of a sequence of synthetic records, beginning with record number
+// first. The sequence is computed only from public numbers. Numbers are uniform within their bounds
+// on the model's scale, and levels are equally likely. If the study gives the centre and spread of
+// a column, the column is normal within its bounds. Every outcome is the lowest value of its column.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))

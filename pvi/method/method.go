@@ -16,9 +16,9 @@ type Method interface {
 	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
 
-	// Releases returns the number of releases of a client in all rounds that cost privacy.
-	// ReleasesAfter returns how many of them the client has made after it has answered the given
-	// number of rounds.
+	// Releases returns the number of releases of a client, in all rounds together, that cost
+	// privacy. ReleasesAfter returns the number of those that the client has made after it has
+	// answered the given number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
@@ -63,9 +63,9 @@ type Method interface {
 // releases need. The state must not leave the client.
 type Client interface {
 	// Release writes the numbers that answer a task to dst, with noise from src. It draws the
-	// noise before it reads the records, and counts the release in Spent. It reports whether it
-	// drew noise for this task. If it did, the client must not answer the task again. The count
-	// and the result drawn are also right if Release returns an error. After an error dst must
+	// noise before it reads the records, and counts the release in Spent. The result drawn is
+	// true if Release drew noise for this task; the client must then not answer the task again.
+	// The count and drawn are also right if Release returns an error. After an error dst must
 	// not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
@@ -154,10 +154,11 @@ type Move interface {
 	Commit()
 }
 
-// Tolerance is the largest allowed difference between the λ of two machines if λ is computed in
-// floating-point arithmetic. For an element of the precision the unit is the precision itself.
-// For an element of the precision times the mean it is the absolute value plus the root of the
-// precision. After a thousand steps the rounding difference is about 2^-45.
+// Tolerance is the largest allowed relative difference between the λ of two machines if λ is
+// computed in floating-point arithmetic. The difference of two elements of the precision is divided
+// by the precision. The difference of two elements of the precision times the mean is divided by
+// their absolute value plus the root of the precision. After a thousand steps the rounding
+// difference is about 2^-45.
 const Tolerance = 0x1p-24
 
 // A Refining method has a solver that computes the clients' factors.
@@ -213,7 +214,7 @@ type Remarking interface {
 // Remarks describe a posterior and its limits in words.
 type Remarks struct {
 	Sentences []string
-	Arrived   bool              // whether the rounds reached the posterior, judged by the opened sums; if not, intervals may miss
+	Arrived   bool              // whether the rounds converged, judged by the opened sums; if false, intervals may be wrong
 	Tables    *describe.Summary // tables that describe the records; nil if the study asks for none, or if they were not released
 }
 
@@ -259,7 +260,7 @@ type Steps struct {
 	Round    int // number of steps of a client in each round
 	Total    int // number of steps of a client in the whole study
 	Rate     float64
-	StepSize float64 // size of the first step; sizes fall linearly to this size times the study's Decay
+	StepSize float64 // size of the first step; later steps get linearly smaller, down to StepSize times the study's Decay
 	Batch    int     // batch size of a client with the nominal number of records; 0 if the size is not fixed
 	Clip     float64
 	Typical  float64 // typical norm of a record's contribution, from which Clip is computed; 0 if the study gives Clip

@@ -19,15 +19,15 @@ const (
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits is the room that a message has for large changes: a change can be
-	// 2^headroomBits times the largest factor that the records could need. Changes can be that
-	// large before the factors have converged.
+	// headroomBits is the room that a message has for large changes. A change can be
+	// 2^headroomBits times as large as the largest factor that the records could need, because
+	// changes can be so large before the factors have converged.
 	headroomBits = 6
 
 	// statisticsRoom bounds a change of a factor that is a function of released statistics, relative
 	// to the sum of the largest statistics and their noise. The elements of the factor are at most
-	// twice those of the statistics, the repair of a factor that is not proper does not make it
-	// longer, and a change is the difference of two factors.
+	// twice as large as those of the statistics, and a factor that is not proper does not become
+	// longer when it is made proper. A change is the difference of two factors.
 	statisticsRoom = 8
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has
@@ -201,11 +201,11 @@ func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 
 // FactorMessages describes messages that are changes of factors and are not hidden by a mechanism.
 // An element of a factor is at most the bound on a record times the largest number of records of a
-// client, and a change can be up to 128 times as large. Clients whose steps end beyond that shorten
-// the change.
+// client, and messages have room for a change that is up to 128 times as large. A client whose steps
+// lead to a larger change shortens it.
 //
-// If the factor is a function of statistics that the mechanism of releases, noise and bound, it is at
-// most a few times as large as these statistics. If m is nil, there are no statistics.
+// If m is not nil, the factor is a function of statistics that m releases. It is at most a few times
+// as large as the largest statistics with their noise.
 func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	if m != nil {

@@ -28,8 +28,8 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages, without which the base is incomplete. It
-// returns err.
+// SetMessages sets the description of the messages and returns err. A base is incomplete before
+// this call.
 func (s *Sum) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

@@ -15,9 +15,9 @@ import (
 
 // Sums is the base of methods that make one release in each round. Each release is hidden by its
 // own [dpmech.GaussianSum], and rounds may cost different shares of the budget. Sums computes
-// the cost of all rounds. If a round has clip w and noise multiplier σ/w, its noise is the same
-// for every w, and it costs w² times as much as a round with clip 1. The unit of cost is μ², for
-// the parameter μ of a Gaussian release.
+// the cost of all rounds. A round with clip w has the noise multiplier σ/w, so that its noise is the
+// same for every w. It costs w² times as much as a round with clip 1, if cost is measured by μ², where
+// μ is the parameter of a Gaussian release.
 type Sums struct {
 	*Setting
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
@@ -40,9 +40,9 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// If rounding made the product smaller than noise, and noise is a power of two, the lattice
-		// would differ from that of other rounds. The multiplier is therefore raised until the
-		// product is at least noise.
+		// The lattice follows from the product of clip and multiplier. If rounding made the product
+		// slightly smaller than noise, the lattice could differ from that of other rounds. The
+		// multiplier is therefore raised until the product is at least noise.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}
@@ -100,9 +100,9 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. It charges release number k the cost of the k-th most expensive
-// round, in whichever round the release was made, and for as many elements as the longest round
-// has. So no set of releases costs more than its charges.
+// Increment implements [Method]. For release number k it charges the cost of the k-th most expensive
+// round, even if the release was made in another round, and it counts as many elements as the longest
+// round has. So no set of releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

@@ -20,7 +20,7 @@ type Method struct {
 	method.Moves
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -47,15 +47,17 @@ func New(s *method.Setting) (method.Draft, error) {
 }
 
 // doubt is the smallest ratio of signal to noise at which a forecast is not marked as doubtful.
-// The signal is the largest possible sum of changes, evenly spread over d directions. The noise
-// is the amount by which noise may lower the precision in one direction.
+// The signal is the largest possible sum of changes, evenly spread over d directions, so that a
+// sum of norm L has the signal L/√d. The noise is the amount by which noise may lower the
+// precision in one direction. If the precision is a full d×d matrix and the noise of its elements
+// has sd s, the noise has eigenvalues down to −2s√d. If the precision is diagonal, the noise has
+// elements down to about −2s. The noise is that of a single round, because λ does not move until a
+// round is accepted.
 //
-// Noise of sd s on a d×d precision has eigenvalues down to −2s√d. On a diagonal precision it has
-// elements down to about −2s. A signal of norm L has L/√d in each direction. The noise of a
-// single round decides, because λ does not move until a round is accepted. In the demonstration
-// (d = 7), with ε of 0.6, 0.8, 1 and 1.5, L is 1, 1.3, 1.6 and 2.3 times the L at which signal
-// and noise are equal, and 42 %, 16 %, 4 % and 1 % of the rounds are rejected. In the case study
-// (d = 1) no round is rejected when signal and noise are equal.
+// The constant follows from shares of rejected rounds. In the demonstration (d = 7), with ε of 0.6,
+// 0.8, 1 and 1.5, L is 1, 1.3, 1.6 and 2.3 times the L at which signal and noise are equal, and 42 %,
+// 16 %, 4 % and 1 % of the rounds are rejected. In the case study (d = 1) no round is rejected when
+// signal and noise are equal.
 const doubt = 1.9
 
 // Forecast implements [method.Method].

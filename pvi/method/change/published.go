@@ -11,7 +11,7 @@ import (
 )
 
 // A published method is a Method whose clients store the change together with their own noise.
-// It claims the cost of the opened sums, and [PublishedMu] computes the true cost.
+// The method claims only the cost of the opened sums. [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 // Published implements [method.Unsound].
@@ -72,16 +72,16 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 // the clip in every round. It is for a linear (conjugate) model in which no other client's
 // change is clipped.
 //
-// In the formulas below, clients is M, rounds is T, and noiseMultiplier is σ: a client's share
-// of the noise has standard deviation σC/√M, where C is the clip. The function damping returns
-// α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
+// In the formulas below M is the number of clients, T is the number of rounds, and σ is
+// noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.
+// The function damping returns α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
 //
 // Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without
-// them, N_t is the round's noise, and L_t is the noise in the other clients' factors. With n_t
-// the share of the client, L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
-// factor hides nothing, because its change is saturated. The sums are Gaussian with a mean shift
-// of 1 in every round, so μ² = 1ᵀΣ⁻¹1, where Σ is their covariance. A Kalman filter that
-// predicts L from the sums computes μ in O(T).
+// them, N_t is the round's noise, and L_t is the noise in the other clients' factors. If n_t is the
+// client's share of N_t, then L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
+// factor hides nothing, because the client's change has the norm of the clip in any case. The sums
+// are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the covariance of the
+// sums. A Kalman filter that predicts L from the sums computes μ in O(T).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
 	total := noiseMultiplier * noiseMultiplier
 	others := total * float64(clients-1) / float64(clients)

@@ -24,13 +24,13 @@ const exponent = 60
 type Method struct {
 	*method.Sums
 	units   *population.Units
-	weights []float64 // weight w_t of each round, by which its vectors are multiplied
+	weights []float64 // weight w_t of each round; vectors of the round are multiplied by it
 
 	start func() *population.State
 	steps memory
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	units, err := newUnits(s)
 	if err != nil {
@@ -60,9 +60,10 @@ func New(s *method.Setting) (method.Draft, error) {
 const madeUpRecords = 4000
 
 // newUnits returns the units in which a synthetic record has, on average, the identity matrix as
-// its information at the prior mean. It adds the prior to that information as if every client's
-// nominal number of records had one prior together. Without the prior there would be no units for a
-// coefficient about which synthetic records have no information.
+// its information at the prior mean. Before it computes the units, it adds the precision of the
+// prior, divided by the nominal number of records of a client, to the average information. Without
+// this term there would be no units for a coefficient about which synthetic records have no
+// information.
 func newUnits(s *method.Setting) (*population.Units, error) {
 	records := method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)
 	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
@@ -104,14 +105,14 @@ func (m *Method) newState() *population.State {
 		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Digest: m.Digest,
 	})
 	if !ok {
-		// Unreachable: the prior is a product of proper distributions of its coordinates.
+		// This is unreachable, because the prior of every coordinate is a proper distribution.
 		panic("clientscores: the prior is not proper")
 	}
 	return state
 }
 
-// hopeless is the [population.State.Signal] below which the posterior's intervals are hardly
-// narrower than the prior's.
+// hopeless is a limit of [population.State.Signal]. With a smaller signal the intervals of the
+// posterior are hardly narrower than those of the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].

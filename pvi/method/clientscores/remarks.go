@@ -48,13 +48,14 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
-// differing returns a text for each parameter that differs between clients: its name with the sd
-// between clients. It omits parameters for which the 95 % interval of this sd contains 0.
+// differing returns a text for each parameter that differs between clients. The text has the name
+// of the parameter and its sd between clients. A parameter differs if the 95 % interval of this sd
+// does not contain 0.
 func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // the product of along and θ in public units is θ_i
+		along := w.method.units.Gradient(unit) // its scalar product with θ in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}

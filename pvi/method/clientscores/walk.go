@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. Its λ is the difference between the
-// natural parameters of two Gaussians, rounded to the lattice: the one with the mean and
-// covariance of the posterior, and the prior.
+// A walk computes the posterior from the opened sums. Its λ has the natural parameters of the
+// Gaussian with the mean and covariance of the posterior, minus those of the prior, rounded to the
+// lattice.
 type walk struct {
 	method *Method
 	state  *population.State
@@ -90,8 +90,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{last}, nil
 }
 
-// A step is the change of the state by one opened sum: the state before, the sum, the state
-// after, and λ in the state after. If the sum leads to no proper posterior, lambda is nil.
+// A step is the change of the state by one opened sum. It has the state before, the sum, the state
+// after, and the λ of the state after. If the sum leads to no proper posterior, lambda is nil.
 type step struct {
 	from   *population.State
 	opened opened
@@ -100,8 +100,8 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory keeps the last steps that were taken in this process. It saves time in a simulator,
-// which runs all sites of a federation in one process, because all sites take the same steps.
+// memory keeps the last steps that were taken in this process. A simulator runs all clients of a
+// federation in one process, and all of them take the same steps, so that memory saves time.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step

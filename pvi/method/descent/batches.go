@@ -51,7 +51,7 @@ func (b batches) rate(records int) float64 {
 	return b.Steps.Rate
 }
 
-// fixed reports whether batches have a fixed size and do not contain all records.
+// fixed reports whether batches have a fixed size that is less than the number of records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
 // privateSize reports whether batches have a fixed size while the number of records is private.

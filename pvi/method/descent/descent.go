@@ -22,7 +22,7 @@ type Method struct {
 	start     *dpmech.GaussianSum // mechanism that releases the starting statistics; nil if clients start at q
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {
@@ -56,10 +56,11 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 }
 
 // newStart returns the mechanism that releases the statistics from which clients start, or nil
-// if clients do not start from statistics. The statistics cost their share of the total μ²,
-// where T gradient steps with sampling rate q and noise multiplier σ count as μ² = q²T/σ². This
-// formula is exact for full batches (see [accountant]) and approximate for others. The
-// accountant composes the exact costs of both, and the study calibrates them together.
+// if clients do not start from statistics. The study gives the share of the total μ² that the
+// statistics cost. To compute their noise, newStart takes the μ² of T gradient steps with sampling
+// rate q and noise multiplier σ as q²T/σ². This formula is exact for full batches (see
+// [accountant]) and approximate for others. The stated cost does not depend on the formula, because
+// the accountant composes the costs of the statistics and of the steps.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {

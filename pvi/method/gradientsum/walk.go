@@ -37,8 +37,8 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns the standard normal draw ε of a plan's step, from which θ is computed. Anyone can
-// compute ε. The slice is valid until the next call.
+// draw returns ε, the standard normal numbers from which the step of a plan computes its draw of θ.
+// Anyone can compute ε. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -96,8 +96,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// to returns the move to the λ of a state, which is the λ of its present q, or of the q averaged
-// over steps if averaged is true. It returns nil if λ does not fit on the lattice.
+// to returns the move to the λ of a state. If averaged is true, this is the λ of the average of q
+// over the last steps, and otherwise the λ of the present q. It returns nil if λ does not fit on the
+// lattice.
 func (w *walk) to(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}

@@ -12,8 +12,8 @@
 // The part of each record is drawn once for the whole study, independently of all other records.
 // The sensitivity is 2C for every draw of the parts of the other records, so the cost holds for the
 // random draw too. If the study protects persons, all records of a person are in one part, which is
-// drawn for the person. All of this then holds for a person, which costs as much as a single
-// record.
+// drawn for the person. The argument then holds for a person in place of a record, and protecting a
+// person costs as much as protecting a single record.
 package parts
 
 import (
@@ -31,7 +31,7 @@ type Method struct {
 	method.Moves
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -96,7 +96,7 @@ type client struct {
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
-	of       []uint16 // index of the part of each record; if the privacy unit is the person, of each person
+	of       []uint16 // index of the part of each record, or of each person if the study protects persons
 	dealt    bool     // whether the parts have been drawn
 	solvers  []solver.Solver
 	factors  [][]lambda.Wide // factors of the parts; nil unless each part has a factor of its own
@@ -171,7 +171,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If a solver diverges, its change is NaN, and the part counts as unchanged.
+		// If a solver diverges, its change is NaN, and AddKeeping adds zero for the part.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
@@ -210,9 +210,9 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change computes the contribution of a part to the client's change, in clipping coordinates,
-// from c.target, the factor that the part proposes. It overwrites c.target with the contribution
-// and returns it.
+// change returns the contribution of a part to the client's change, in the coordinates in which
+// changes are clipped. It computes the contribution from c.target, the factor that the part
+// proposes, and stores it in c.target.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {

@@ -18,7 +18,7 @@ type Method struct {
 	messages method.Messages
 }
 
-// New returns the method of a study as a draft. The draft ignores its noise multiplier, because
+// New returns a draft of the method of a study. The draft ignores its noise multiplier, because
 // the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
 	messages, err := s.FactorMessages(nil)

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// silent is the ratio of a posterior sd to the prior's sd above which the records have almost no
-// information about a parameter.
+// silent is a limit for the posterior sd of a parameter divided by its prior sd. If the ratio is
+// larger, the records have almost no information about the parameter.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].
@@ -54,7 +54,7 @@ func dispersion(median, low, high float64) string {
 	return fmt.Sprintf("The counts vary as a Poisson distribution does, or at most %.1f times as much.", high)
 }
 
-// silent returns the parameters whose sd is near the prior's.
+// silent returns the names of the parameters whose posterior sd is near the prior sd.
 func (w *walk) silent() (names []string) {
 	_, prior := w.method.begin().Posterior()
 	_, cov := w.state.Posterior()

@@ -1,7 +1,7 @@
-// Package scores is the method in which every round opens a sum of clipped scores over all records,
-// with counts of their lengths, and in some rounds margins of the regressors or the curvature. The
-// posterior is computed from the opened sums. Package scoring defines the releases and computes the
-// posterior. Clients have no factors.
+// Package scores is the method in which every round but the last opens the sum of the clipped scores
+// of all records, with counts of their norms. Some rounds also open sums for the margins of the
+// regressors or for the curvature. The posterior is computed from the opened sums. Package scoring
+// defines the releases and computes the posterior. Clients have no factors.
 package scores
 
 import (
@@ -27,7 +27,7 @@ type Method struct {
 	begin   func() *scoring.State // returns the state before the first round
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier: that of a
+// New returns a draft of the method of a study. The noise multiplier of the draft is that of a
 // single release that uses the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)

@@ -14,14 +14,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants are the defaults for settings that a study does not give. The constant passes
-// is a client's number of passes over its records in the whole study, and leastSteps is the
-// smallest number of steps of a round.
+// These constants are the defaults for settings that a study does not give.
 const (
-	// For one moving coordinate; multiplied by the number of coordinates that move in the same
-	// step.
+	// passes is a client's number of passes over its records in the whole study, if a step moves
+	// one coordinate. It is multiplied by the number of coordinates that move in the same step.
 	passes        = 20
-	leastSteps    = 2
+	leastSteps    = 2   // smallest number of steps of a round
 	clipSites     = 0.7 // clip, relative to the norm of a typical site
 	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
 	reseatedShare = 2   // in the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
@@ -42,7 +40,7 @@ type Method struct {
 	options ep.SEPOptions
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {
@@ -105,8 +103,8 @@ func derive(s *method.Setting) (*method.Steps, error) {
 
 // deriveClip sets the clip to a share of the norm of a record's typical site. In coordinates
 // around the mean of q, the site's precision times mean is about as long as the record's
-// gradient, and its precision is about the record's curvature. The precision counts in the norm
-// only if all of its elements are released.
+// gradient, and the site's precision is about the record's curvature. The precision is part of the
+// norm only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -162,10 +160,10 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged. There are
-// three conditions: several coordinates move in the same step; the model is a regression, which
-// has one mode; and the study has one round, so no other client's factor changes between the
-// steps.
+// glides reports whether the mean of a client's q moves with momentum and is averaged over steps. It
+// is so under three conditions: several coordinates move in the same step; the model is a
+// regression, which has one mode; and the study has one round, so that no other client's factor
+// changes between the steps.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
@@ -175,7 +173,7 @@ func glides(s *method.Setting) bool {
 // that a step moves as if they were independent. It is 1 if the covariance is full.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
-// Glides reports whether the mean of a client's q moves with momentum and is averaged.
+// Glides reports whether the mean of a client's q moves with momentum and is averaged over steps.
 func (m *Method) Glides() bool { return m.options.Glide }
 
 // Options returns the options of the clients' solver.
@@ -226,8 +224,9 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 }
 
 // leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
-// the steps have total length a, noise of sd τ in the gradient moves a coordinate by τa divided
-// by its precision. The bounds keep this distance below the constant reached.
+// the lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa
+// divided by its precision. The bounds keep this distance, in sds of the prior, below the constant
+// reached.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -244,8 +243,8 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]. It returns the sd of a client's noise in a
-// precision times mean of its factor, around the mean of q, after the average over steps.
+// AveragedNoise implements [method.Stepped]. It returns the sd of a client's noise in one element
+// of its factor's precision times mean, in coordinates around the mean of q and averaged over steps.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }

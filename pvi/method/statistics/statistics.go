@@ -1,5 +1,6 @@
 // Package statistics implements the method for conjugate models whose privacy unit is the record.
-// A client releases the noised statistics of its clipped records once (solver.ClippedAnalytical).
+// A client releases the sum of its records' clipped statistics with noise once
+// (solver.ClippedAnalytical).
 // It computes every factor that it sends from this release, so anyone may read its messages. If
 // [study.Published] is set, the client releases new statistics in every round.
 package statistics
@@ -22,7 +23,7 @@ type Method struct {
 	anew bool // whether clients release new statistics in every round
 }
 
-// New returns the method of a study as a draft, which still needs the noise multiplier.
+// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {

@@ -24,8 +24,8 @@ const SampledRate = 0.1
 // batches are sampled by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. It is the argument least, or more if all
-// rounds together would otherwise have fewer than total steps.
+// OfRound returns the number of steps of each round. It is at least the argument least, and large
+// enough for total steps in all rounds together.
 func OfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
@@ -76,9 +76,9 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 }
 
 // terms returns the number of vectors for which a release has room. If the releases of several
-// clients are added up, it is the largest batch of the number of records for which the method
-// computes its cost, so that the range of a release is public. Otherwise it is 0, which means any
-// number, because the sums of single steps then stay within the client.
+// clients are added up, this is the largest size of a batch for the number of records for which the
+// method computes its cost. The range of a release is then public. Otherwise terms returns 0, which
+// means any number, because the sums of single steps do not leave the client.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
@@ -107,8 +107,8 @@ func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.by(sampling, b.config.Records, nil, b.sampled.NoiseMultiplier())
 }
 
-// SetMessages sets the description of the messages, without which the base is incomplete. It
-// returns err.
+// SetMessages sets the description of the messages and returns err. A base is incomplete before
+// this call.
 func (b *Base) SetMessages(m method.Messages, err error) error {
 	b.messages = m
 	return err
@@ -143,7 +143,7 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first steps of a mechanism. If batches are drawn for a whole
+// EventOf returns the cost of the first releases of a mechanism. If batches are drawn for a whole
 // epoch at once, the first step of an epoch is charged for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client is the client's half of a method in which the client takes private steps and sends
-// the resulting factor.
+// A Client is the client's half of a method whose clients take private steps and send the factors
+// that result.
 type Client struct {
 	*method.Refiner
 	of    method.Stepped

@@ -16,9 +16,9 @@ import (
 // simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
 // neighbouring values gave equally good results.
 const (
-	// Total is the number of steps of a client in the whole study, and Least is the smallest
-	// number of steps of a round. The first pair is for batches of all records, the second for
-	// sampled batches.
+	// fullTotal and sampledTotal are the number of steps of a client in the whole study.
+	// fullLeast and sampledLeast are the smallest number of steps of a round. The first of each is
+	// for batches of all records, the second for sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
@@ -37,12 +37,12 @@ const (
 	// If a study has more than manyRecords records, over all clients, its pace is paces.many.
 	manyRecords = 10_000
 
-	// If a study has few records and its ratio of signal to noise is below clearSignal, the clip
-	// and the travel are multiplied by signal/clearSignal, but by no less than leastPace.
+	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and
+	// the travel are multiplied by this ratio divided by clearSignal, but at least by leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace is the travel and the clip of a study, chosen by its number of records. With few
+// A pace is the travel and the clip of a study, which depend on its number of records. With few
 // records most of the error is due to noise, and a smaller clip with longer steps is best. If
 // the noise is so large that long steps consist mostly of noise, shorter steps are better. With
 // many records most of the error is due to the bias of the clip and the noise of the last steps,
@@ -60,8 +60,8 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// The opened sum is over the records of all clients, so its noise is smaller relative to its
-	// signal.
+	// This pace is for opened sums over the records of all clients, whose noise is smaller
+	// relative to the signal.
 	summed: pace{10, 0.84},
 }
 
@@ -172,10 +172,10 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns the product of a client's step size and number of steps. If opened sums over
-// all clients move q, it is the travel of the study's pace. Otherwise every client moves q in
-// each of its rounds, by the damping α in a synchronous round, and the travel of all clients
-// together is bounded.
+// travel returns the product of a client's step size and number of steps. If q is moved by opened
+// sums over all clients, it is the travel of the study's pace. Otherwise each client moves q, and
+// the travels of all clients together are bounded too. In a synchronous round a client moves q only
+// by the damping α times its change.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -187,9 +187,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. If
-// opened sums move q, this sd is small for every study. Such a study has few steps with one draw
-// of θ each, and a wide q would make them noisy.
+// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. If q
+// is moved by opened sums over all clients, this sd is small. Such a study has few steps with one
+// draw of θ each, and a wide q would make these steps noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -253,15 +253,15 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of the average of a client's noise over all steps and their
-// draws, if the noise of each step has the given sd.
+// AveragedNoise returns the sd of a client's noise after it is averaged over all steps and their
+// draws of θ, if the noise of each step has the given sd.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last part of the
-// given number of steps. Clients propose the average of q over the same steps.
+// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last of the given
+// number of steps. They are the same steps over which clients average the q that they propose.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)
