@@ -40,11 +40,11 @@ type Column struct {
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
 	Imputed string   // value that Impute uses, written as in a file
 
-	Found *Bounds // scale found by a standardisation; nil if the bounds are mapped to [-1, 1]
+	Found *Bounds // bounds found by a standardisation; nil if it found none for this column
 
-	// Transform is applied to a numeric column before scaling; default none. After the
-	// transform, the middle of the bounds is mapped to 0 and half of their width to 1. If Spread
-	// is not 0, Centre and Spread are used instead.
+	// Transform is applied to a numeric column before scaling; the default is no transform. Scaling
+	// subtracts the middle of the transformed bounds and divides by half of their width. If Spread
+	// is not 0, it subtracts Centre and divides by Spread instead.
 	Transform      Transform
 	Centre, Spread float64
 }
@@ -82,7 +82,7 @@ func (f Transform) inverse(y float64) float64 {
 // Numerical reports whether values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
-// mapped returns the bounds after the transform, which scaling maps to −1 and 1.
+// mapped returns the transformed bounds. Scaling maps them to −1 and 1.
 func (c *Column) mapped() (low, high float64) {
 	b := c.Scale()
 	return c.Transform.Of(b.Low), c.Transform.Of(b.High)

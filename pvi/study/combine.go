@@ -10,19 +10,20 @@ import (
 type Combination string
 
 // These are the combinations. The robust ones are functions of published releases, so they cost no
-// privacy. They need the factors of clients that have about the same number of records.
+// privacy. They are useful if all clients have about the same number of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
 	ByMedian  Combination = "median"  // number of releases times the median of each element
 	ByTrimmed Combination = "trimmed" // number of releases times the mean of each element without the smallest and the largest quarter
 )
 
-// Robust reports whether a minority of clients cannot move the result of c as far as it likes.
+// Robust reports whether c bounds the influence of a minority of clients on the result.
 func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
 
-// Loss returns the largest variance of c relative to that of the sum, for releases with Gaussian noise
-// and a Gaussian spread between clients. It is the limit for many clients: π/2 for the median, and 1.2
-// for the trimmed mean (Huber and Ronchetti, Robust Statistics, 2009, section 1).
+// Loss returns the variance of c divided by the variance of the sum, for releases with Gaussian noise
+// and a Gaussian spread between clients. The returned value is the limit for many clients, which is
+// also the largest: π/2 for the median, and 1.2 for the trimmed mean (Huber and Ronchetti, Robust
+// Statistics, 2009, section 1).
 func (c Combination) Loss() float64 {
 	switch c {
 	case ByMedian:

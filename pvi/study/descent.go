@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. If an option
-// is 0, the protocol derives it from public numbers.
+// Descent has the options of the solver DPSVI. The solver DPSEP uses those for steps and batches. If
+// an option may be 0, the value 0 means that it is derived from public numbers.
 type Descent struct {
 	Steps     int     // number of steps in each round; 0 to derive it
 	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive it
@@ -16,7 +16,7 @@ type Descent struct {
 	Gradients Gradients
 	Optimiser Optimiser
 	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
-	Average   float64 // share of a round's steps, the last ones, over which q is averaged; default 0.5
+	Average   float64 // q is averaged over this share of a round's steps, at its end; default 0.5
 	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
 
 	// StartShare is the share of the budget, in μ², that a client spends on a release of its
@@ -35,13 +35,13 @@ const (
 	Aligned Gradients = "aligned"
 	// Joint releases the gradients with respect to mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, but multiplies the gradient with respect to the spread by a
-	// factor that gives it the scale of the other gradient. The factor is removed after clip and
-	// noise.
+	// Preconditioned is like Joint, but before clip and noise it multiplies the gradient with
+	// respect to the spread by a factor that gives it the scale of the other gradient. After them
+	// it divides by the same factor.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient
-	// that of the divergence from the cavity, divided by the number of records, as in Jälkö,
-	// Dikmen and Honkela (2017).
+	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient the
+	// gradient of the divergence from the cavity, divided by the number of records. Jälkö, Dikmen
+	// and Honkela (2017) do the same.
 	PublishedGradients Gradients = "published"
 )
 
@@ -61,8 +61,8 @@ const (
 	// AllocatedSampling puts each record into one random step of an epoch. It is only for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
 	// PublishedSampling draws a batch of a fixed size, but is charged the cost of independent
-	// sampling of records, as in d3p. The published privacy claim does not hold. The option
-	// exists to show the failure.
+	// sampling of records, as in the library d3p. The published privacy claim does not hold. The
+	// option exists to show this.
 	PublishedSampling Sampling = "published"
 )
 
@@ -136,8 +136,8 @@ func readOptimiser(d *Descent, t *document.Table) {
 	}
 }
 
-// defaultStartShare is the default of Descent.StartShare. With it, the steps have √(1 − 1/4) of
-// the study's μ, about seven eighths.
+// defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4) of the study's μ,
+// about seven eighths, to the steps.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -159,8 +159,8 @@ func readStart(s *Study, t *document.Table) {
 	}
 }
 
-// checkSummed refuses keys that apply only to clients that take their own steps. It is called if
-// q is moved by sums of the gradients of all clients.
+// checkSummed refuses keys that apply only to clients that take their own steps. It is called for
+// studies whose q is moved by sums of the gradients of all clients.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string

@@ -6,8 +6,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Describe asks for tables that describe the records: counts by level, histograms, and the
-// sums from which means and sds follow. Package describe defines the release.
+// A Describe has the options of tables that describe the records: counts by level, histograms, and
+// the sums from which means and sds follow. Package describe defines the release.
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
 	By      int     // index of the column whose levels divide the tables; −1 if there is none
@@ -66,8 +66,8 @@ func readDescribe(s *Study, root *document.Table) {
 	}
 }
 
-// readDescribed reads the names of the described columns. The default is all columns but that of
-// by.
+// readDescribed reads the names of the described columns. The default is all columns except the one
+// that divides the tables.
 func readDescribed(s *Study, d *Describe, t *document.Table) {
 	names, ok := t.Strings("columns")
 	if !ok {

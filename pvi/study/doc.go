@@ -3,9 +3,9 @@
 // federation. Coordinator, clients and simulator read the same file, and the SHA-256 of its
 // bytes is the study's identity.
 //
-// Reading is strict. An unknown key, a value of the wrong type, an impossible combination or a
-// missing unit is an error with file, line and remedy. [Parse] reports all errors at once. The
-// comments on the fields of [Study] give the defaults of absent keys.
+// Reading is strict. An unknown key, a value of the wrong type, an impossible combination of values
+// or a missing unit is an error. The error has the file, the line and a remedy. [Parse] reports all
+// errors at once. The comments on the fields of [Study] give the defaults of absent keys.
 //
 // A study states privacy targets. Package pvi derives the noise multiplier, the noise shares and
 // the lattice from them.

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Formula is a model that the study gives as a regression formula. The program of the model has
-// the same meaning.
+// A Formula is a model that the study gives as a regression formula. It was translated to the
+// program of the model.
 type Formula struct {
 	Text   string // formula of the study
 	Family string // family with its link, as written in the study
@@ -62,7 +62,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	s.findIntegers()
 }
 
-// columnOfFormula returns a column as a formula reads it.
+// columnOfFormula returns the description of a column for package formula.
 func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
@@ -74,7 +74,7 @@ func columnOfFormula(c *Column) formula.Column {
 	}
 }
 
-// reportFormula reports the error at the key that it is about.
+// reportFormula reports the error at the key that caused it.
 func reportFormula(err error, t, prior *document.Table) {
 	var family *formula.FamilyError
 	var of *formula.PriorError

@@ -10,7 +10,8 @@ import (
 type Intervals string
 
 // NoIntervals makes a study report point estimates, without sds, intervals or draws. Since
-// version 2 of the study language, a study whose method has no honest intervals must write it.
+// version 2 of the study language, a study must have this value if the intervals of its method are
+// not honest ([Study.Honest]).
 const NoIntervals Intervals = "none"
 
 // PointsNote is the note beside estimates of a study with [NoIntervals].
@@ -46,9 +47,9 @@ func readIntervals(s *Study, t *document.Table) {
 }
 
 // Honest reports whether the sds that the study's method computes include every known source of
-// uncertainty: the privacy noise, and correlations of coefficients. This is true for the solver
-// Scoring, with a last round ([OneStep]), and for a study without privacy whose q has a full
-// covariance and whose posterior has one mode.
+// uncertainty: the privacy noise, and correlations of coefficients. Three kinds of studies have such
+// sds: those with the solver Scoring; those with private steps and a last round ([OneStep]); and
+// those without privacy whose q has a full covariance and whose posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -60,8 +61,8 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether q covers the posterior of the model: whether it has a single mode as far as
-// is known. Programs are assumed to have one, because their authors know them.
+// single reports whether the posterior of the model is assumed to have a single mode, so that q can
+// cover it. A program is assumed to have a single mode, because its author can know this.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
@@ -81,8 +82,8 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a sentence that must be shown beside intervals that are not honest, or "". Only
-// studies of version 1 have such intervals.
+// Doubt returns a sentence that must be shown beside intervals that are not honest. It returns "" if
+// the intervals are honest. Only studies of version 1 can have other intervals.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

@@ -18,7 +18,7 @@ type Model struct {
 	Groups   []Group
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
-	MaxNorm     float64 // norm to which longer vectors of regressors are scaled down, on the model's scale; 0 for no limit
+	MaxNorm     float64 // largest norm of a record's regressors on the model's scale; longer vectors are scaled down; 0 for no limit
 	NoiseSD     float64 // known sd of the noise of a linear model; 0 if it is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
@@ -60,8 +60,8 @@ type family struct {
 	kind OutcomeKind
 	keys []string // keys of [model] that only this family has
 
-	// says is the distribution of a regression's outcome in words, for the review of a study.
-	// Sentence replaces the names in braces.
+	// says is a sentence about the distribution of a regression's outcome, for the review of a
+	// study. The method Sentence replaces the names in braces.
 	says string
 
 	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
@@ -69,12 +69,12 @@ type family struct {
 	// name. Otherwise ratio is empty.
 	unit, ratio string
 
-	curved bool // whether a public bound on the curvature of a record exists
+	curved bool // whether there is a public bound on the curvature of a record's log likelihood
 	scale  Scale
 }
 
-// A Scale is a scale of the outcome that the model learns. The zero Scale means that it learns
-// none.
+// A Scale is a scale parameter of the outcome that the model learns. The zero Scale means that the
+// model learns no scale.
 type Scale struct {
 	Prior string // key of the parameter's prior in the table [prior]
 	Name  string // name of the parameter; empty if the model is not a regression
@@ -148,8 +148,8 @@ func (m *Model) Kind() OutcomeKind {
 	return m.Family.find().kind
 }
 
-// Sentence returns the distribution of a record's outcome in words, for the review of a study.
-// predictor is the text for the predictor η.
+// Sentence returns a sentence about the distribution of a record's outcome, for the review of a
+// study. predictor is the text for the predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -173,8 +173,8 @@ func (f Family) PredictorUnit() (unit, ratio string) {
 	return of.unit, of.ratio
 }
 
-// LearnedScale returns the scale of the outcome that a regression learns, with its prior. ok is
-// false if it learns none.
+// LearnedScale returns the scale parameter of the outcome that a regression learns, with its prior.
+// ok is false if the regression learns no scale.
 func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
 	if scale.Prior == "dispersion" {
@@ -192,7 +192,7 @@ func (m *Model) general() bool {
 }
 
 // curvatureKnown reports whether public numbers give a rough estimate of the curvature of a
-// record's log likelihood. They do not for counts and for models that are not regressions.
+// record's log likelihood. It returns false for counts and for models that are not regressions.
 func (m *Model) curvatureKnown() bool {
 	return m.Kind() != Count && !m.general()
 }

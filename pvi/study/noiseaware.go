@@ -6,24 +6,25 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way to compute a second posterior, which includes the privacy noise, for the
-// report.
+// NoiseAware is the way to compute a second posterior for the report. This posterior includes the
+// privacy noise.
 type NoiseAware string
 
 const (
 	// OneStep makes every client release the gradient and the curvature of its records once
-	// after the rounds. The second posterior is a Newton step from q, with a covariance that
-	// includes the noise in both.
+	// after the rounds. The mean of the second posterior is a Newton step from q. Its covariance
+	// includes the noise in the gradient and in the curvature.
 	OneStep NoiseAware = "one-step"
 	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. It costs
 	// no privacy.
 	ClosedForm NoiseAware = "closed-form"
 	// Iterates adds to the variance of every coefficient the variance of the means of q over the
-	// last rounds. The method was proposed for the last of many steps of constant size (Jälkö, Prediger, Honkela and
-	// Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It exists
-	// for comparison: the variance depends on the step size and on the number of means.
+	// last rounds. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational
+	// Inference Improved", 2023) proposed the method for the last of many steps of constant size.
+	// The value exists for comparisons, because the added variance depends on the step size and
+	// on the number of means.
 	Iterates NoiseAware = "iterates"
-	// NoNoiseAware adds no second posterior.
+	// NoNoiseAware means that the report has no second posterior.
 	NoNoiseAware NoiseAware = "none"
 )
 

@@ -30,8 +30,8 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	}
 }
 
-// readSummed sets the options that can have only one value if each round opens one sum of
-// gradients over clients.
+// readSummed sets the options that can have only one value in a study in which each round opens one
+// sum of gradients over clients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
 	if in.Solver == Scoring {
@@ -56,9 +56,9 @@ func readSummed(s *Study, federation, t *document.Table) {
 	in.Damping = Damping{Alpha: 1}
 }
 
-// readAggregation reads the way in which messages of clients are added up. For secure aggregation
-// it refuses a number of colluders that is too large for any number of clients. The other rules
-// depend on the roster.
+// readAggregation reads the way in which messages of clients are added up. With secure aggregation
+// the number of colluders must be at least two below the smallest number of clients. Other rules
+// about these numbers depend on the roster and are checked later.
 func readAggregation(f *Federation, t *document.Table) {
 	if f.Opens != OpenSums {
 		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)

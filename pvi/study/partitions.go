@@ -3,12 +3,14 @@ package study
 import "fedpvi/internal/document"
 
 // Partitions divides a client's records into disjoint parts. The client fits each part
-// without noise, clips the changes of the parts, and hides their sum (Heikkilä et al.,
+// without noise, clips the changes of the parts, and adds noise to their sum (Heikkilä et al.,
 // "Differentially private partitioned variational inference", 2023, section 3). The privacy
 // unit is then the record.
 type Partitions struct {
-	Count    int  // K, the number of parts; 0 if records are not divided
-	Averaged bool // whether each part proposes a factor for the whole client and the changes are averaged; otherwise each part is a virtual client with its own factor
+	Count int // K, the number of parts; 0 if records are not divided
+	// Averaged is true if each part proposes a factor for the whole client and the changes are
+	// averaged. Otherwise each part is a virtual client with its own factor.
+	Averaged bool
 }
 
 // These are the kinds of partitions.
@@ -43,8 +45,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses kinds of factors that would make the state of one part depend on the
-// records of another part.
+// checkPartitions refuses published factors, whose noise the cost of the sums over clients does not
+// cover.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
@@ -52,8 +54,8 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses keys with which the change of a single client could be read,
-// because only sums over clients hide it.
+// checkPartitionedSums refuses keys with which the change of a single client could be read. Only
+// sums over clients have enough noise to hide such a change.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// maxPerPerson is the largest number of rows of a person, and of clients that have rows of the
-// same person.
+// maxPerPerson is the largest number of rows of a person at one client. It is also the largest number
+// of clients that have rows of the same person.
 const maxPerPerson = 1000
 
 // readPerson reads the keys of the privacy unit [Person]. It checks that the unit, the column that
@@ -77,10 +77,11 @@ func checkPerson(s *Study, inference *document.Table) {
 // the unit is the person.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
-// Holders returns the largest number of clients with records of the same person whose releases are
-// opened in one sum, among the given number of clients. It is 1 unless the study protects persons
-// at several clients and opens sums only. If anyone may read every message, the message of each of
-// these clients has enough noise by itself, and their costs compose ([Study.MessagesOfPerson]).
+// Holders returns the largest number of clients that have records of the same person and whose
+// releases are opened in one sum. The study has the given number of clients. The result is 1 unless
+// the study protects persons at several clients and opens only sums. If anyone may read every message,
+// each message has enough noise by itself, and the costs of the messages of a person compose
+// ([Study.MessagesOfPerson]).
 func (s *Study) Holders(clients int) int {
 	if s.Federation.Opens != OpenSums {
 		return 1
@@ -88,9 +89,9 @@ func (s *Study) Holders(clients int) int {
 	return max(1, min(s.Privacy.PeopleAcross, clients))
 }
 
-// MessagesOfPerson returns the largest number of clients with records of the same person whose
-// messages anyone may read, among the given number of clients. It is 1 unless the study protects
-// persons at several clients.
+// MessagesOfPerson returns the largest number of clients that have records of the same person and
+// whose messages anyone may read. The study has the given number of clients. The result is 1 unless
+// the study protects persons at several clients.
 func (s *Study) MessagesOfPerson(clients int) int {
 	if s.Federation.Opens == OpenSums {
 		return 1

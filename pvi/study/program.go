@@ -25,12 +25,12 @@ type Program struct {
 	Complete  map[string]string // priors that the program lacks, by parameter
 }
 
-// A ProgramVariable is a variable of the data block with one number or several for each record.
+// A ProgramVariable is a variable of the data block that has one or several numbers for each record.
 type ProgramVariable struct {
 	Name  string
 	Whole bool // whether its values are whole numbers
 	Parts []ProgramPart
-	Low   float64 // public bounds of its values
+	Low   float64 // public lower bound of its values; High is the upper bound
 	High  float64
 }
 
@@ -38,7 +38,7 @@ type ProgramVariable struct {
 // on a column.
 type ProgramPart struct {
 	Column int    // index of the column
-	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the column itself
+	Is     *Event // the number is 1 if this condition holds, and otherwise 0; nil for the value of the column
 }
 
 // A Constant is a public constant. Dims is empty for a number. Values has the elements by rows.
@@ -97,7 +97,7 @@ func readProgram(s *Study, t *document.Table) {
 	s.findIntegers()
 }
 
-// refuseOfPrograms refuses the keys that neither a program nor a formula can have.
+// refuseOfPrograms refuses keys that a model cannot have if it is given as a program or a formula.
 func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
@@ -253,8 +253,8 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// findIntegers sets the bounds of the program's variables and whether their values are whole
-// numbers. The values of a numeric column are whole if the program declares the variable int, and
+// findIntegers sets the bounds of the program's variables, and sets whether their values are whole
+// numbers. The values of a numeric column are whole if the program declares the variable int and
 // the bounds are whole numbers.
 func (s *Study) findIntegers() {
 	for i := range s.Model.Program.Variables {

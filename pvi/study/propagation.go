@@ -8,13 +8,13 @@ import (
 // Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // largest share of the way to the sum of sites that one pass over the records moves the factor; default 1
+	StepSize float64 // one pass over the records moves the factor at most this share of the way to the sum of sites; default 1
 	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight multiplies the precisions of a record's site before clip and noise, and is
-	// removed after them. The default is 0.5. For a mixture it is 1, or 0.1 if the mixture
-	// learns its sds.
+	// PrecisionWeight multiplies the precisions of a record's site before clip and noise. After
+	// them the precisions are divided by it. The default is 0.5. For a mixture it is 1, or 0.1 if
+	// the mixture learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution
@@ -49,7 +49,7 @@ const (
 	MomentSites Sites = "moments"
 )
 
-// Improper is the treatment of a factor that, because of noise, no likelihood could have.
+// Improper is the treatment of a factor that no likelihood could have. Noise leads to such factors.
 type Improper string
 
 const (
@@ -123,12 +123,12 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A plausible sd is
-// a tenth of the columns' bounds. The precision of a site is then larger than its slope by a
-// factor of one over the sd.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. The precision of a
+// site is larger than its precision times mean by about one over the sd, and a plausible sd is a
+// tenth of the width of the columns' bounds. The weight gives both about the same size.
 const learnedWeight = 0.1
 
-// networkStart is the largest sd of a network's weights in the first step.
+// networkStart is the largest sd of a neural network's weights in the first step.
 const networkStart = 0.3
 
 // maxRecency is the largest Recency. With a larger value, nearly all of the weight would be on
@@ -160,7 +160,7 @@ func readSepStart(s *Study, t *document.Table) {
 		}
 	}
 	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
-		p.Start = DrawnStart // if the prior were the start, all hidden units would stay equal
+		p.Start = DrawnStart // a start at the prior would keep all hidden units equal
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")

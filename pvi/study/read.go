@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the newest version of the study language. Versions 1 and 2 can be read. They differ
-// in the default solver, which in version 2 is [Scoring] if the model allows it, and in
-// [Intervals], which only version 2 has.
+// Version is the newest version of the study language. Versions 1 and 2 can be read. In version 2
+// the default solver is [Scoring] if the model allows it, and only version 2 has [Intervals]. Some
+// defaults differ as well.
 const Version = 2
 
 const (
@@ -71,8 +71,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with control characters. Without them a terminal shows the study exactly as
-// it is written.
+// visible refuses text that has control characters or other invisible characters, because a
+// terminal would then not show the study exactly as it is written.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
@@ -164,7 +164,7 @@ func readScales(s *Study, t *document.Table) {
 	}
 }
 
-// checkCoefficients reports the keys of t that are not names of coefficients of the model.
+// checkCoefficients reports an error for each key of t that is not the name of a coefficient.
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
@@ -331,10 +331,10 @@ func readFederation(s *Study, t *document.Table) {
 	}
 }
 
-// maxRejected is the default of federation.max_rejected. A rejected round costs as much privacy as
-// an accepted one. If noise alone rejects a round with probability 1/7, the limit ends one in
-// twenty studies of twenty rounds. If the probability is larger, sim plan reports that the noise is
-// too large.
+// maxRejected is the default of federation.max_rejected. A limit is needed because a rejected round
+// costs as much privacy as an accepted one. If noise alone leads to the rejection of a round with
+// probability 1/7, this limit ends one in twenty studies of twenty rounds. If the probability is
+// larger, sim plan reports that the noise is too large.
 const maxRejected = 3
 
 // minPace and maxPace are the shortest and the longest pace: a millisecond and a day, in seconds.

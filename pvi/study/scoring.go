@@ -4,10 +4,10 @@ import "fedpvi/internal/document"
 
 // A scoringLimit has the limits of the solver Scoring for one privacy unit.
 type scoringLimit struct {
-	rounds       int // default number of rounds
-	least        int // smallest number of rounds
-	coefficients int // largest number of coefficients d; messages have d×d matrices
-	remedy       Solver
+	rounds       int    // default number of rounds
+	least        int    // smallest number of rounds
+	coefficients int    // largest number of coefficients d; it is limited because messages have d×d matrices
+	remedy       Solver // solver that errors suggest instead
 }
 
 // scoringLimits has the limits for the privacy units that the solver Scoring can protect. With
@@ -27,15 +27,17 @@ const mostScoringRounds = 100
 type Target string
 
 const (
-	// Population is the population from which the clients are drawn. Clients may differ.
+	// Population is the population from which the clients are drawn. The posterior allows for
+	// differences between clients.
 	Population Target = "population"
-	// Pooled is all records of the study's clients. The posterior is that of a fit to the pooled
-	// records, which ignores differences between clients.
+	// Pooled means the records of all clients together. The posterior is that of a fit to the
+	// pooled records, which ignores differences between clients.
 	Pooled Target = "pooled"
 )
 
-// scores reports whether the solver Scoring can fit the model with the given privacy unit. A
-// model with effects of groups needs the unit record, and a program a unit of records.
+// scores reports whether the solver Scoring can fit the model with the given privacy unit. A model
+// with effects of groups needs the unit record, and a program needs one of the units record and
+// person.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	switch {

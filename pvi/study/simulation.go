@@ -75,7 +75,7 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses keys that a baseline would not use, because it runs on the pooled records.
+// inOnePlace refuses keys that have no effect on a baseline, because it runs on the pooled records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")

@@ -33,7 +33,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // If groups hardly differ, the log posterior has no curvature at its joint mode, which Laplace needs.
+		return []Solver{NaturalGradient, SVI} // Laplace needs curvature at the joint mode, and there is none if groups hardly differ.
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -59,7 +59,7 @@ func readSolver(s *Study, t *document.Table) {
 // fitting returns the solvers that the study can use.
 func (s *Study) fitting() []Solver {
 	if s.partitioned() {
-		return Fitting(&s.Model, None) // Inside a client, the solvers of parts use the records without noise.
+		return Fitting(&s.Model, None) // The solvers of parts run inside a client and use its records without noise.
 	}
 	return Fitting(&s.Model, s.Privacy.Unit)
 }

@@ -86,8 +86,8 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the indices of the columns that t names, or by default of every numeric
-// column of the model that has no scale of its own.
+// standardisable returns the indices of the columns that t names. The default is every numeric
+// column of the model for which the study gives no scale.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {

@@ -55,8 +55,8 @@ type Prior struct {
 	Mean, SD     float64           // mean and sd of the prior; default 0 and 1
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
-	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups with a solver other than Scoring
-	Spread     float64   // sd of the normal number whose absolute value is the prior of the sds between groups with the solver Scoring
+	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups if the solver is not Scoring
+	Spread     float64   // scale of the half-normal prior of the sds between groups, if the solver is Scoring
 	Dispersion LogNormal // prior of the dispersion of counts
 }
 
@@ -79,8 +79,8 @@ const (
 	Synchronous Schedule = "synchronous"
 	// Sequential makes one client after the other work, in the order of the roster.
 	Sequential Schedule = "sequential"
-	// Asynchronous makes every client work on the latest λ when it gets a plan. Each answer
-	// moves λ.
+	// Asynchronous makes every client start from the λ that is the latest when it gets a plan.
+	// Each answer moves λ.
 	Asynchronous Schedule = "asynchronous"
 )
 
@@ -95,7 +95,7 @@ const (
 	// additional factor of q, which no client stores.
 	Exact Factors = "exact"
 	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
-	// published privacy claim does not hold. The option exists to show the failure.
+	// published privacy claim does not hold. The option exists to show this.
 	Published Factors = "published"
 )
 
@@ -115,10 +115,11 @@ type Inference struct {
 
 	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
 	Intervals        Intervals  // NoIntervals or ""; always "" in version 1
-	NoiseAwareShares [3]float64 // OneStep's shares of the budget for rounds, gradient and curvature; zero if the protocol derives them
+	NoiseAwareShares [3]float64 // with OneStep, the shares of the budget for rounds, gradient and curvature; zero to derive them
 	Partitions       Partitions
 
-	// SplitPrior makes each of the M clients use the prior to the power 1/M, in the only round.
+	// SplitPrior makes each of the M clients use the prior to the power 1/M. Such a study has only
+	// one round.
 	SplitPrior bool
 }
 
@@ -181,7 +182,7 @@ const (
 )
 
 // OfRecords reports whether the unit is a record, or a person with its records. Noise is then added
-// to sums over records. With the unit client it is added to a function of all records of a client.
+// to sums over records. With the unit client, noise is added to a function of all records of a client.
 func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.
@@ -204,9 +205,10 @@ type Privacy struct {
 	// on the model's scale. If Clip is 0, the protocol derives it.
 	Clip float64
 
-	// Centred is true if a client's change is clipped, and noise added, in coordinates around
-	// the current mean m of q: h − Λm instead of h. It is the default if the privacy unit is the
-	// client, and is not available for published factors.
+	// Centred is true if a client clips its change and adds noise in coordinates around the
+	// current mean m of q. In these coordinates the natural parameters h and Λ become h − Λm and Λ.
+	// True is the default if the privacy unit is the client, and is not allowed with published
+	// factors.
 	Centred bool
 }
 
@@ -217,8 +219,8 @@ const (
 	// OpenMessages lets anyone read every message. The noise in each message hides the records.
 	OpenMessages Opens = "messages"
 	// OpenSums lets anyone read sums over at least U_min clients, but no single message. Secure
-	// aggregation or a trusted coordinator enforces this rule. Each client adds a share of the
-	// noise.
+	// aggregation or a trusted coordinator enforces this rule. Each client adds only a share of
+	// the noise that a sum needs.
 	OpenSums Opens = "sums"
 )
 
@@ -227,7 +229,8 @@ const (
 type Aggregation string
 
 const (
-	// ByCoordinator lets the coordinator add up the messages. It could open every single one.
+	// ByCoordinator lets the coordinator add up the messages. The coordinator could read every
+	// single message.
 	ByCoordinator Aggregation = "coordinator"
 	// Secure makes the clients divide their messages into secret shares for each other, so that
 	// nobody can open a single message. The coordinator and up to h clients together learn only
@@ -235,19 +238,22 @@ const (
 	Secure Aggregation = "secure"
 )
 
-// Hidden returns h, the largest number of clients from which, with the coordinator, secure
-// aggregation hides the messages of the others. A study with M clients opens a sum only if
+// Hidden returns h for secure aggregation. A coalition of the coordinator and at most h clients
+// cannot read the messages of the other clients. A study with M clients opens a sum only if
 // minClients of them take part in every step.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
 // OneOther is the value of Colluders if the privacy target holds against one other participant,
-// which knows its own noise. t is 1 if a sum has at least two answers, and 0 otherwise.
+// which knows its own noise. The number t of colluders is then 1 if a sum has at least two answers,
+// and otherwise 0.
 const OneOther = -1
 
 // Federation has the rules of the federation.
 type Federation struct {
-	MinClients     int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	Colluders      int // t, the number of clients that may combine their knowledge to attack others, or OneOther; default 0, OneOther since version 2 if only sums are opened
+	MinClients int // U_min, the smallest number of answers for which a sum is opened; default all clients
+	// Colluders is t, the number of clients that may combine their knowledge to attack others, or
+	// OneOther. The default is OneOther in studies of version 2 that open only sums, and otherwise 0.
+	Colluders      int
 	Opens          Opens
 	Aggregation    Aggregation // default ByCoordinator; empty if every message may be opened
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
@@ -257,13 +263,13 @@ type Federation struct {
 	Combine Combination
 
 	// MaxRejected is the number of rejected rounds in a row after which the coordinator ends the
-	// study and clients stop answering. The default is 3 since version 2. A value of 0, the default
-	// in version 1, means no limit.
+	// study and clients stop answering. A value of 0 means that there is no limit. The default is 0
+	// in version 1 and 3 in version 2.
 	MaxRejected int
 
 	// Pace is the number of seconds between a plan and its answer. If a client needs longer, it
-	// sends its answer at the next multiple of Pace. If Pace is 0, the default in version 1,
-	// answers are sent at once. Since version 2 the default is 1.
+	// sends its answer at the next multiple of Pace. If Pace is 0, answers are sent at once. The
+	// default is 0 in version 1. In version 2 it is 1 for a study with privacy.
 	Pace float64
 }
 
@@ -306,8 +312,8 @@ const (
 	// DPSGLD is stochastic gradient Langevin dynamics with the batches, the clip and the
 	// noise of the study's private gradient steps.
 	DPSGLD Baseline = "dp-sgld"
-	// OneSample is one sample from the tempered posterior. An exact sample would be private. The
-	// program draws an approximate sample by a Markov chain.
+	// OneSample is one sample from the tempered posterior. An exact sample would be private, but
+	// the program draws an approximate sample by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
 	// EP and SEP are expectation propagation without privacy. EP has a site for every
 	// record. SEP has one tied factor for all records.
@@ -318,9 +324,11 @@ const (
 // Partition is the rule that assigns records to clients. Records are dealt at random with the seed,
 // unless Kind is "column".
 type Partition struct {
-	Kind           string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
-	SizeSkew       float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
-	LabelSkew      float64 // κ ≤ 1: among the records of small clients, the share of the majority label is c + (1−c)κ, at least 0, where c is its share of all records
+	Kind     string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
+	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
+	// LabelSkew is κ ≤ 1. If c is the majority label's share of all records, its share of the
+	// records of small clients is max(0, c + (1−c)κ).
+	LabelSkew      float64
 	LabelThreshold float64 // smallest outcome for which a record has the label
 	Column         string  // name of the column that has the client's name
 }
@@ -336,8 +344,8 @@ type Synthetic struct {
 // Distribution is a normal distribution of a numeric column, truncated to the column's bounds.
 type Distribution struct{ Mean, SD float64 }
 
-// An Override sets the value at a dotted key of a study, such as "privacy.epsilon", to a TOML
-// value. An empty Value removes the key.
+// An Override sets one value of a study. Key is a dotted key such as "privacy.epsilon", and Value is
+// a TOML value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
 // Parse reads and checks a study. The name file is used only in errors, and the returned error

@@ -33,7 +33,7 @@ func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
 	add := func(columns []string) {
-		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // the same key for a:b and b:a, which are one term
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are one term and have the same key
 		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}
@@ -105,8 +105,8 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products yields the coefficients of a term that begin with the chosen parts of the first
-// columns. The last column varies fastest. products returns false if yield does.
+// products yields the coefficients of a term whose parts begin with the chosen parts. The part of
+// the last column varies fastest. If yield returns false, products stops and returns false.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -232,9 +232,9 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns the mean square of a numerical column on the model's scale, if its values
-// are uniform within their bounds. If a standardisation found the scale, or the study gives a
-// spread, it instead returns the mean square that the scale implies.
+// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. It
+// assumes that the values are uniform within their bounds. If a standardisation found the scale, or
+// the study gives a spread, it instead returns the mean square that the scale implies.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
