@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,14 +47,16 @@ func (n *realNetwork) with(m int, f func(c *client.Client, member *client.Member
 // rotate gives client m new keys.
 func (n *realNetwork) rotate(m int) error {
 	n.t.Helper()
-	return n.with(m, func(c *client.Client, member *client.Member) error {
-		return c.Rotate(n.t.Context(), member, func(ctx context.Context) (client.Renewer, func() error, error) {
-			line, err := c.Dial(ctx, member, client.Network{})
-			if err != nil {
-				return nil, nil, err
-			}
-			return line, line.Close, nil
-		})
+	return n.with(m, func(c *client.Client, member *client.Member) error { return rotate(n.t, c, member) })
+}
+
+func rotate(t *testing.T, c *client.Client, m *client.Member) error {
+	return c.Rotate(t.Context(), m, func(ctx context.Context) (client.Renewer, func() error, error) {
+		line, err := c.Dial(ctx, m, client.Network{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return line, line.Close, nil
 	})
 }
 
@@ -168,5 +171,32 @@ func TestRevokedClientIsShutOut(t *testing.T) {
 			t.Error("the client connects again")
 		}
 		return nil
+	}))
+}
+
+// The test gives a client new keys while it is connected. The connection must be closed, and the
+// client must connect with its new key at once, before the next version of the roster.
+func TestNewKeyForConnectionsCountsAtOnce(t *testing.T) {
+	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 3", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
+	n := newRealNetwork(t, st, records)
+	check(t, n.with(0, func(c *client.Client, member *client.Member) error {
+		before, err := c.Dial(t.Context(), member, client.Network{})
+		check(t, err)
+		defer before.Close()
+		_, err = before.Standing(t.Context())
+		check(t, err)
+		first := member.Certificate
+		check(t, rotate(t, c, member))
+		if _, err := before.Standing(t.Context()); err == nil {
+			t.Error("the connection with the key before is still open")
+		}
+		after, err := c.Dial(t.Context(), member, client.Network{})
+		check(t, err)
+		defer after.Close()
+		_, err = after.Standing(t.Context())
+		if bytes.Equal(member.Certificate, first) {
+			t.Error("the client has no certificate for its new key")
+		}
+		return err
 	}))
 }

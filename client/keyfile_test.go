@@ -10,8 +10,8 @@ import (
 )
 
 // The test damages each key file of a client that has joined a study: one character of the key is
-// changed, the file is cut, or another kind of key is in it. The client must stop with the code for
-// a damaged state each time.
+// changed, the file is cut or lost, or another kind of key is in it. The client must stop with the
+// code for a damaged state each time, and continue when the file is back.
 func TestDamagedKeyFileHasItsCode(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -28,14 +28,8 @@ func TestDamagedKeyFileHasItsCode(t *testing.T) {
 	for _, path := range paths {
 		whole, err := os.ReadFile(path)
 		check(t, err)
-		for name, damaged := range map[string][]byte{
-			"a character": append(bytes.Clone(whole[:len(whole)-3]), whole[len(whole)-3]^1, whole[len(whole)-2], '\n'),
-			"cut":         whole[:len(whole)-9],
-			"empty":       nil,
-			"another":     bytes.Replace(whole, []byte("\nfedpvi-"), []byte("\nfedpvi-other-"), 1),
-		} {
-			check(t, os.WriteFile(path, damaged, 0o600))
-			c, err := client.Open(client.Options{Dir: p.dir})
+		stops := func(name string) {
+			c, err := client.Open(client.Options{Dir: p.dir, Create: true})
 			if err == nil {
 				_, err = c.Member("")
 				check(t, c.Close())
@@ -44,6 +38,17 @@ func TestDamagedKeyFileHasItsCode(t *testing.T) {
 				t.Errorf("%s, %s: code %d, %v", filepath.Base(path), name, client.CodeOf(err), err)
 			}
 		}
+		for name, damaged := range map[string][]byte{
+			"a character": append(bytes.Clone(whole[:len(whole)-3]), whole[len(whole)-3]^1, whole[len(whole)-2], '\n'),
+			"cut":         whole[:len(whole)-9],
+			"empty":       nil,
+			"another":     bytes.Replace(whole, []byte("\nfedpvi-"), []byte("\nfedpvi-other-"), 1),
+		} {
+			check(t, os.WriteFile(path, damaged, 0o600))
+			stops(name)
+		}
+		check(t, os.Remove(path))
+		stops("lost")
 		check(t, os.WriteFile(path, whole, 0o600))
 	}
 	if _, err := p.step(); err != nil {

@@ -3,13 +3,16 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fedpvi/client"
+	"fedpvi/client/ledger"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
@@ -151,6 +154,7 @@ func TestKilledClientGetsNewKeys(t *testing.T) {
 	h, all = federation(t, source, "north", "south")
 	h.begin()
 	north := all[0]
+	first := exported(t, north).Fingerprint
 	_, err := north.step()
 	check(t, err)
 	for n := 1; ; n++ {
@@ -187,6 +191,9 @@ func TestKilledClientGetsNewKeys(t *testing.T) {
 		t.Fatalf("the result differs: %+v", ending)
 	}
 	one(t, h, north)
+	if r := exported(t, north); r.Fingerprint != first || r.Title.Entries < 2 {
+		t.Errorf("the ledger is signed by %s and not by the first identity, %d entries", r.Fingerprint.Short(), r.Title.Entries)
+	}
 	for pattern, want := range map[string]int{"identity*.key": 2, "studies/*/tls*.key": 1, "studies/*/sealing*.key": 0} {
 		if files, err := filepath.Glob(filepath.Join(north.dir, pattern)); err != nil || len(files) < 1 && want > 0 || want <= 1 && len(files) != want {
 			t.Errorf("keys after the study: %v, %v", files, err)
@@ -208,6 +215,16 @@ func TestKilledClientGetsNewKeys(t *testing.T) {
 	}
 }
 
+// exported exports the ledger of a data holder and verifies the export.
+func exported(t *testing.T, p *holder) *ledger.Report {
+	t.Helper()
+	var b bytes.Buffer
+	check(t, p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error { return c.Store().Export(&b, p.now()) }))
+	r, err := ledger.Verify(&b)
+	check(t, err)
+	return r
+}
+
 func exportOf(t *testing.T, p *holder) (x *transcript.Export) {
 	t.Helper()
 	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) (err error) {
@@ -215,6 +232,36 @@ func exportOf(t *testing.T, p *holder) (x *transcript.Export) {
 		return err
 	}))
 	return x
+}
+
+// The test checks that a client asks for another certificate when two thirds of the time are over,
+// and not before.
+func TestCertificateIsRenewedInTime(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	h.begin()
+	north := all[0]
+	certificate := func() (der []byte) {
+		check(t, north.with(func(_ *client.Client, m *client.Member, _ *client.Policy) error {
+			der = m.Certificate
+			return nil
+		}))
+		return der
+	}
+	first := certificate()
+	c, err := x509.ParseCertificate(first)
+	check(t, err)
+	due := c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) * 2 / 3).Sub(today)
+	for _, tc := range []struct {
+		at    time.Duration
+		fresh bool
+	}{{due - time.Hour, false}, {due + time.Hour, true}} {
+		north.late = tc.at
+		_, err := north.step()
+		check(t, err)
+		if got := !bytes.Equal(certificate(), first); got != tc.fresh {
+			t.Errorf("after %v: another certificate: %v", tc.at, got)
+		}
+	}
 }
 
 // Before a study begins, a client and then the coordinator get new keys. The client consents with its

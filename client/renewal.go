@@ -86,7 +86,7 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 // Rotate makes and saves the keys, and sends them if it is called with a connection. In a study
 // that has begun, the new keys are in force from the next version of the roster, which the client
 // follows. After an interruption, the next call of Rotate continues with the same keys.
-func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) (err error) {
+func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) error {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
 		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
 	}
@@ -111,15 +111,23 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 			return err
 		}
 	}
-	link, end, err := connect(ctx)
-	if err != nil {
+	send := func() (err error) {
+		link, end, err := connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		if m.Accepted {
+			return nil // the client came back with the new keys
+		}
+		return c.renewNow(ctx, m, link)
+	}
+	// A coordinator that accepts new keys closes the connections with the TLS key before. If its
+	// answer is lost with this connection, the client comes back with the new keys.
+	if err := send(); !transport.Mistrusted(err) {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	if m.Accepted {
-		return nil // the client came back with the new keys
-	}
-	return c.renewNow(ctx, m, link)
+	return send()
 }
 
 // learn checks the renewals of the coordinator's entry since the study was made, and adds those

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (o *own) of(e roster.Entry) (who *identity.Identity, key *channel.Key, err 
 		}
 	}
 	if who == nil || key == nil {
-		return nil, nil, errors.New("a key of the coordinator in the roster of a study is missing: restore the file identity.key or tls.key, or its newer version, from a backup")
+		return nil, nil, fmt.Errorf("%w: a key of the coordinator in the roster of a study is missing: restore the file identity.key or tls.key, or its newer version, from a backup", keyfile.ErrDamaged)
 	}
 	return who, key, nil
 }
@@ -150,8 +151,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 		}
 		key.Wipe()
 	}
-	_, err = seal.Load(f.lock, f.sealing(h)) // the error states that the file is missing
-	return "", nil, errors.Join(err, errors.New("the key that opens answers is not the one in the roster: restore it from a backup"))
+	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
 // destroySealing removes the files of all versions of the key that opens answers, except for one.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -211,6 +213,9 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	if pin, ok := h.study.pin(parties[0].peer); !ok || pin != parties[0].tls.Pin() {
 		t.Error("the new TLS key is not accepted")
 	}
+	if left, err := filepath.Glob(filepath.Join(h.hub.files.study(h.study.hash), "sealing*.key")); err != nil || len(left) != 0 {
+		t.Errorf("sealing keys are left: %v, %v", left, err)
+	}
 	var b bytes.Buffer
 	check(t, h.study.WriteBundle(&b))
 	if r, err := bundle.Verify(&b); err != nil || r.Ending != "end" {
@@ -255,8 +260,13 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	check(t, channel.CheckAuthority(r.Authority, p.invited.Study, p.hub.Key, r.Signature))
 	c, err := channel.NewCredentials(p.peer, p.tls, r.Authority, r.Certificate, now)
 	check(t, err)
-	if left := c.Expires().Sub(now); left < 60*24*time.Hour {
+	if left := c.Expires().Sub(now); left != 90*24*time.Hour {
 		t.Errorf("the new certificate is valid for %v", left)
+	}
+	authority, err := x509.ParseCertificate(r.Authority)
+	check(t, err)
+	if valid := authority.NotAfter.Sub(authority.NotBefore) - channel.Skew; valid != 365*24*time.Hour {
+		t.Errorf("the certificate of the authority is valid for %v", valid)
 	}
 	return r
 }
@@ -500,7 +510,7 @@ func TestRenewalsAreLimited(t *testing.T) {
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
 	north := h.invite("north", "south")[0]
 	check(t, north.join(t.Context()))
-	for range maxRenewals {
+	for range 16 {
 		check(t, north.rotate(t.Context()))
 		north.adopt(north.next)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -221,6 +222,10 @@ func TestTLSKeys(t *testing.T) {
 	}
 	if _, err := loadKey(nil, path, authorityKind); err == nil {
 		t.Error("a TLS key was loaded as the key of an authority")
+	}
+	info, err := x509.MarshalPKIXPublicKey(made.Public())
+	if err != nil || made.Pin() != sha256.Sum256(info) {
+		t.Errorf("the pin is not the hash of the subject public key info: %v", err)
 	}
 	seed := bytes.Clone(made.key.Reveal()[:32])
 	certificate := tls.Certificate{PrivateKey: made}

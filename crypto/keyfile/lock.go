@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"filippo.io/age"
@@ -113,6 +114,9 @@ func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 // text returns the content of a key file in the clear.
 func (l *Lock) text(path string) ([]byte, error) {
 	content, err := private.Read(path, maxProtected)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("key file %s: %w: it is missing; restore it from a backup", path, ErrDamaged)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}

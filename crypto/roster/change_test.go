@@ -2,6 +2,8 @@ package roster
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -179,4 +181,45 @@ func FuzzParseChange(f *testing.F) {
 			t.Error("one change has two encodings")
 		}
 	})
+}
+
+// The test assembles the bytes of a renewal, of a change and of the next version of the roster by
+// hand, in the layout of the documentation, and checks the signature of the renewal with
+// crypto/ed25519.
+func TestFormatOfAChange(t *testing.T) {
+	parties := newParties(t)
+	east := parties[2]
+	newEast, renewal := rotated(t, east)
+	lp := func(s string) []byte { return append([]byte{0, 0, 0, byte(len(s))}, s...) }
+
+	before := sha256.Sum256(east.entry.Bytes())
+	statement := slices.Concat(study[:], before[:], newEast.entry.Bytes())
+	digest := sha256.Sum256(statement)
+	key := east.Public()
+	if !ed25519.Verify(key[:], append([]byte("fedpvi/v1/renewal\x00"), digest[:]...), renewal.Consent[:]) {
+		t.Error("the identity before did not sign the study, the hash of its entry, and the next entry")
+	}
+	c := Change{[]Renewal{renewal}, []Revocation{{"south", "stolen"}}}
+	want := slices.Concat([]byte("FPRC\x00\x01"), newEast.entry.Bytes(), renewal.Consent[:], []byte{0, 1}, lp("south"), lp("stolen"))
+	if !bytes.Equal(c.Bytes(), want) {
+		t.Error("the format of a change differs")
+	}
+	r := newRoster(t, parties...)
+	n := apply(t, r, c)
+	previous := r.Hash()
+	want = slices.Concat([]byte("FPR2"), study[:], []byte{0, 0, 0, 0, 0, 0, 0, 2}, previous[:], []byte{0, 4})
+	for _, p := range []party{newEast, parties[1], parties[0], parties[3]} { // in order of the names
+		want = append(want, p.entry.Bytes()...)
+	}
+	want = slices.Concat(want, []byte{0, 1}, lp("south"))
+	if !bytes.Equal(n.Bytes(), want) {
+		t.Error("the format of a roster with a revoked party differs")
+	}
+	e := newEast.entry
+	key, pin := e.Key, e.Pin
+	signed := e.Signature
+	want = slices.Concat(lp("east"), []byte{1}, key[:], pin[:], []byte(e.Recipient.String()), signed[:])
+	if !bytes.Equal(e.Bytes(), want) || len(e.Recipient.String()) != 1959 || !strings.HasPrefix(e.Recipient.String(), "age1pq1") {
+		t.Error("the format of an entry differs")
+	}
 }

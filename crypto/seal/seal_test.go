@@ -57,8 +57,12 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// The test decrypts a seal with age itself and checks that the plaintext has the documented format.
+// The test decrypts a seal with age itself and checks that the plaintext has the documented format,
+// and the header the documented size.
 func TestFormat(t *testing.T) {
+	if headerSize != 1627 {
+		t.Errorf("a header has %d bytes", headerSize)
+	}
 	k := newKey(t)
 	got, err := decrypted(sealed(t, k, "context", "payload", 10), k.identity)
 	if want := "\x00\x00\x00\x07context\x00\x00\x00\x07payload\x00\x00\x00"; err != nil || string(got) != want {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,9 +13,6 @@ var (
 	// that file that follow the link.
 	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
 	name = regexp.MustCompile(`\w+`)
-
-	// quotedTest matches the name of a test in backquotes.
-	quotedTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
 // pages returns the text of all documentation pages, by path.
@@ -62,31 +58,5 @@ func TestPageLinksExist(t *testing.T) {
 	}
 	if named < 20 {
 		t.Errorf("only %d names were looked up: the pattern no longer fits the pages", named)
-	}
-}
-
-// The test checks that every test that a page names exists.
-func TestPagesNameExistingTests(t *testing.T) {
-	there := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
-	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		source, err := os.ReadFile(path)
-		for _, m := range declared.FindAllSubmatch(source, -1) {
-			there[string(m[1])] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for page, text := range pages(t) {
-		for _, m := range quotedTest.FindAllStringSubmatch(text, -1) {
-			if !there[m[1]] {
-				t.Errorf("%s: there is no %s", filepath.Base(page), m[1])
-			}
-		}
 	}
 }

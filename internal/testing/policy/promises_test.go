@@ -1,0 +1,195 @@
+package policy
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// namedTest matches the name of a test or fuzz target in backquotes, or as the text of a link to the
+// file that has it.
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
+
+// testsOf returns the tests and fuzz targets that source declares.
+func testsOf(source string) map[string]bool {
+	there := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`).FindAllStringSubmatch(source, -1) {
+		there[m[1]] = true
+	}
+	return there
+}
+
+// The test checks that every test that a page names exists, and that it is in the file to which its
+// name is a link.
+func TestPagesNameExistingTests(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for name := range testsOf(string(source)) {
+			there[name] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range pages(t) {
+		for _, m := range namedTest.FindAllStringSubmatch(text, -1) {
+			if m[1] != "" && !there[m[1]] {
+				t.Errorf("%s: there is no %s", filepath.Base(page), m[1])
+			}
+			if m[2] == "" {
+				continue
+			}
+			source, err := os.ReadFile(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[3])))
+			if err != nil || !testsOf(string(source))[m[2]] {
+				t.Errorf("%s: %s has no %s: %v", filepath.Base(page), m[3], m[2], err)
+			}
+		}
+	}
+}
+
+// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout is one
+// block with the paragraph before it.
+type block struct{ heading, text string }
+
+// layout matches the first line of a table that shows a layout.
+var layout = regexp.MustCompile(`^\| (bytes|word|domain) \|`)
+
+// blocksOf divides a page at its empty lines, and lists and tables at their items and rows. Text that
+// is indented by four spaces, such as commands, and HTML comments are left out.
+func blocksOf(page string) (all []block) {
+	heading, afterProse := "", false
+	add := func(text string) { all = append(all, block{heading, text}) }
+	for _, chunk := range strings.Split(page, "\n\n") {
+		chunk = strings.Trim(chunk, "\n")
+		switch {
+		case chunk == "" || strings.HasPrefix(chunk, "    ") || strings.HasPrefix(chunk, "<!--"):
+		case strings.HasPrefix(chunk, "#"):
+			heading, afterProse = strings.TrimLeft(chunk, "# "), false
+		case strings.HasPrefix(chunk, "|") && afterProse && layout.MatchString(chunk):
+			all[len(all)-1].text += "\n" + chunk
+			afterProse = false
+		case strings.HasPrefix(chunk, "|"):
+			for _, row := range strings.Split(chunk, "\n")[2:] { // without the names of the columns
+				add(row)
+			}
+			afterProse = false
+		default:
+			for _, part := range strings.Split(strings.TrimPrefix(chunk, "- "), "\n- ") {
+				add(part)
+			}
+			afterProse = true
+		}
+	}
+	return all
+}
+
+// unproved returns an error for each block of a page that names no test and does not begin like an
+// exception, and for each exception that is not the beginning of exactly one such block.
+func unproved(page string, exceptions map[string]string) (errs []error) {
+	used := map[string]int{}
+	for _, b := range blocksOf(page) {
+		if namedTest.MatchString(b.text) {
+			continue
+		}
+		excepted := false
+		for beginning := range exceptions {
+			if strings.HasPrefix(b.text, beginning) {
+				used[beginning]++
+				excepted = true
+			}
+		}
+		if !excepted {
+			errs = append(errs, fmt.Errorf("%s: no test is named for: %.90s", b.heading, b.text))
+		}
+	}
+	for beginning := range exceptions {
+		if used[beginning] != 1 {
+			errs = append(errs, fmt.Errorf("the exception %q fits %d blocks without a test", beginning, used[beginning]))
+		}
+	}
+	return errs
+}
+
+// promising lists the pages on which every paragraph, item of a list and row of a table must name a
+// test. Its values are the beginnings of those that promise nothing that a test could check, with the
+// reason.
+var promising = map[string]map[string]string{
+	"docs/prove/identity.md": {
+		"This page describes":         "about the page",
+		"| identity | Ed25519":        "definition",
+		"| connections | Ed25519":     "definition",
+		"| sealing | ML-KEM-768":      "definition",
+		"| authority | Ed25519":       "definition",
+		"The key is the 32-byte seed": "definition; the layout above names the test",
+	},
+}
+
+// The test checks that the pages that promise something name a test for each promise. No test can
+// check that the named one fits: whoever writes the promise reads it.
+func TestPromisesNameTests(t *testing.T) {
+	for page, exceptions := range promising {
+		for _, err := range unproved(source(t, strings.Split(page, "/")...), exceptions) {
+			t.Errorf("%s: %v", page, err)
+		}
+	}
+}
+
+func TestPromisesWithoutTestsAreFound(t *testing.T) {
+	page := strings.Join([]string{
+		"# A page", "", "A paragraph (`TestA`)", "of two lines.", "", "A definition.", "", "It is refused.", "",
+		"- One item (`FuzzB`).", "- Another item,", "  of two lines.", "",
+		"| a | b |", "|---|---|", "| 1 | `TestC` |", "| 2 | `Testing` |", "",
+		"A layout ([TestD](d_test.go)):", "", "| bytes | field |", "|---|---|", "| 4 | magic |", "",
+		"Another:", "", "| word | content |", "|---|---|", "| 1 | kind |", "", "    a command", "<!-- a comment -->",
+	}, "\n")
+	var got []string
+	for _, err := range unproved(page, map[string]string{"A definition": "", "A para": "", "Nothing": ""}) {
+		got = append(got, err.Error())
+	}
+	slices.Sort(got)
+	want := []string{
+		"A page: no test is named for: Another item,\n  of two lines.",
+		"A page: no test is named for: Another:\n| word | content |\n|---|---|\n| 1 | kind |",
+		"A page: no test is named for: It is refused.",
+		"A page: no test is named for: | 2 | `Testing` |",
+		`the exception "A para" fits 0 blocks without a test`,
+		`the exception "Nothing" fits 0 blocks without a test`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The test checks that the page on identities lists exactly the domains of signatures.
+func TestIdentityHasTheDomains(t *testing.T) {
+	page := section(t, source(t, "docs", "prove", "identity.md"), "Signatures")
+	table := page[strings.Index(page, "\n| `fedpvi/v1/"):strings.Index(page, "\n\n**Envelope**")]
+	var said, are []string
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n") {
+		for _, name := range names(strings.Split(row, "|")[1], regexp.MustCompile("`([a-z0-9/-]+)`")) {
+			said = append(said, strings.TrimPrefix(name, "fedpvi/v1/"))
+		}
+	}
+	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		are = append(are, names(string(source), regexp.MustCompile(`identity\.Domain\s*= "fedpvi/v1/([a-z-]+)"`))...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "domains", said, are)
+}
