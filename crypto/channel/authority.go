@@ -15,8 +15,8 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is the maximum time by which the clock of a party may be slow. A certificate is valid
-// from Skew before the time of issue.
+// Skew is the maximum time by which the clock of a party may be slow. A certificate is therefore
+// already valid at the time of issue minus Skew.
 const Skew = 5 * time.Minute
 
 // An Authority certifies the TLS keys of the parties of one study. It has a key of its own. Its
@@ -106,9 +106,9 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
 // Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made.
-// The certificate is valid from now to until, but no longer than the authority's own
+// The certificate is valid from now to until, but not longer than the authority's own
 // certificate. The party, the key of its identity and the pin come from the roster, and the
-// request must agree with them. Calling Issue again renews the certificate.
+// request must agree with them. A second call renews the certificate.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")
@@ -160,8 +160,8 @@ func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"
 
-// Vouch returns the signature of the coordinator's identity of the authority's certificate.
-// [CheckAuthority] verifies it.
+// Vouch signs the authority's certificate with the coordinator's identity and returns the signature.
+// [CheckAuthority] verifies the signature.
 func (a *Authority) Vouch(coordinator *identity.Identity) [identity.SignatureSize]byte {
 	return coordinator.Sign(authorityDomain, requestStatement(a.study, a.certificate.Raw))
 }

@@ -98,8 +98,8 @@ func (l Client) Config() *tls.Config {
 }
 
 // Join returns the configuration of a party that has an invitation but no certificate. The party
-// does not know the authority of the study yet. It recognises the coordinator by the pin in the
-// invitation.
+// does not know the authority of the study yet. The connection authenticates the coordinator by the
+// pin in the invitation.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	return guest(study, now, func(Party) (identity.Pin, bool) { return pin, true })
 }
@@ -140,7 +140,8 @@ func base(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: []tls.CurveID{tls.X25519MLKEM768},
-		// a resumed session would not be checked against the current roster
+		// Sessions cannot be resumed, because a resumed session would not be checked against the
+		// current roster.
 		SessionTicketsDisabled: true,
 		Time:                   now,
 	}

@@ -38,8 +38,8 @@ type Party struct {
 
 var errParty = errors.New("the certificate does not name a party of a study")
 
-// uri returns spiffe://STUDY/ROLE/NAME, with the study in hexadecimal (SPIFFE-ID,
-// section 2).
+// uri returns the URI spiffe://STUDY/ROLE/NAME, where STUDY is in hexadecimal. It identifies the
+// party in certificates (SPIFFE-ID, section 2).
 func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }

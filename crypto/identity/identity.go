@@ -62,8 +62,8 @@ func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	return i, nil
 }
 
-// Load reads an identity from a file that Create wrote. It refuses links, files and directories
-// that are open to others, and a file whose key was changed.
+// Load reads an identity from a file that Create wrote. It returns an error if the file is a link,
+// if other users may read the file or enter its directory, or if the key was changed.
 func Load(l *keyfile.Lock, path string) (*Identity, error) {
 	seed, err := l.Load(path, keyKind)
 	if err != nil {

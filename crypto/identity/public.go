@@ -112,7 +112,7 @@ func fromHex(dst, text []byte) bool {
 
 // smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign
 // of x. It includes encodings that are not canonical. RFC 7748 section 6 warns of such points.
-// The values follow from y of a point of order 8 and p = 2²⁵⁵ − 19.
+// The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of order 8.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

@@ -25,8 +25,8 @@ const (
 	maxFile      = 16 << 10
 )
 
-// ErrDamaged is wrapped by the error of Load for a file whose content is not a key of the wanted
-// kind in the form of Create.
+// ErrDamaged is wrapped by the error of Load if the content of the file is not a key of the wanted
+// kind in the form that Create writes.
 var ErrDamaged = errors.New("damaged")
 
 // Errors of Load for malformed files.
@@ -69,7 +69,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder ignores line breaks, which would give a key several encodings.
+	// The base64 decoder ignores line breaks. They are refused, because a key must have only one
+	// encoding.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}

@@ -14,14 +14,14 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the name of the file in a state directory with the key that its protected key files
-// are encrypted for.
+// LockFile is the name of a file in a state directory. It contains the key that decrypts the
+// protected key files of the directory.
 const LockFile = "lock.age"
 
 // A Lock reads and writes the key files of a state directory. If the directory has the file
-// lock.age, its key files are protected: each is an age file for one hybrid key, and lock.age holds
-// that key, encrypted with a passphrase or for age identities. A nil *Lock is the lock of a directory
-// without lock.age. It writes key files without encryption.
+// lock.age, its key files are protected. Each key file is then an age file, encrypted for one hybrid
+// key. The file lock.age contains this key, encrypted with a passphrase or for age identities. A nil
+// *Lock is the lock of a directory without lock.age. It writes key files without encryption.
 //
 // A Lock also reads key files that are not encrypted, so that a directory works after an interrupted
 // Protect or Unprotect.
@@ -33,13 +33,12 @@ const maxProtected = maxFile + 4<<10
 // ageFile begins every file in the format of age.
 var ageFile = []byte("age-encryption.org/v1\n")
 
-// ErrLocked is wrapped by the errors for key files that the passphrase or the identities of the
-// operator do not open. The files are unchanged.
+// ErrLocked is wrapped by an error if the passphrase or the identities of the operator do not open
+// the lock. The files are then unchanged.
 var ErrLocked = errors.New("the keys stay locked")
 
-// Open opens the lock of a state directory. It returns nil if the key files are not protected. If
-// they are not protected and u names a file, Open returns an error, because the operator believes that
-// they are.
+// Open opens the lock of a state directory. If the key files are not protected, it returns nil, or an
+// error if u names a file, because the operator then believes that the key files are protected.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)
@@ -96,8 +95,9 @@ func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It refuses links, files and directories that are open to
-// others, and files whose last line is not exactly in the form of Create.
+// Load reads a key of the given kind. It returns an error if the file is a link, if other users may
+// read the file or enter its directory, or if its last line does not have exactly the form that
+// Create writes.
 func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	text, err := l.text(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	return secret.New(key), nil
 }
 
-// text returns the content of a key file in the clear.
+// text returns the content of a key file, decrypted if necessary.
 func (l *Lock) text(path string) ([]byte, error) {
 	content, err := private.Read(path, maxProtected)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of the key file with the given text.
+// protect returns the content that a key file with the given text has under this lock.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil

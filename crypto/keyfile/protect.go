@@ -19,7 +19,7 @@ type File struct {
 	Protected bool   `json:"protected"`
 }
 
-// A Listing describes the key files of a state directory, for its owner.
+// A Listing describes the key files of a state directory. Programs show it to the owner.
 type Listing struct {
 	Protected bool   `json:"protected"` // whether new keys are protected
 	Keys      []File `json:"keys"`
@@ -79,9 +79,10 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect encrypts all key files of a state directory. Afterwards with opens the directory's lock. If
-// the directory already has a lock, l is that lock, and Protect changes only the passphrase or the
-// identities that open it. No other process may use the directory.
+// Protect encrypts all key files of a state directory. Afterwards the passphrase or the identities in
+// with open the directory's lock. If the directory already has a lock, l must be this lock, and
+// Protect replaces the passphrase or the identities that open it. No other process may use the
+// directory.
 //
 // Every write replaces one file by another with the same key. If Protect is interrupted, all keys can
 // still be read, and a second call completes the work.
@@ -110,7 +111,7 @@ func (w writes) protect(dir string, l *Lock, with Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that the material opens. It verifies this by opening it.
+// sealed returns the content of a lock file that m opens. To verify the content, sealed opens it.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -140,8 +141,8 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert rewrites each key file that does not have the wanted form. It removes the temporary files of
-// an interrupted write, which may contain a key without encryption.
+// convert rewrites each key file that does not have the wanted form. It also removes the temporary
+// files of interrupted writes, which may contain keys without encryption.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // An Unlock holds the passphrase or the identities that open a lock, or the way to get them.
 type Unlock struct {
 	// File is the path of a file that has either a passphrase on one line, or age identities, one
-	// per line. They may be identities of plugins. If File is empty, UI asks for a passphrase.
+	// per line. The identities may belong to age plugins. If File is empty, UI asks for a
+	// passphrase.
 	File string
 	// UI asks a person for the passphrase and for the input of plugins. If UI is nil, there is nobody
 	// to ask.
@@ -49,8 +50,8 @@ const (
 	nativeIdentity = "AGE-SECRET-KEY-"
 )
 
-// workFactor is the base-2 logarithm of the cost of scrypt, for new passphrases. At 18, the default of
-// age, it takes about a second and 256 MiB of memory. Tests lower it.
+// workFactor is the base-2 logarithm of the cost of scrypt for new passphrases. With 18, which is the
+// default of age, scrypt takes about a second and 256 MiB of memory. Tests lower the factor.
 var workFactor = 18
 
 // A material is the passphrase or the identities that open a lock.
@@ -60,7 +61,7 @@ type material struct {
 	named      string // description of the file or the passphrase, for messages
 }
 
-// material reads the file, or asks for the passphrase.
+// material returns the content of the file, or asks for the passphrase if there is no file.
 func (u Unlock) material(prompt string) (material, error) {
 	if u.File == "" {
 		passphrase, err := u.ask(prompt)

@@ -12,8 +12,8 @@ import (
 
 const suffix = ".key"
 
-// Versions returns the paths of all versions of a key file, oldest first: for tls.key these are
-// tls.key, tls-2.key, tls-3.key and so on. Some may be missing, because their keys were destroyed.
+// Versions returns the paths of all versions of a key file that exist, oldest first. The versions of
+// tls.key are tls.key, tls-2.key, tls-3.key and so on. Versions whose keys were destroyed are missing.
 func Versions(path string) (all []string, err error) {
 	numbers, err := versions(path)
 	for _, n := range numbers {
@@ -22,7 +22,8 @@ func Versions(path string) (all []string, err error) {
 	return all, err
 }
 
-// Next returns the path of a new version of a key file, which is newer than all that exist.
+// Next returns the path of a new version of a key file. Its number is larger than those of all
+// versions that exist.
 func Next(path string) (string, error) {
 	numbers, err := versions(path)
 	if len(numbers) == 0 {

@@ -21,17 +21,17 @@ var (
 	ErrChange = errors.New("the change does not fit the roster: it is empty, names a party twice, out of order or of another study, or renews or revokes a party whose keys were revoked")
 )
 
-// A Renewal replaces the keys of a party: its identity, its TLS key, its key for encrypted
-// messages, or several of them. The previous identity signs the new entry together with the hash of
-// the previous entry, so a renewal applies to one entry only. The first roster and the renewals of a
-// party form a chain, in which each renewal is signed by the previous identity.
+// A Renewal replaces keys of a party: its identity, its TLS key, its key for encrypted messages, or
+// several of them. The previous identity signs the new entry together with the hash of the previous
+// entry, so a renewal applies to one entry only. The party's entry in the first roster and its
+// renewals form a chain, in which each renewal is signed by the identity before it.
 type Renewal struct {
 	Entry   Entry                        // new entry, which its own identity has signed
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal that replaces the previous entry, before, by next. The signer has the
-// identity in the previous entry.
+// Renew returns the renewal that replaces the entry before by the entry next. The signer must have
+// the identity in before.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -41,7 +41,7 @@ func renewed(study Hash, before, next Entry) []byte {
 	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
 }
 
-// Check returns an error if r is not a valid renewal of the previous entry, before.
+// Check returns an error if r is not a valid renewal of the entry before.
 func (r Renewal) Check(study Hash, before Entry) error {
 	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
 		return ErrParty
@@ -89,7 +89,7 @@ func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 }
 
 // A Revocation states that the keys of a client are not valid any more. The client stays in the
-// roster, so that the number of clients does not change, and counts as missing.
+// roster, so that the number of clients does not change. Plans treat it as a missing client.
 type Revocation struct {
 	Name   identity.Name
 	Reason string // one line, for all clients
@@ -139,8 +139,8 @@ func ParseChange(b []byte) (Change, error) {
 	return c, nil
 }
 
-// Apply returns the next version of the roster, which is r with the change. It checks every renewal
-// against the entry in r.
+// Apply returns the next version of the roster, which is r after the change. It checks that every
+// renewal is valid for the party's entry in r.
 func (r *Roster) Apply(c Change) (*Roster, error) {
 	next := Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash(), Entries: slices.Clone(r.Entries), Revoked: slices.Clone(r.Revoked)}
 	named := map[identity.Name]bool{}

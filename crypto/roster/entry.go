@@ -4,9 +4,9 @@
 // Every party signs its own entry. The signature shows that the party has the key and consents
 // to be in this study under this name and role. The coordinator signs the whole roster. A [Change]
 // of the roster makes a new version, which contains the hash of the previous version. A change
-// gives parties new keys, each signed with the keys before, or revokes the keys of clients. So
-// every key of every version goes back to the first version by signatures of its holder, and no
-// party can join later.
+// gives parties new keys, or revokes the keys of clients. A party signs its new entry with its
+// previous identity. So a chain of the party's own signatures leads from each of its keys back to the
+// first version, and no party can join later.
 package roster
 
 import (

@@ -82,8 +82,8 @@ func (r *Roster) check() error {
 	return r.distinct()
 }
 
-// distinct returns an error if two entries have similar names or share a key. With two entries,
-// a party would count twice.
+// distinct returns an error if two entries have similar names or share a key. A party with two
+// entries would count twice.
 func (r *Roster) distinct() error {
 	names, keys, pins, recipients := map[string]bool{}, map[identity.PublicKey]bool{}, map[identity.Pin]bool{}, map[string]bool{}
 	for i, e := range r.Entries {

@@ -14,16 +14,15 @@ import (
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
-	bound  []byte // context to which the seal is bound
+	bound  []byte // context of the seal
 	size   int
 	length int
 	buffer []byte // buffer for one decrypted chunk
 }
 
 // OpenAt is like Open for a seal of length bytes in from, which must not change while the
-// Payload is in use. OpenAt reads and authenticates the whole seal before it returns. It refuses
-// the same input as Open with the same errors. If from cannot be read, OpenAt returns the read
-// error.
+// Payload is in use. OpenAt reads and authenticates the whole seal before it returns. It returns the
+// same errors as Open, or the read error if from cannot be read.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {
@@ -71,8 +70,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers a read error, so that it is not mistaken for a forged
-// seal.
+// A source is a reader that remembers its read error. So a caller can distinguish a read error from
+// a forged seal.
 type source struct {
 	from io.ReaderAt
 	err  error

@@ -92,8 +92,8 @@ func (k *Key) Recipient() Recipient {
 	return Recipient{r.String(), r}
 }
 
-// Wipe drops the reference to the key, so that the garbage collector frees it. It cannot
-// overwrite the bytes, which only the age package can access.
+// Wipe drops the reference to the key, so that the garbage collector can free the key. It cannot
+// overwrite the bytes, because only the age package can access them.
 func (k *Key) Wipe() { k.identity = nil }
 
 // Format prints the same text for every key and verb.

@@ -3,8 +3,9 @@
 // package uses age (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and
 // X25519, which resists attacks with a quantum computer.
 //
-// A seal is bound to a context, such as the header of the message that carries it. The payload
-// is padded to a public size, so that the length of the seal reveals nothing. A seal does not
+// A seal can be opened only with the context for which it was made, such as the header of the message
+// that carries it. The payload is padded to a public size, so that the length of the seal reveals
+// nothing. A seal does not
 // authenticate its sender: anybody who knows the recipient can make one. Messages that must be
 // authentic are therefore also signed. There is no forward secrecy: anybody who gets the key can
 // open all earlier seals. Each key is therefore used for one study and then destroyed.
@@ -31,7 +32,7 @@ const (
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext is returned if the context differs from that for which the seal was made.
+	// ErrContext is returned if the seal was made for another context.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 

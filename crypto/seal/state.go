@@ -15,8 +15,8 @@ const page = 4 << 10
 // with the seal. Only the owner can read the file. ReadState must be called with the same
 // purpose, such as the name of the study and of the state.
 //
-// ReadState cannot detect that an older version of the file was restored. State that must not be
-// rolled back needs a sequence number that other parties know.
+// ReadState cannot detect that the file was replaced by an older version of itself. A caller that
+// must detect this needs a sequence number in the state that other parties know.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
 	sealed, err := k.SealState(purpose, state)
 	if err != nil {

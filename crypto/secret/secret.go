@@ -45,8 +45,8 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b. Its running time depends only on the lengths
-// of the two.
+// Equal reports whether the secret is equal to b. Its running time depends only on the lengths of
+// the secret and of b.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
 // Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the CPU

@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and its
-// hash is signed.
+// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and the
+// payload contains its hash.
 const MaxPayload = 4 << 20
 
 // Overhead is the maximum number of bytes that an envelope adds to its payload.
@@ -20,9 +20,9 @@ const Overhead = 512
 type Message struct {
 	Header  Header
 	Payload []byte
-	// Hash is the SHA-256 of the envelope, by which a transcript refers to it.
+	// Hash is the SHA-256 of the envelope. A transcript refers to an envelope by this hash.
 	Hash Hash
-	// Signature is the sender's signature, for Assemble.
+	// Signature is the sender's signature, which is an argument of Assemble.
 	Signature [identity.SignatureSize]byte
 }
 
@@ -40,9 +40,9 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return Assemble(h, payload, signature), nil
 }
 
-// Assemble returns the envelope with the given header, payload and signature. It checks nothing. If
-// many parties sign the same payload, a message can contain their signatures without the envelopes.
-// The receiver then assembles and verifies each envelope.
+// Assemble returns the envelope with the given header, payload and signature. It does not check them.
+// If many parties sign the same payload, a message can contain their signatures without the
+// envelopes. The receiver then assembles and verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
 	envelope = wire.AppendBytes(envelope, payload)

@@ -3,11 +3,11 @@
 // hash of the payload. The header contains the kind of the message, its study, round, model
 // and roster, and its sender.
 //
-// The receiver verifies the signature of the received bytes and does not encode the header
-// again. Every header has exactly one encoding.
+// A receiver verifies the signature over the bytes that it received, so it does not have to encode
+// the header again. Every header has exactly one encoding.
 //
-// The package does not detect repeated messages. Receivers that keep state refuse a
-// second message with the same domain, study, round and sender.
+// The package does not detect repeated messages. A receiver that must not process a message twice
+// keeps state, and refuses a second message with the same domain, study, round and sender.
 package signed
 
 import (
@@ -73,7 +73,7 @@ var (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// A Header binds a payload to its kind, study, protocol, round, model, roster and sender.
+// A Header states the kind, study, protocol, round, model, roster and sender of a payload.
 type Header struct {
 	Version    uint16 // version of the message format
 	Domain     identity.Domain
@@ -96,9 +96,8 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
-// Bytes returns the encoding of the header. The encoding, with the sender set, is also the
-// context of a sealed payload. The payload therefore cannot be opened as part of another
-// message.
+// Bytes returns the encoding of the header. The encoding of a header with a sender is also the
+// context of a sealed payload, so that the payload cannot be opened as part of another message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {

@@ -12,16 +12,16 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Client is the state machine of one client. Its callers write its state to disk together with
-// the messages that it has returned, before they send them, in one transaction. To send a message
-// again they read it from the disk, and do not ask the Client for it again.
+// A Client is the state machine of one client. After a call that returns messages, the caller writes
+// the new state and the messages to disk in one transaction, and only then sends the messages. To send
+// a message again, the caller reads it from the disk and does not ask the Client for it.
 //
 // A Client contains keys. Formatting verbs do not show them. It is not safe for concurrent use.
 type Client struct {
 	Progress
 	place  int
-	to     []key // keys that this client has drawn for all clients; the one for place p has index p − 1
-	from   []key // keys that the clients have drawn for this one, in the same order; zero if unknown
+	to     []key // keys that this client has drawn for the other clients; the key for place p has index p − 1
+	from   []key // keys that the other clients have drawn for this client, in the same order; zero if unknown
 	keyed  bool  // whether Keys was called
 	matrix packed.Matrix
 
@@ -52,7 +52,8 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 // PlaceOf returns the place of a client, or 0 if the study has no client of this name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the size of the parts for this client of the deals in the cut, in bytes.
+// ColumnsSize returns the total size in bytes of this client's pieces of the deals in the cut. A piece
+// is the part of a deal for one holder.
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
 // Format prints the place of the client for every verb.
@@ -96,8 +97,9 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn takes the part for this client of the keys of a dealer. The bounds of this part are those
-// of [Federation.Keys]. Learn returns [Unopened] if the part is not the dealer's.
+// Learn decrypts and stores the key that a dealer has drawn for this client. The argument sealed is
+// this client's part of the dealer's message with keys (see [Federation.Keys]). Learn returns
+// [Unopened] if the dealer has not made this part.
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -119,9 +121,10 @@ type Deal struct {
 	header        signed.Header
 }
 
-// Deal returns the client's answer to the open plan. The vector has at most Length elements, with
-// absolute values of at most MaxElement, and must contain its noise. A client deals once for a
-// plan. Its caller writes the charge in the same transaction.
+// Deal returns the client's answer to the open plan. The vector must already contain its noise. It
+// has at most as many elements as the vectors of the federation, with absolute values of at most
+// MaxElement. A client deals once for a plan. The caller writes the charge for the answer in the same
+// transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {
@@ -174,14 +177,14 @@ func (c *Client) Wants() bool {
 	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
 }
 
-// CanConfirm reports whether a cut waits for this client's confirmation, and its columns were
-// gathered.
+// CanConfirm reports whether a cut waits for this client's confirmation, and the client has gathered
+// the columns of the cut.
 func (c *Client) CanConfirm() bool {
 	return c.step == Confirming && !c.confirmed && c.gathered != nil
 }
 
-// CanShare reports whether a certificate waits for this client's share, and the columns of its cut
-// were gathered.
+// CanShare reports whether a certificate waits for this client's share, and the client has gathered
+// the columns of the certified cut.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
 // Said reports whether the client has confirmed or shared in the current step of the open plan.
@@ -189,15 +192,15 @@ func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether the client has dealt for the open plan and the cut does not have its
+// LeftOut reports whether the client has dealt for the open plan but the cut does not contain its
 // deal, for example because the deal came too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
 // Gather decrypts and adds up this client's pieces of all deals in the cut. The argument has the
-// pieces ([Federation.Column]) in the order of the cut, and Gather overwrites it. Gather returns
-// [Unopened] for the first deal that it cannot decrypt. The client then must not confirm.
+// pieces ([Federation.Column]) in the order of the cut, and Gather overwrites it. If a piece cannot be
+// decrypted, Gather returns [Unopened] for the first such deal, and the client must not confirm.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {
@@ -217,7 +220,7 @@ func (c *Client) Gather(pieces []byte) error {
 	return nil
 }
 
-// ownDeal returns an error if the cut has a deal of this client other than its own.
+// ownDeal returns an error if the cut has a deal in this client's name that the client has not made.
 func (c *Client) ownDeal() error {
 	for _, d := range c.cut {
 		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {

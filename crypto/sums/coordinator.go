@@ -11,11 +11,11 @@ import (
 )
 
 // A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. The clients do not rely on its checks. These
-// prevent a faulty client from stopping a plan.
+// produces the bodies of the entries. Its checks keep a faulty client from stopping a plan. The
+// security of the sums does not depend on them, because clients make their own checks.
 //
-// A Coordinator has no saved state. To continue after a restart, its caller follows the entries
-// from the last plan again and adds the messages again that it has stored.
+// A Coordinator has no saved state. To continue after a restart, its caller calls Follow for the
+// entries since the last plan, and adds the stored messages again.
 //
 // A Coordinator is not safe for concurrent use.
 type Coordinator struct {
@@ -39,12 +39,12 @@ func (c *Coordinator) reset() {
 	c.deals, c.confirmations, c.shares = map[int]Hash{}, map[int]signature{}, map[int]share{}
 }
 
-// ErrLate is returned for a message that came after the entry for which it was made. The caller
-// tells the client that the message is not needed.
+// ErrLate is returned for a message that came after the entry to which it would have contributed. The
+// caller tells the client that the message is not needed.
 var ErrLate = errors.New("the message came too late: the step for which it was made is over")
 
-// AddKeys takes the envelope of a client's keys. It returns the place of the client and the size
-// and the hash of the body, which the caller must check.
+// AddKeys verifies the envelope of a client's keys and records that the client has sent them. It
+// returns the place of the client, and the size and the hash of the body, which the caller must check.
 func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body, err error) {
 	place, m, err := c.verify(envelope, c.federation.chain.Header(signed.Keys, 0, Hash{}))
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the cut with all deals that came. It returns false if there are too
-// few, or if the plan has a cut.
+// NextCut returns the body of the cut of all deals that were added. It returns false if there are too
+// few deals, or if the plan already has a cut.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -176,7 +176,7 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or lies")
 
 // NextOpening returns the body of the opening. It returns false if there are too few shares, or if
-// no certificate waits for an opening. If more shares came than a sum needs and they contradict
+// no certificate waits for an opening. If there are more shares than a sum needs and they contradict
 // each other, it returns ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation

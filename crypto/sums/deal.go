@@ -9,9 +9,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// deal returns the body of a deal: the columns that are sent, and then the tags, in the order of
-// their offsets. It also returns the dealer's own column. keys has the dealer's key for place p at
-// index p − 1. matrix is that of the dealer.
+// deal returns the body of a deal: the columns that are sent, followed by the tags of the derived
+// columns, both in the order of their offsets. It also returns the dealer's own column. keys has the
+// dealer's key for place p at index p − 1. matrix is the result of [packed.Scheme.Dealing] for the
+// dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -92,8 +93,8 @@ func putWords(b []byte, words []uint64) {
 // getWords fills dst with words from b. It reports whether all are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode fills dst with the bits in mask of words from b. It reports whether all results are
-// elements of the field.
+// decode fills dst with words from b, of which it keeps the bits in mask. It reports whether all
+// results are elements of the field.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
@@ -119,9 +120,9 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("what client %s has dealt cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather returns the sum of a holder's columns of the deals in a cut. own is its column of its own
-// deal. keys has the key that the dealer at place p has drawn for the holder at index p − 1. pieces
-// has the parts of the deals for the holder, in the order of the cut, and is overwritten.
+// gather returns the sum of a holder's columns of the deals in a cut. own is the holder's column of
+// its own deal. At index p − 1, keys has the key that the dealer at place p has drawn for the holder.
+// pieces has the parts of the deals for the holder, in the order of the cut. gather overwrites it.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -150,7 +151,7 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column is what one dealer has dealt to a holder. Its words are read in order, each of them
+// A column has the words that one dealer has dealt to a holder. They are read in order, each of them
 // once.
 type column struct {
 	own    []uint64 // the words, if the dealer is the holder
@@ -158,8 +159,8 @@ type column struct {
 	stream *stream  // the source of the words, if the column is derived
 }
 
-// open makes the column from the part of the deal for the holder. It returns false if this part is
-// not the dealer's.
+// open makes the column from the part of the deal for the holder. It returns false if the dealer has
+// not made this part.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false

@@ -5,18 +5,18 @@
 //
 // # Messages
 //
-// Once in a study, each client draws a key for each other client and sends it, sealed (package
-// seal). After that, three messages of each client and three entries of the transcript belong to
-// each plan:
+// Once in a study, each client draws a key for each other client and sends the key to it in a seal
+// (package seal). After that, each plan needs three messages of each client and three entries of the
+// transcript:
 //
 //   - deal: The client computes the columns of its vector, one for each client, and encrypts each
 //     under a key that it shares with that client.
 //   - cut: The coordinator lists the deals that are added up, at least U_min.
 //   - confirmation: A client that could decrypt its columns of all these deals signs the hash of
-//     the cut. It signs one cut for each plan, and stores which one before it sends the
-//     signature.
+//     the cut. It signs only one cut for each plan. To ensure this, it stores the hash before it
+//     sends the signature.
 //   - certificate: The coordinator lists U_min confirmations. There is only one certified cut,
-//     because two would need an honest client that confirmed both.
+//     because two certified cuts would need an honest client that confirmed both.
 //   - share: A client sends the sum of its columns of the certified cut.
 //   - opening: The coordinator lists U_min shares. Everybody computes the sum from them.
 //
@@ -29,7 +29,7 @@
 // messages and bodies of entries. Progress is their public part. It also verifies finished
 // transcripts.
 //
-// The caller writes the state of a Client to disk before it sends what the Client has returned,
-// in one transaction with it. All methods check everything before they change the state, and
-// leave it unchanged if they return an error.
+// The caller writes the state of a Client and the messages that it has returned to disk in one
+// transaction, before it sends the messages. All methods check everything before they change the
+// state. If they return an error, the state is unchanged.
 package sums

@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt is a deal in a cut. The salt identifies the deal: nobody but the dealer can make columns
-// for it.
+// A Dealt is a deal in a cut. The salt identifies the deal. Only the dealer can make columns for its
+// salt.
 type Dealt struct {
 	Place int // place of the dealer
 	Salt  Hash
@@ -94,7 +94,7 @@ func (f *Federation) readSignature(r *wire.Reader, last *int) (s signature) {
 	return s
 }
 
-// check returns an error unless the client has signed the payload under the header.
+// check returns an error unless s is the signature of its client under this header and payload.
 func (f *Federation) check(s signature, h signed.Header, payload []byte) error {
 	h.Sender = f.key(s.place).Fingerprint()
 	if _, err := signed.Verify(signed.Assemble(h, payload, s.signature), f.key(s.place), h); err != nil {

@@ -39,9 +39,9 @@ type Federation struct {
 	words   int // number of words of a column
 }
 
-// New returns the federation of a study whose transcript has begun. Of its clients, fewest open a
-// sum. A vector has the given number of elements, for all plans of the study. New returns an error
-// if sums of so few clients cannot be secure.
+// New returns the federation of a study whose transcript has begun. fewest is the number of clients
+// that open a sum, and length is the number of elements of a vector in all plans of the study. New
+// returns an error if fewest is too small for secure sums.
 func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 	f := &Federation{chain: chain, length: length}
 	for _, e := range chain.Members().Entries {
@@ -94,9 +94,9 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size of the part of a deal for the column with an offset. A holder derives
-// the other columns, and gets a tag instead, which authenticates the deal. A dealer keeps its own
-// column, which has the last offset.
+// pieceSize returns the size of a holder's part of a deal, given the offset of the holder's column. A
+// sent column is in the part itself. A holder with a derived column gets only a tag, which
+// authenticates the deal. The dealer's own column, which has the last offset, is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -107,7 +107,7 @@ func (f *Federation) pieceSize(offset int) int {
 	return 0
 }
 
-// Column returns the range of bytes for a holder in the body of a dealer's deal.
+// Column returns the position and the size of the part for a holder in the body of a dealer's deal.
 func (f *Federation) Column(dealer, holder int) (at, size int) {
 	offset := f.scheme.Offset(dealer, holder)
 	sent := min(offset, f.scheme.Sent())
@@ -119,7 +119,7 @@ func (f *Federation) DealSize() int {
 	return f.scheme.Sent()*f.columnSize() + f.scheme.Hidden()*tagSize
 }
 
-// ColumnsSize returns the size of the parts for a holder of all deals in a cut, in bytes.
+// ColumnsSize returns the total size in bytes of a holder's parts of all deals in a cut.
 func (f *Federation) ColumnsSize(cut []Dealt, holder int) (size int) {
 	for _, d := range cut {
 		size += f.pieceSize(f.scheme.Offset(d.Place, holder))
@@ -133,7 +133,8 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns the range of bytes for another client in the body of a dealer's keys.
+// Keys returns the position and the size of the part for a holder in the body of a dealer's message
+// with keys.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {
@@ -145,11 +146,11 @@ func (f *Federation) Keys(dealer, holder int) (at, size int) {
 // KeysSize returns the size of the body of a client's keys in bytes.
 func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 
-// SealedKeySize is the size in bytes of the part for one client of another client's keys.
+// SealedKeySize is the size in bytes of the part for one holder in a client's message with keys.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
-// LargestBody returns an upper bound on the size in bytes of the body of a client's message, for
-// vectors of the given length and any number of clients up to the given one.
+// LargestBody returns an upper bound on the size in bytes of the body of a client's message. It holds
+// for vectors of the given length and for at most the given number of clients.
 func LargestBody(length, clients int) int64 {
 	// A deal has 2D columns of ⌈length/(D + 1)⌉ words, and D + 1 is at most the number of clients.
 	deal := wordSize*(2*length+2*clients) + tagSize*clients

@@ -14,8 +14,8 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// A key is the secret of a dealer and a holder. The dealer draws it, so each pair of clients has
-// two keys, one for each direction. A zero key is unknown.
+// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two keys, one for
+// each direction. The zero key stands for a key that is not known yet.
 type key [keySize]byte
 
 func newKey() (k key) {
@@ -25,17 +25,17 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair does not depend on the seal.
+// errPair is returned for every key that cannot be read. Its text does not depend on the seal.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns the hash of a dealer and a holder in the study. It is the context of their
-// key's seal.
+// pairContext returns a hash of the study, a dealer and a holder. It is the context of the seal with
+// the key of this pair.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
 }
 
-// sealKey returns the seal with a pair's key for the holder. The signature is inside of the seal.
+// sealKey returns a seal for the holder that contains a pair's key and the dealer's signature of it.
 func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
 	context := f.pairContext(dealer, holder)
 	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
@@ -56,9 +56,9 @@ func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte
 	return k, nil
 }
 
-// A dealing names a deal: the plan that it answers, by the hash of its envelope, the place of the
-// dealer, and a salt that the dealer has drawn for it. The keys of a deal depend on all three, so
-// no key is used for two deals.
+// A dealing identifies a deal. It has the hash of the envelope of the plan that the deal answers, the
+// place of the dealer, and a salt that the dealer has drawn for the deal. The keys of a deal depend on
+// all three, so no key is used for two deals.
 type dealing struct {
 	plan   Hash
 	dealer int
@@ -118,8 +118,8 @@ func (d dealing) stream(pair key, holder int) *stream {
 var zeros [packed.Block * wordSize]byte
 
 // read fills dst, which has at most packed.Block words, with the next words. A word consists of
-// the low 61 bits of eight bytes. A word that is not an element of the field is left out, which
-// happens with probability 2⁻⁶¹.
+// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field,
+// and read leaves them out.
 func (s *stream) read(dst []uint64) {
 	for len(dst) > 0 {
 		b := s.bytes[:len(dst)*wordSize]
@@ -136,7 +136,8 @@ func (s *stream) read(dst []uint64) {
 // the field.
 func getBits(dst []uint64, b []byte) bool { return decode(dst, b, field.P) }
 
-// skip removes the words that are not elements of the field, and returns the number of the others.
+// skip removes the words that are not elements of the field, and returns the number of the words that
+// are left.
 func skip(words []uint64) (n int) {
 	for _, x := range words {
 		if field.Valid(x) {

@@ -19,14 +19,14 @@ const (
 	Dealing                // the plan was published
 	Confirming             // the cut was published
 	Sharing                // the certificate was published
-	Opened                 // the opening was published, and the outcome was not
+	Opened                 // the opening was published, but not yet the outcome
 )
 
 // Progress follows the public part of the sums of a study: the cut, the certificate and the
 // opening of each plan. A Progress is a value, and follow returns a new one.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the follower has made the entries itself, from messages that it has verified
+	own        bool // whether the caller has made the entries itself, from messages that it has verified
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -54,9 +54,9 @@ func (p *Progress) Cut() []Dealt { return p.cut }
 // Name returns the name of the client at a place.
 func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
 
-// Sum returns the sum that was opened, with the clients whose vectors were added. It returns false
-// unless the opening of the open plan was followed. The outcome must then count these clients and
-// this sum. Otherwise it must be void.
+// Sum returns the sum that was opened, and the clients whose vectors were added. The outcome of the
+// open plan must then have this sum and count these clients. Sum returns false if Follow was not called
+// with an opening of the open plan. The outcome must then be void.
 func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	if p.step != Opened {
 		return nil, nil, false
@@ -156,8 +156,8 @@ func (p *Progress) VerifyDeal(envelope []byte) (Received, error) {
 	return Received{place, m.Header, body, salt, m.Hash}, nil
 }
 
-// checkCertificate returns an error unless body has the signatures of as many different clients
-// under the cut as open a sum.
+// checkCertificate returns an error unless body has signatures of the cut by Fewest different
+// clients.
 func (p *Progress) checkCertificate(body []byte) error {
 	f := p.federation
 	r, n := begin(body, signatureSize)
@@ -180,7 +180,8 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check returns an error unless the client has signed the payload under the header.
+// check returns an error unless s is the signature of its client under this header and payload. A
+// coordinator has verified the signature before, so check returns nil for it.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil
@@ -194,8 +195,8 @@ type share struct {
 	words []byte
 }
 
-// open returns the sum in the body of an opening, which has the shares of as many different
-// clients as open a sum.
+// open returns the sum that the body of an opening determines. The body must have the shares of
+// Fewest different clients.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -242,7 +243,7 @@ func (f *Federation) sum(all []share) ([]int64, error) {
 	return sum, nil
 }
 
-// agree reports whether shares beyond the first ones that open a sum lie on the same polynomials.
+// agree reports whether all shares lie on the polynomials that the first Fewest shares determine.
 func (f *Federation) agree(all []share) bool {
 	at, n := places(all), f.Fewest()
 	same := true
@@ -254,9 +255,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies a matrix with the words of shares, block by block. It calls take with each
-// block of each row, and the number of its first word. It returns false if a word is not an
-// element of the field.
+// interpolate multiplies a matrix by the words of shares, block by block. It calls take with each
+// block of each row of the product, and with the number of the block's first word. It returns false
+// if a word of a share is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// errState is returned for bytes that MarshalBinary has not returned for the same client and
+// errState is returned for bytes that are not the result of MarshalBinary for the same client and
 // federation.
 var errState = errors.New("not the state of this client's secure sums: it was changed, or belongs to another study")
 
@@ -60,7 +60,7 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	return c, nil
 }
 
-// readWords reads n words. It fails unless all are elements of the field.
+// readWords reads n words. If one of them is not an element of the field, it makes the reader fail.
 func readWords(r *wire.Reader, n int) []uint64 {
 	b := r.Take(n * wordSize)
 	if b == nil {

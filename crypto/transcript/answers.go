@@ -57,10 +57,10 @@ func ParseAnswered(b []byte) (Answered, error) {
 	return a, nil
 }
 
-// VerifyAnswers verifies the envelopes of the answers that the outcome of a plan counts. They must
-// be of the given clients in their order, for the plan with this number and model. commitments are
-// the hashes of the releases that were published with the outcome, or nil if it has none. The error
-// names the first client whose answer is wrong.
+// VerifyAnswers verifies the envelopes of the answers that the outcome of a plan counts. There must be
+// one envelope of each of the given clients, in this order, for the plan with this number and model.
+// commitments are the hashes of the releases that were published with the outcome, or nil if the
+// outcome has none. The error names the first client whose answer is wrong.
 func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
 	if len(envelopes) != len(clients) {
 		return nil, fmt.Errorf("the outcome of plan %d counts %d answers and has the signatures of %d", plan, len(clients), len(envelopes))

@@ -67,8 +67,8 @@ func (c Chain) Coordinator() identity.PublicKey { return c.coordinator }
 // Members returns the present version of the roster. It returns nil before the first entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Commits reports whether the study has commitments: answers contain the hash of their release, and
-// the body of an outcome is an [Answered]. The first entry says so.
+// Commits reports whether the study has commitments, as its first entry states. Each answer then
+// contains the hash of its release, and the body of an outcome is an [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
@@ -218,7 +218,8 @@ func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, mod
 }
 
 // Change returns the signed entry that begins the next version of the roster. The signer is the
-// coordinator with its identity before the change. Later entries are signed with the one after it.
+// identity that the coordinator has before the change. If the change gives the coordinator a new
+// identity, later entries are signed with the new one.
 func (c Chain) Change(signer *identity.Identity, change roster.Change, model Hash) (envelope, body []byte, err error) {
 	if c.members == nil {
 		return nil, nil, ErrKind

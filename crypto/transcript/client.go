@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release contains the verified data in the envelope of a client's answer. The encrypted body itself
-// is not in it.
+// A Release contains the verified data in the envelope of a client's answer. The envelope does not
+// contain the encrypted body.
 type Release struct {
 	Header signed.Header
 	Body   Body // size and hash of the encrypted body
@@ -47,7 +47,7 @@ func (r Release) payload() []byte {
 
 // VerifyRelease verifies the envelope of an answer. The client with the given key must have
 // signed it for the plan with this number, for the model, and for the roster and the protocol of
-// the transcript. It must have a commitment if the study has commitments, and otherwise none.
+// the transcript. The answer must have a commitment if, and only if, the study has commitments.
 // VerifyRelease does not check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.Header(signed.Release, plan, model))

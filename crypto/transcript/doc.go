@@ -3,8 +3,8 @@
 // The transcript is an append-only list of entries, numbered from 1, that the coordinator signs
 // and sends to all clients. The first entry is the roster. The plans and outcomes of every phase
 // follow in order. Between rounds an entry can change the roster: it gives parties new keys, or
-// revokes the keys of clients. The last entry is the end of the study, or the reason why it was aborted. The
-// envelope of an entry (package signed) contains the hash of the previous envelope. The hash of
+// revokes the keys of clients. The last entry ends the study, or states why the study was aborted.
+// The envelope of an entry (package signed) contains the hash of the previous envelope. The hash of
 // the last envelope therefore identifies the whole transcript, and two clients can compare their
 // transcripts by comparing one hash.
 //

@@ -15,7 +15,7 @@ type Kind string
 
 // Kinds of the entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // first entry, which contains the roster, or a later entry, which contains a change of it
+	Roster Kind = "roster" // the roster, if it is the first entry, and otherwise a change of the roster
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 

@@ -16,8 +16,8 @@ type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
 	Coordinator []byte        `json:"coordinator"`        // the coordinator's first entry of the roster
-	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of that entry, in order
-	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in order, from the first that the client has kept
+	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of Coordinator, in order
+	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in order, beginning with the first that the client has kept
 }
 
 // Entries checks every signature and the links between the entries, and returns the entries. The
@@ -73,8 +73,8 @@ func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entr
 	return e, err
 }
 
-// A Fork is the error for two different entries with the same number that the coordinator has
-// signed. It contains the first such pair of two copies of a transcript.
+// A Fork is the error for two copies of a transcript that have different entries with the same
+// number, both signed by the coordinator. It contains the first such pair.
 type Fork struct{ One, Other Entry }
 
 func (f *Fork) Error() string {

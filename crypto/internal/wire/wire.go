@@ -82,8 +82,8 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length reads the length of a byte string but not its bytes, which need not be in the input. If
-// the length exceeds the limit, the read fails and Length returns 0.
+// Length reads the length of a byte string but not the byte string itself, which may be missing in
+// the input. If the length exceeds the limit, the read fails and Length returns 0.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {
@@ -100,7 +100,7 @@ func (r *Reader) Length(limit int) int {
 // Len returns the number of bytes that were not read yet.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes the reader fail. Callers call it for values that are well formed but not valid.
+// Fail makes all later reads fail. Callers call it for values that are well formed but not valid.
 func (r *Reader) Fail() { r.failed = true }
 
 // Failed reports whether a read has failed.

@@ -6,11 +6,11 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// Block is the maximum number of words that Matrix.Apply processes at a time. The sums of so many
-// words stay in the fastest memory of a processor.
+// Block is the maximum number of words that Matrix.Apply processes at a time. It is so small that the
+// sums of a block stay in the fastest cache of a processor.
 const Block = 128
 
-// A Matrix maps columns to columns of the same polynomials, word by word. It is public.
+// A Matrix computes columns from other columns of the same polynomials, word by word. It is public.
 type Matrix [][]uint64
 
 // Apply sets dst[r] to the sum over c of m[r][c]·src[c]. All columns must have the same length of
@@ -35,7 +35,7 @@ func (m Matrix) Apply(dst, src [][]uint64) {
 	}
 }
 
-// Sum returns the matrix that adds up columns of as many dealers.
+// Sum returns the matrix that adds up the columns of the given number of dealers.
 func Sum(dealers int) Matrix {
 	row := make([]uint64, dealers)
 	for c := range row {
@@ -44,8 +44,8 @@ func Sum(dealers int) Matrix {
 	return Matrix{row}
 }
 
-// signs reports whether all coefficients are 1 or −1, as they are in a sum, and if no client may
-// be missing.
+// signs reports whether all coefficients are 1 or −1. This is so for the matrix of a sum, and for all
+// matrices if no client may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
 		if k != 1 && k != field.P-1 {
@@ -68,7 +68,7 @@ func addSigned(dst, row []uint64, src [][]uint64) {
 	}
 }
 
-// pad returns the first eight columns, or columns of zeros in place of those that are not there.
+// pad returns the first eight columns of src. If src has fewer, it adds columns of zeros.
 func pad(src [][]uint64, words int) (x [8][]uint64) {
 	for c := copy(x[:], src); c < len(x); c++ {
 		x[c] = zeros[:words]
@@ -78,8 +78,8 @@ func pad(src [][]uint64, words int) (x [8][]uint64) {
 
 var zeros [Block]uint64
 
-// addFour adds the first four columns at once, because loads and stores take most of the time. It
-// subtracts a column if its flip is P.
+// addFour adds the first four columns of x to dst. It subtracts a column instead if its flip is P. It
+// processes four columns at once, because loads and stores take most of the time.
 func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]
@@ -89,10 +89,10 @@ func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	}
 }
 
-// The sum over c of k[c]·x[c] is F(k, x) − F(k, 0) − F(0, x), where F(k, x) is the sum over all
-// even c of (x[c] + k[c+1])·(x[c+1] + k[c]), and F(0, x) is the same for all rows of a matrix. So a
-// row takes half as many products (S. Winograd, A New Algorithm for Inner Product, IEEE
-// Transactions on Computers C-17, 1968, pages 693 and 694).
+// Let F(k, x) be the sum over all even c of (x[c] + k[c+1])·(x[c+1] + k[c]). Then the sum over c of
+// k[c]·x[c] is F(k, x) − F(k, 0) − F(0, x). Since F(0, x) is the same for all rows of a matrix, a row
+// takes half as many products (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on
+// Computers C-17, 1968, pages 693 and 694).
 
 // cross returns F(k, 0).
 func cross(k []uint64) (sum uint64) {
@@ -102,8 +102,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst. On entry, elements of dst may be above P. A nil k stands for
-// zeros.
+// addCrossed adds F(k, src) to dst, whose numbers may be above P on entry. If k is nil, all its
+// numbers are taken as zero.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64
@@ -112,7 +112,8 @@ func addCrossed(dst, k []uint64, src [][]uint64) {
 	}
 }
 
-// addEight adds the part of F(k, x) for eight columns. It has four products below 2¹²⁴.
+// addEight adds to dst the part of F(k, x) for eight columns. This part is the sum of four products
+// below 2¹²⁴, so it fits into two words.
 func addEight(dst []uint64, k [8]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

@@ -1,15 +1,15 @@
-// Package packed shares vectors of field elements among the clients of a study: packed Shamir
-// sharing (Franklin and Yung, STOC 1992), in which a part of every dealing need not be sent.
+// Package packed shares vectors of field elements among the clients of a study. It implements packed
+// Shamir sharing (Franklin and Yung, STOC 1992) such that a dealer need not send all columns.
 //
 // Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
-// each. For every word there is one polynomial f of degree below Fewest. The secret number a is
-// f(Clients + a). The word of the holder at place j is v_j·f(j), where v_j is a public constant
-// that is not zero. The words of a holder are its column. Any Fewest columns determine the
-// secrets. Any Hidden columns say nothing about them.
+// each. For the words with the same number in all secrets there is one polynomial f of degree below
+// Fewest. The word of secret number a is f(Clients + a). The word of the holder at place j is v_j·f(j),
+// where v_j is a public constant that is not zero. The words of a holder are its column. Any Fewest
+// columns determine the secrets. Any Hidden columns say nothing about them.
 //
-// A dealer is also a holder. It chooses the polynomials through the columns of Hidden other
-// holders, which are random and which those holders can derive from a key. It sends the columns of
-// the remaining 2·Missing holders, and keeps its own.
+// A dealer is also a holder. The columns of Hidden other holders are random, and each of these holders
+// can derive its column from a key. They determine the polynomials together with the secrets. The
+// dealer sends the columns of the remaining 2·Missing holders, and keeps its own column.
 //
 // The constants v_j are chosen so that, if no client may be missing, the secret is the sum of all
 // columns. The scheme is then that of pairwise masks, and a dealer sends no column.
@@ -25,7 +25,8 @@ import (
 // MaxClients is the maximum number of clients.
 const MaxClients = 1023
 
-// A Scheme says how many clients there are, and how many of them can open a sum.
+// A Scheme has the number of clients and the number of clients that can open a sum, with constants
+// that are computed from them.
 type Scheme struct {
 	Clients int // number of clients M
 	Fewest  int // number of columns that determine the secrets, U_min
@@ -34,8 +35,8 @@ type Scheme struct {
 	v, over []uint64 // v[j] is v_j and over[j] is 1/v_j for the place j; both are 1 at the points of the secrets
 }
 
-// New returns the scheme for a number of clients, if any fewest of them can open a sum. It returns
-// an error if one client's columns alone would say something about a vector.
+// New returns the scheme for the given number of clients, of which any fewest can open a sum. It
+// returns an error if the column of a single client would reveal something about a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
@@ -92,9 +93,9 @@ func (s *Scheme) Sent() int { return 2 * s.Missing() }
 // Words returns the number of words in a column of a vector with the given number of elements.
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
-// Offset returns the number of a holder's column among the columns of a dealer, from 0. The
-// columns from 0 to Sent − 1 are sent, the last one is the dealer's own, and those between are
-// derived.
+// Offset returns the number of a holder's column among the columns of a dealer, counted from 0. The
+// columns from 0 to Sent − 1 are sent. The last column is the dealer's own. The columns between them
+// are derived from keys.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
@@ -102,9 +103,9 @@ func (s *Scheme) Offset(dealer, holder int) int {
 // Holder returns the place of the holder of a dealer's column with the given offset.
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
-// Dealing returns the matrix with which a dealer computes the columns that it sends, in the order
-// of their offsets, and its own. The inputs are its secrets, and then the derived columns in the
-// order of their offsets.
+// Dealing returns the matrix with which a dealer computes columns. Its outputs are the columns that
+// the dealer sends, in the order of their offsets, and then the dealer's own column. Its inputs are
+// the secrets, and then the derived columns in the order of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {
@@ -121,11 +122,11 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 // Fewest holders, in increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns the matrix that computes the columns of other holders from the columns of
-// Fewest holders. Columns of the same polynomials agree.
+// Agreeing returns the matrix that computes the columns of other holders from the columns of Fewest
+// holders. If the columns of the others are different, they do not belong to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
-// secrets returns the points of the secrets.
+// secrets returns the points at which the values of the polynomials are the secrets.
 func (s *Scheme) secrets() []int {
 	points := make([]int, s.Packed())
 	for a := range points {
@@ -142,9 +143,9 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 	return s.inverse[a-b]
 }
 
-// interpolate returns the matrix that computes the values of polynomials at the points to from
-// their values at the points from (Lagrange). Values at the places of holders are multiplied by
-// v. No point may be in both lists.
+// interpolate returns the matrix that computes the values of polynomials at the points in to from
+// their values at the points in from, by Lagrange's formula. The values at the places of holders are
+// multiplied by v. No point may be in both lists.
 func (s *Scheme) interpolate(from, to []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x − y)),
 	// where y runs over from. It is multiplied by v_z and divided by v_x.
