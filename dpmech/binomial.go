@@ -9,23 +9,23 @@ import (
 
 // A binomial samples Binomial(n, q), the number of successes in n independent trials of
 // probability q. The probability q is the exact value of its float64. The distribution of a
-// sample is within statistical distance 2^-200 of the exact distribution. The reason is the
-// following construction.
+// sample is within statistical distance 2^-200 of the exact distribution, as the following
+// construction shows.
 //
 // Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1} =
 // w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 near the mode and
-// goes in both directions. A step has at most five roundings, and there are fewer than 2^21
-// steps (the weights fall below 2^-288 within 21 standard deviations, and a standard deviation
-// is at most √(2^31)/2). So every weight, and every sum of weights, has a relative error below
-// 2^24·2^-320. Weights below 2^-288 are left out. There are fewer than 2^31 such weights on
-// either side, and they decrease away from the mode, so their mass is at most 2^-256. Sums are
-// scaled to 2^256 and truncated. The truncation adds an error of 2^-256 for every boundary
-// between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the
-// sums exactly, and reads only as many bits as it needs.
+// goes in both directions. There are fewer than 2^21 steps, because the weights fall below 2^-288
+// within 21 standard deviations, and a standard deviation is at most √(2^31)/2. A step has at most
+// five roundings. So every weight, and every sum of weights, has a relative error below 2^24·2^-320.
+// Weights below 2^-288 are left out. There are fewer than 2^31 such weights on either side, and they
+// decrease away from the mode, so their mass is at most 2^-256. The sums of the weights up to each
+// outcome are scaled such that the total is 2^256, and truncated. The truncation adds an error of
+// 2^-256 for every boundary between two outcomes, or 2^-234 in all. A draw compares a uniform integer
+// of 256 bits with the sums exactly, and reads only as many bits as it needs.
 type binomial struct {
 	first int // value of the outcome with index 0
-	// Highest of the four 64-bit words of 2^256 times the distribution function, for each
-	// outcome.
+	// top has, for each outcome, the highest of the four 64-bit words of 2^256 times the
+	// distribution function.
 	top   []uint64
 	rest  [][3]uint64 // the three lower words of each entry, highest first
 	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins
@@ -44,7 +44,7 @@ type trial struct {
 	q float64
 }
 
-// binomials holds the small tables that were made last. Clients with the same number of records
+// binomials has the small tables that were made last. Clients with the same number of records
 // share a table, and so do runs of the same mechanism. A table never changes.
 var binomials struct {
 	sync.Mutex

@@ -13,9 +13,9 @@ import (
 // continuous Gaussian by far less than any δ in use (see [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
-// maxClipOverShare is the largest ratio of PerUnit·C, for the clip C, to the σ of one noise
-// share. The accountant assumes unbounded Gaussian noise, but samples are bounded. Up to this
-// ratio, the bound on samples changes δ by at most e^(-2^20) times e^ε.
+// maxClipOverShare is the largest ratio of PerUnit·C to the σ of one noise share, where C is the
+// clip. The accountant assumes unbounded Gaussian noise, but samples are bounded. Up to this ratio,
+// the bound on samples changes δ by at most e^(-2^20)·e^ε.
 const maxClipOverShare = 1 << 10
 
 // maxTotal bounds the absolute value of every sum of releases. It leaves one spare bit in an
@@ -36,7 +36,7 @@ type Config struct {
 	// t of them come from colluders, who know their own noise, Shares is U_min − t.
 	Shares int
 
-	Terms    int // number of vectors whose sum fits into one release; the sum of more is saturated
+	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
 	Releases int // maximum number of releases that are summed before anyone can read the total
 
 	Adjacency accountant.Adjacency

@@ -22,9 +22,9 @@ func newCurve(num, den uint64) *curve {
 	return &curve{den: den, twice: 2 * num * num, exponentials: fixedExponentials()}
 }
 
-// exponent returns the whole part of x²/2σ², and 64 bits of its fraction, rounded down. The
-// whole part is below 2^62 for x up to the sampler's bound plus one, because x/σ is then below
-// 2^20 + 2^31 + 2, and below 2^20 + 3 unless σ < 1.
+// exponent returns the whole part of x²/2σ², and 64 bits of its fraction, rounded down. If x is at
+// most the sampler's bound plus one, the whole part is below 2^62, because x/σ is then below
+// 2^20 + 2^31 + 2. If σ ≥ 1 as well, x/σ is below 2^20 + 3.
 func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	hi, lo := bits.Mul64(x*c.den, x*c.den)
 	whole, rest := bits.Div64(hi, lo, c.twice)
@@ -59,13 +59,13 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 
 // slack bounds the error of [curve.at], in units of 2^-unitBits.
 //
-// The exponent is truncated by less than 2^-64, and e^-t, t < 1/16, is replaced by a polynomial
-// of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors together are less
-// than one unit. In the polynomial every coefficient and every product is rounded by less than
-// one unit, and later steps divide this error by 16, so the error is below 2·16/15 units. The
-// two factors from tables are rounded by less than two units each (their lower bound may be one
-// unit below the exact value at 2^-126, and rounding down adds at most one unit). The products
-// are rounded by less than one unit each. The total is below 9.2 units.
+// The exponent is truncated by less than 2^-64. The power e^-t, for t < 1/16, is replaced by a
+// polynomial of degree 10 whose remainder is below (1/16)^11/11! < 2^-69. Both errors together are
+// less than one unit. In the polynomial every coefficient and every product is rounded by less than
+// one unit, and later steps divide this error by 16, so the error is below 2·16/15 units. The two
+// factors from tables are rounded by less than two units each: they are computed as lower bounds
+// whose error is far below one unit, and rounding these bounds down adds at most one more unit. The
+// products are rounded by less than one unit each. The total is below 9.2 units.
 const slack = 10
 
 // at returns bounds on f(x) for x up to the sampler's bound plus one.

@@ -1,20 +1,20 @@
 // Package dpmech implements the mechanisms that release private sums. It bounds the influence of
-// each vector and adds the noise. No other package makes noise.
+// each vector on a sum and adds the noise. No other package makes noise.
 //
 // A [GaussianSum] clips every vector to an L2 bound, truncates it toward zero onto a grid whose
 // step is a power of two, adds the vectors as integers, and adds exact discrete Gaussian noise
-// on the same grid. Integer sums do not round and do not depend on the order, so the bound holds
+// on the same grid. Integer sums are exact and do not depend on the order, so the bound holds
 // for the numbers that the program computes, and not only for real numbers. The noise has no
 // floating-point pattern that an attacker could read (Mironov 2012; Jin et al. 2022; Haney et
 // al. 2022). Floats are used only after the noise.
 //
 // A [SampledSum] takes a sequence of steps. Each step releases such a sum over a random batch of
-// records. Its [Sampling] draws the batches and states their cost. The samplings are [Poisson],
-// [WithoutReplacement], [RandomAllocation], [Permutation] and [FullBatch]. A [ProductSum] does
-// the same for neural networks, whose gradients are outer products.
+// records. The [Sampling] of a SampledSum draws the batches and states the cost of the steps. The
+// samplings are [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation] and [FullBatch]. A
+// [ProductSum] does the same for neural networks, whose gradients are outer products.
 //
-// The mechanism that makes the noise also states its cost as an [fedpvi/accountant.Event], so
-// the two cannot disagree.
+// The mechanism that makes the noise also states the cost of its releases as an
+// [fedpvi/accountant.Event], so the noise and the cost cannot disagree.
 //
 // Randomness comes from AES-256-CTR streams with keys from the operating system ([NewStream]).
 // Sampling and noise have separate [Streams]. The package seeded makes streams from a seed; only
@@ -37,6 +37,6 @@
 //  3. accountant/event.go and accountant/encoding.go, only if no event fits the noise: see
 //     the package doc of accountant.
 //
-// To have the audit look for faults in a mechanism, add the mechanism to sim/audit and add
-// faults in the mechanism to tools/plant. Lint reports a mechanism that no program uses yet.
+// Also add the mechanism to sim/audit, and faults of the mechanism to tools/plant, so that the audit
+// looks for faults in it. Lint reports a mechanism that no program uses yet.
 package dpmech

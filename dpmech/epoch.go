@@ -7,10 +7,10 @@ import (
 	"fedpvi/accountant"
 )
 
-// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
-// Picks batches has the same probability, independently for each record and each epoch. It is
-// accounted as [accountant.RandomAllocation]. A client that stops before the end of an epoch is
-// charged for the whole epoch.
+// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every choice of
+// Picks batches has the same probability, and the choices for different records and epochs are
+// independent. The cost is that of [accountant.RandomAllocation]. A client that stops before the end
+// of an epoch is charged for the whole epoch.
 type RandomAllocation struct {
 	Steps int // number of steps in an epoch
 	Picks int // number of batches per epoch that contain a record, from 1 to Steps
@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // steps of record 0, then of record 1, and so on
+	choices []uint32 // steps of record 0, then those of record 1, and so on
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -88,8 +88,9 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 
 // Permutation shuffles the records at the start of each epoch and divides them into Batches
 // batches. Every order has the same probability. If the number of records is not a multiple of
-// Batches, the first batches have one record more than the others. It is accounted as
-// [accountant.Permutation], which ignores the shuffling and has no bound under add-remove.
+// Batches, the first batches have one record more than the others. The cost is that of
+// [accountant.Permutation], which gives no credit for the random order and has no bound under
+// add-remove.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }

@@ -6,14 +6,14 @@ import "math/bits"
 // first values of the permutation that are indices of records. docs/prove/feistel.md specifies
 // the permutation bit for bit, so that other hardware draws the same batch.
 //
-// A number has a left and a right half. Rounds alternate: an even round changes the left half by
-// a function of the right half, and an odd round changes the right half by a function of the
-// left half. The round function is the multiply-shift hash of Dietzfelbinger ("Universal hashing
-// and k-wise independent random variables via integer arithmetic without primes", 1996), which
-// is pairwise independent over its keys. A bijective mixing of the 32 bits follows, which
-// preserves pairwise independence and makes the function nonlinear. The network has ten rounds,
-// or twelve for few records. With these numbers of rounds, none of our tests finds a bias in
-// permutations of at least eight bits. There is no proof that they are enough.
+// A number has a left and a right half. An even round changes the left half by a function of the
+// right half, and an odd round changes the right half by a function of the left half. The round
+// function is the multiply-shift hash of Dietzfelbinger ("Universal hashing and k-wise independent
+// random variables via integer arithmetic without primes", 1996), which is pairwise independent over
+// its keys. It is followed by a bijective mixing of the 32 bits, which preserves pairwise
+// independence and makes the function nonlinear. The network has ten rounds, or twelve for few
+// records. With so many rounds, none of our tests finds a bias in permutations of at least eight
+// bits. There is no proof that so many rounds are enough.
 type feistel struct {
 	records     uint32
 	left, right uint // number of bits of each half
@@ -74,7 +74,8 @@ func (f *feistel) schedule(words []uint64) {
 }
 
 // hash computes the round function of a half of a number. The half is in the highest bits of its
-// word, and so is the result, which changes the other half. The caller masks the lower bits.
+// word. The result, which changes the other half, is in the highest bits as well, and the caller must
+// mask the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer

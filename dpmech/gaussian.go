@@ -4,8 +4,8 @@ import "fmt"
 
 // maxLaps bounds the size of a sample. No sample exceeds maxLaps·σ + σ in absolute value, so
 // that sums of samples cannot overflow. The statistical distance to the unbounded distribution
-// is the probability that this distribution exceeds the bound. It is below e^(−2^38), which is
-// less than 10^(−10^11).
+// is the probability with which a sample of the latter exceeds the bound. This probability is below
+// e^(−2^38), which is less than 10^(−10^11).
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
@@ -15,8 +15,8 @@ const MaxSigma = 1 << 26
 // 2^64.
 const maxTerm = 1 << 31
 
-// A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ.
-// That is the distribution on the integers with probability proportional to exp(−x²/2σ²)
+// A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ. N_Z(0, σ²)
+// is the distribution on the integers with probabilities proportional to exp(−x²/2σ²)
 // (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020).
 // Every decision compares integers with uniform integers. If a decision depends on an
 // exponential, the sampler computes lower and upper bounds of the exponential, and

@@ -10,11 +10,11 @@ import (
 
 // Poisson puts every record into every batch with probability Rate, independently of all other
 // records and batches. To do so, it draws the size of a batch from Binomial(records, Rate), to
-// within statistical distance 2^-200, and then draws that many records without replacement. It
-// is accounted as [accountant.Poisson].
+// within statistical distance 2^-200, and then draws that many records without replacement. The cost
+// is that of [accountant.Poisson].
 //
-// The size of a batch is private under add-remove, and so are the time of a step and the memory
-// that it uses. Divide sums by a public number and never by the size. Rate·records is public
+// The size of a batch is private under add-remove, and so are the time and the memory that a step
+// takes. Divide sums by a public number and never by the size of the batch. Rate·records is public
 // only if the number of records is public. Under add-remove the number of records is private, so
 // use Rate times a fixed public number instead.
 type Poisson struct {
@@ -58,10 +58,10 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 }
 
 // WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
-// the same probability, independently of other steps. It is accounted as
-// [accountant.WithoutReplacement]. If a record leaves a batch, another record enters the batch,
-// so a release costs up to twice as much as with [Poisson], even under add-remove. The size of
-// the batch is public, also under add-remove.
+// the same probability, independently of other steps. The cost is that of
+// [accountant.WithoutReplacement]. If a record is removed from the input, another record takes its
+// place in the batch, so a release costs up to twice as much as with [Poisson], even under add-remove.
+// The size of the batch is public, also under add-remove.
 type WithoutReplacement struct {
 	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection
@@ -103,8 +103,8 @@ func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, step
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// FullBatch puts all records into every batch. It is accounted as a [accountant.Gaussian]
-// release.
+// FullBatch puts all records into every batch. The cost of a step is that of an
+// [accountant.Gaussian] release.
 type FullBatch struct{}
 
 // Sampler implements [Sampling].

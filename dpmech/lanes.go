@@ -1,9 +1,9 @@
 package dpmech
 
-// This file contains the loops of the gate that need no check, because the bound on their
-// vectors is proven. For several rows at once, lanes_amd64.s has the same loops in vector
-// instructions, with the same results to the last bit. docs/develop/benchmarks.md shows how much
-// time they save in whole commands.
+// This file contains the loops of the gate for vectors whose bound is proven, so that no norm is
+// checked. lanes_amd64.s has the same loops in vector instructions, for several rows at once, with the
+// same results to the last bit. docs/develop/benchmarks.md shows how much time these instructions save
+// in whole commands.
 
 // sumOfSquares returns Σ x². The conversions to float64 prevent fused multiply-adds, so that the
 // result is the same on every machine.

@@ -37,9 +37,9 @@ func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.expon
 // ErrNotFinite is returned for a vector that contains NaN or an infinity.
 var ErrNotFinite = errors.New("vector is not finite")
 
-// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite and
-// smaller than bound steps in absolute value, with bound ≤ 2^62. Truncate is for vectors that
-// need no privacy. Private vectors must go through a [GaussianSum].
+// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite, and their
+// absolute values must be smaller than bound steps, where bound is at most 2^62. Truncate is for
+// vectors that need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))

@@ -13,8 +13,8 @@ import "math"
 // other 56 bits choose the place in the layer. Unlike in the original method, no bit serves both
 // choices (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
 // distribution of a number is the normal distribution up to the rounding of float64 arithmetic.
-// A number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is
-// computed from uniform numbers without a smallest exponent, so that the tail is not cut off.
+// A number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is computed
+// from uniform numbers that can be arbitrarily close to zero, so that the tail is not cut off.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
@@ -66,7 +66,7 @@ type zigguratTable struct {
 }
 
 type normalLayer struct {
-	unit   float64 // distance of two neighbouring places: 2^-55 times the layer's width
+	unit   float64 // distance between neighbouring places: 2^-55 times the layer's width
 	inside int64   // a place below this number is under the curve
 }
 
@@ -92,8 +92,8 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about an x that may be above the curve. It returns x, or a number from the
-// tail instead, or ok = false if x is rejected.
+// outside completes the draw of an x whose point may be above the curve. It returns x, or a number
+// from the tail in place of x, or ok = false if x is rejected.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true

@@ -13,12 +13,12 @@ import (
 // computes all of them at once. Making the plan charges these steps, even if they are never
 // computed.
 //
-// All random numbers of a step follow from the keys of the plan, bit for bit the same on every
-// machine (docs/develop/device.md): the batch, the noise, and the random numbers that protect no
-// data. [Plan.Words] returns the keys, the batches or the table of the sampler, and the table of
-// the noise. A device needs no other data of the mechanism. [Plan.Next] computes the same steps
-// on this machine, for tests and for the case that the device fails. Either the device or this
-// machine computes the steps, never both, because the same noise would then hide two sums.
+// All random numbers of a step follow from the keys of the plan: the batch, the noise, and the random
+// numbers that protect no data. They are the same on every machine, bit for bit
+// (docs/develop/device.md). [Plan.Words] returns the keys, the batches or the table of the sampler,
+// and the table of the noise. A device needs no other data of the mechanism. [Plan.Next] computes the
+// same steps on this machine, for tests and for the case that the device fails. Either the device or
+// this machine computes the steps, never both, because the same noise would then hide two sums.
 //
 // A device and this machine round differently, so the choice between them must not depend on
 // noise or records. If a device cannot decide a sample of the noise, [Plan.Decide] therefore
@@ -27,7 +27,7 @@ import (
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // provides the sampler and the sums; the plan does not use its count of steps
+	run *SampledRun // has the sampler and the sums; the plan ignores its count of steps
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were
@@ -47,8 +47,8 @@ type planSteps struct {
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
 // These are the purposes of key streams. A purpose is the first word of a nonce. The second word
-// is the number of the step in its plan. The third word is the number of a sample or record, for
-// streams of single samples or records.
+// is the number of the step in its plan. If a stream belongs to a single sample or record, the third
+// word is the number of this sample or record.
 const (
 	forBatch = iota
 	forNoise
@@ -115,8 +115,8 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned is the maximum number of elements of a vector on a device. A device adds the
-// squares of a norm in four partial sums, so that the rounding error is within the bound of
+// maxPlanned is the maximum number of elements of a vector on a device. Like the gate, a device adds
+// squares in four partial sums. For so many elements the rounding error is within the bound of
 // [gate.add].
 const maxPlanned = provenDim
 

@@ -17,8 +17,9 @@ const mostDecided = 64
 // lower half is the number of the sample within the step. Decide returns an error for a sample
 // outside of the plan, and for a sample that the device already has.
 //
-// The release is then the same as if the device had integers of any length itself. So the noise
-// affects neither the choice of the machine that computes the steps nor its rounding.
+// The release is then the same as if the device itself could compute with integers of any length. So
+// the noise affects neither the choice of the machine that computes the steps nor the rounding of
+// this machine.
 func (p *planSteps) Decide(open uint64) error {
 	step, j := uint32(open>>32)-1, uint32(open)
 	switch {

@@ -61,8 +61,8 @@ type planGate struct {
 	step, perStep, clip, length float64
 }
 
-// appendWords appends the words of a plan. It writes the keys last, when dst does not grow any
-// more, so that no copy of them is left in old memory.
+// appendWords appends the words of a plan. It writes the keys last, after dst has its final size,
+// because growing dst would leave a copy of the keys in memory.
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {

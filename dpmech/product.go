@@ -25,10 +25,10 @@ type ProductConfig struct {
 	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the number of records of a batch that are added by one product of float
-	// matrices. The sensitivity includes the rounding error of this product. If a batch is
-	// larger, the records after the first Together are added one by one as integers, which is
-	// slow. Choose Together so that such batches are rare.
+	// Together is the number of records of a batch that one product of float matrices adds up.
+	// The sensitivity includes the rounding error of this product. If a batch is larger, the
+	// records after the first Together are added one by one as integers, which is slow. Choose
+	// Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
@@ -71,12 +71,13 @@ type ProductSum struct {
 	event       accountant.Event
 }
 
-// BoundedFloat names the arithmetic of a [ProductSum]: floats with a bounded rounding error,
-// which the sensitivity includes.
+// BoundedFloat is the name of the arithmetic of a [ProductSum]: floats whose rounding error is
+// bounded and included in the sensitivity.
 const BoundedFloat = "bounded-float"
 
-// productSigmaBits has the role of sigmaBits for a ProductSum. The standard deviation of the
-// noise is at least 2^20 lattice steps, and small enough for a [slicedGaussian].
+// productSigmaBits sets the lattice step of a ProductSum, as sigmaBits does for a GaussianSum. With
+// it the standard deviation of the noise is at least 2^20 lattice steps, and small enough for a
+// [slicedGaussian].
 const productSigmaBits = 21
 
 const (
@@ -167,9 +168,9 @@ func (s *ProductSum) derive() error {
 // Event returns the cost of one run with all planned steps.
 func (s *ProductSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the given number of steps from the first on. The event of a
-// sampling is for vectors of norm 1. The sensitivity, which includes the clip and the rounding,
-// takes the place of that norm.
+// EventFor returns the cost of the given number of steps, counted from the first. The event of a
+// sampling is for vectors of norm 1, so EventFor divides the noise by the sensitivity, which includes
+// the clip and the rounding.
 func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 	sigma := float64(s.sigma)
 	accounted := sigma / float64(s.sensitivity) * (1 - 1/(12*sigma*sigma) - 0x1p-50)

@@ -13,11 +13,11 @@ import (
 // A device adds the records of a batch in their order, in float32, with fused operations. An
 // element of the sum takes part in at most as many roundings as there are records, and no
 // rounding flushes small numbers to zero. The error bound in the sensitivity depends on this.
-// The device adds the records after the first Together as integers. It computes each element, a
-// product of two float32 numbers, in float64 and truncates it to the lattice. A clipped vector
-// has norm at most C, and truncation does not increase it. The device computes norms, factors
-// and the rounding to the lattice as [ProductRun] does, in float64, with correctly rounded roots
-// and quotients.
+// The device adds the records after the first Together as integers. Each of their elements is a
+// product of two float32 numbers, which it computes in float64 and truncates to the lattice. A
+// clipped vector has norm at most C, and truncation does not increase the norm. The device computes
+// norms, factors and the rounding to the lattice as [ProductRun] does, in float64, with correctly
+// rounded roots and quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
@@ -193,8 +193,8 @@ func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 }
 
 // A BatchPlan contains the batches of steps without noise, and random numbers for their records.
-// It gives no privacy. It makes it possible to compare private steps with the same computation
-// without privacy.
+// It gives no privacy. Its purpose is to compare private steps with the same computation without
+// privacy.
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler

@@ -11,8 +11,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of rows in a part of a release. Parts are small, so that
-// all workers get nearly the same amount of work.
+// tilesOfPart is the number of tiles of rows in a part of a release. It is small, so that all workers
+// get nearly the same amount of work.
 const tilesOfPart = 4
 
 // A ProductPart is a part of a release: rows [From, To) of the matrix of a layer, whose rows
@@ -20,13 +20,12 @@ const tilesOfPart = 4
 // [math32.TileRows], so To may exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
-// A Pair is the contribution of a record to a layer: the outer product of the two
-// vectors.
+// A Pair has two vectors. Their outer product is the contribution of a record to a layer.
 type Pair struct{ Inputs, Outputs []float32 }
 
-// A ProductRun computes the steps of a [ProductSum] in sequence: [ProductRun.Next], then
-// [ProductRun.Put] for every record of the batch, then [ProductRun.Release] for every part.
-// Several goroutines may put records and release parts at the same time.
+// A ProductRun computes the steps of a [ProductSum], one after the other. In each step the caller
+// calls [ProductRun.Next], then [ProductRun.Put] for every record of the batch, and then
+// [ProductRun.Release] for every part. Several goroutines may call Put, or Release, at the same time.
 type ProductRun struct {
 	of       *ProductSum
 	sampler  Sampler

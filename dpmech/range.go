@@ -17,15 +17,16 @@ func (r Range) Of(n int) int64 {
 	return int64(n)*r.Signal + int64(math.Ceil(float64(r.Noise)*math.Sqrt(float64(n))))
 }
 
-// Range returns a bound that a release, or a sum of releases, of an honest client exceeds with a
-// probability below 2^-64. Nobody needs to accept a release beyond it.
+// Range returns a bound that a release of an honest client, or a sum of such releases, exceeds with a
+// probability below 2^-64. Receivers may therefore refuse a release beyond the bound.
 //
-// A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a longer sum is moved
-// into this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne, Kamath and
-// Steinke, NeurIPS 2020, Fact 21), and so is a sum of n of them with σ√n. An element of the noise is
-// beyond zσ√n with a probability of at most 2·exp(−z²/2), and one of d elements with a probability
-// of at most d times that. The value z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes this less than 2^-64.
-// The bound has the same bits on every machine.
+// A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a sum of more vectors is
+// moved into this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne, Kamath and
+// Steinke, NeurIPS 2020, Fact 21), and a sum of n discrete Gaussians is sub-Gaussian with σ√n. An
+// element of the noise is beyond zσ√n with a probability of at most p = 2·exp(−z²/2), and some of d
+// elements are beyond it with a probability of at most d·p. The value
+// z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes d·p less than 2^-64. The bound has the same bits on every
+// machine.
 func (m *GaussianSum) Range() Range {
 	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))
 	noise := int64(math.Ceil(float64(m.sigma) * z))

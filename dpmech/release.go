@@ -17,7 +17,7 @@ type Query func(add func(v []float64) error) error
 // calls query. A vector that is not finite adds zero.
 //
 // Query may add any number of vectors. If there are more than Config.Terms, the sum is saturated
-// ([GaussianSum]), so the number of vectors cannot be seen in an error.
+// ([GaussianSum]) and no error is returned, because an error would reveal the number of vectors.
 //
 // Release returns an error if a vector has the wrong length, or if query returns an error. dst and
 // sum are then zero, and nothing was revealed. If query panics, the noise alone is released.
@@ -46,9 +46,9 @@ func (m *GaussianSum) saturate(sum []int64) {
 }
 
 // gather replaces the sum by the sum of the vectors that query adds. The argument most is the
-// maximum number of vectors. If query panics, the sum is zero. Such a panic must not depend on a
-// record, so a query must recover from a panic while it processes a record, and leave out the
-// record.
+// maximum number of vectors. If query panics, the sum is zero. Whether query panics must not depend
+// on a record. If the computation for one record panics, query must therefore recover and leave out
+// this record.
 func (a *Accumulator) gather(most int, query func() error) (err error) {
 	a.begin(most) // removes vectors that an earlier query may have added after it returned
 	if guard.Run(func() { err = query() }) != nil {

@@ -10,8 +10,8 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. This number is so
-// small that the rows stay in a cache between the pass that computes norms and the pass that adds.
+// together returns the number of rows of d elements that are added together. It is so small that the
+// rows stay in a cache between the computation of their norms and the addition.
 func together(d int) int {
 	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
@@ -77,7 +77,7 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 
 // addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to sum,
 // and returns true. It returns false and leaves sum unchanged if a slope or a row is not finite,
-// or if the rounding of some row is not proven to be harmless.
+// or if there is no proof that the integer norm of every row is within the clip.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -93,15 +93,15 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 }
 
 // scaled returns the factor that converts a row to lattice steps of the clipped slope·row. The
-// argument ss is the row's squared norm. The result proven tells whether the factor is proven to
-// be safe.
+// argument ss is the row's squared norm. The result proven is true if the following proof shows that
+// the integer norm is within the clip.
 //
-// Each element is multiplied by one number, which combines scale, slope and factor. With ss,
-// from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
-// n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√ss as computed. If n is within g.length =
-// clip·step·(1−2^-40), slope/step is exact, or so small that every product is below one step.
-// Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both cases the integer norm is
-// below clip, as in add.
+// Each element is multiplied by one number, which combines the lattice step, the slope and the
+// shortening. Let ss be from 2^-900 to 2^1000 and computed as in add, and let n be the computed value
+// of |slope|·√ss. Then slope·row has a norm of at most n·(1+2^-41.8)·(1+2^-51). If n is at most
+// g.length = clip·step·(1−2^-40), the number is slope/step. It is exact, or so small that every
+// product is below one step. Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both
+// cases the integer norm is below clip, as in add.
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root
@@ -119,7 +119,7 @@ const (
 )
 
 // factors replaces each squared norm in factors by the factor that scaled returns. It reports
-// whether all factors are proven to be safe.
+// whether scaled returned proven = true for all of them.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

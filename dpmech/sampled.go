@@ -35,7 +35,8 @@ type SampledConfig struct {
 	Shares, Releases int
 
 	// Terms has the same meaning as in [Config]. Set it if Releases is above 1, so that the range
-	// of a release does not depend on the number of records. If it is 0, every batch fits.
+	// of a release does not depend on the number of records. If it is 0, a release has room for
+	// every batch.
 	Terms int
 
 	// PerUnit has the same meaning as in [Config], for records instead of vectors. It is above 1
@@ -124,23 +125,24 @@ func (c *SampledConfig) checkRows() error {
 // Event returns the cost of one run with all planned steps.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the given number of steps, from the first on, under an adjacency,
-// if Config.Shares of the noise shares are unknown to the observer.
+// EventFor returns the cost of the given number of steps, counted from the first, under an adjacency.
+// It assumes that the observer does not know SampledConfig.Shares of the noise shares.
 func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
 }
 
-// SharedEventFor returns the cost of the given number of steps, from the first on, under an
+// SharedEventFor returns the cost of the given number of steps, counted from the first, under an
 // adjacency, if the observer sees only sums of releases. The argument shares is the number of
 // noise shares in a sum that the observer does not know.
 //
-// A sampling is accounted with continuous Gaussian noise N(0, σ²). The actual noise is a sum of
-// n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] it is N(0, ns² − 1/12), rounded, up
-// to a max divergence, for every batch. A mixture over batches has the same max divergence, and
-// rounding the mixture is the same as mixing the rounded values. The event is therefore that of
-// the sampling with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps, together with
-// releases of sensitivity zero, which cost the max divergence and nothing else. If one unit has
-// PerUnit records, all of them in every batch, c is the clip times PerUnit.
+// The accountant computes the cost of a sampling for continuous Gaussian noise N(0, σ²). The actual
+// noise is a sum of n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] its distribution for
+// every batch differs from that of N(0, ns² − 1/12), rounded, only by a max divergence. A mixture over
+// batches has the same max divergence, and rounding the mixture is the same as mixing the rounded
+// values. The event is therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the clip
+// in lattice steps, together with releases of sensitivity zero, which cost the max divergence and
+// nothing else. If one unit has PerUnit records, all of them in every batch, c is the clip times
+// PerUnit.
 //
 // The contributions of other clients, their batches, and the noise that the observer knows are
 // drawn independently of the protected record's batch. Given their values, they shift the sum by
@@ -162,9 +164,9 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns a lower bound on √(ns² − 1/12)/c for n = shares, the σ s of a share and
-// the clip c of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x for x in [0,
-// 1]. The last term of x covers the rounding.
+// accountedNoise returns a lower bound on √(ns² − 1/12)/c. Here n is shares, s is the σ of a noise
+// share and c is the clip of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x
+// for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -266,8 +268,8 @@ type SampledRun struct {
 // Remaining returns the number of planned steps that are left.
 func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// ErrNoSteps is returned by [SampledRun.Next] after all planned steps. The cost of a run covers
-// only these steps.
+// ErrNoSteps is returned by [SampledRun.Next] if all planned steps were taken. The cost of a run
+// covers only these steps.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
 // A SampledQuery adds the vector of every row of batch to sum, at most one vector for each row.

@@ -43,10 +43,10 @@ type Sampler interface {
 	// of an epoch. It allocates only to grow dst.
 	Next(dst []uint32, src *Stream) []uint32
 
-	// Event returns the cost, for one record, of the given number of steps from the first on.
-	// Each step releases the sum of one vector of L2 norm at most 1 for every record of the
-	// batch, with Gaussian noise of standard deviation sigma. A sampling with an epoch is
-	// charged by whole epochs.
+	// Event returns the cost, for one record, of the given number of steps, counted from the
+	// first. Each step releases the sum of one vector of L2 norm at most 1 for every record of
+	// the batch, with Gaussian noise of standard deviation sigma. Epochs that have begun are
+	// charged as a whole.
 	Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error)
 
 	sealed()

@@ -8,12 +8,12 @@ type Selection int
 
 const (
 	// Exact draws every set of records of the given size with the same probability, if the bits
-	// are uniform.
+	// of the stream are uniform.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which a
-	// parallel machine can compute independently of each other. It is a conjecture that all sets
-	// are equally probable, like the security of block ciphers.
+	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md). A parallel
+	// machine can compute these values independently of each other. There is no proof that all
+	// sets are equally probable. It is a conjecture, like the security of block ciphers.
 	Feistel
 )
 
@@ -129,8 +129,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 // chooseMost selects most of the indices. It draws and marks the few indices that are left out,
 // and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// There are fewer indices to leave out than to choose. The front of chosen stores them for
-	// the moment.
+	// There are fewer indices to leave out than to choose, so they fit into chosen, which stores
+	// them for the moment.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

@@ -10,20 +10,21 @@ import (
 // A slicedGaussian samples N_Z(0, σ²) exactly, for σ around 2^20. It is three times as fast as a
 // [DiscreteGaussian], because most samples take 32 bits and one access to a table.
 //
-// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. A slice has a
-// rectangle, whose height is a lower bound of f in the slice, and a wedge above it, up to an
-// upper bound of f. Outside the slices, up to the sampler's bound, there are wide wedges. All
-// areas are multiples of one unit, and their total is at most 2^32 units (times 2^-placeBits). A
-// draw of 32 bits chooses a point of the rectangles uniformly, or one of the wedges. In the
-// second case the sampler draws a point of the wedge by rejection, with as many bits as needed.
-// If a point is not under the curve, the sampler starts again. Points are uniform under the
-// curve if all rectangles are under the curve and all wedges reach above the curve. Lower and
-// upper bounds of f prove both conditions for every table.
+// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. Each slice has a
+// rectangle, whose height is a lower bound of f in the slice. Above the rectangle it has a wedge, which
+// reaches up to an upper bound of f. Outside the slices, up to the sampler's bound, there are wide
+// wedges. All areas are multiples of one unit, and their total is at most 2^32 units (times
+// 2^-placeBits). A draw of 32 bits chooses a point of the rectangles uniformly, or one of the wedges.
+// In the second case the sampler draws a point of the wedge with as many bits as needed. If this point
+// is not under the curve, the sampler starts again. Points are uniform under the curve if all
+// rectangles are under the curve and all wedges reach above the curve. When a table is made, both
+// conditions are proved with lower and upper bounds of f.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
 	origin int32 // number of the slice that contains x = 0 as its first integer
-	// For each column: the other slice, and the number of slots of the column's own slice.
+	// table has, for each column, the number of the other slice in the column, and the number of
+	// slots that belong to the column's own slice.
 	table [slicedColumns]uint32
 
 	all    uint64 // total area of the wedges
@@ -45,7 +46,7 @@ const (
 	// samples is larger.
 	slicedReach = 6
 
-	leastSliced, mostSliced = 1 << 20, 5 << 19 // range of σ, for which there are 1,538 to 3,842 slices
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // range of σ; there are 1,538 slices for the smallest and 3,842 for the largest
 )
 
 // A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise.
@@ -117,7 +118,7 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 		if x, kept := g.wedge(src); kept {
 			return x
 		}
-		// the point was rejected, so the draw starts again
+		// The point was rejected, so the draw starts again.
 		var missing [1]uint8
 		var sample [1]int64
 		word := [1]uint64{src.Uint64()}
@@ -136,7 +137,7 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // the point is in the rounding error of the areas, which belongs to no wedge
+		return 0, false // the point belongs to no wedge, because the areas of the wedges were rounded
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()

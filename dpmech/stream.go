@@ -24,8 +24,8 @@ func NewStream() *Stream {
 
 // Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot
 // distinguish AES from a random permutation, the bits of dst are independent of the later bits
-// of src and of other streams split from src. Somebody who has the key of src can compute all of
-// them.
+// of src and of other streams split from src. Somebody who has the key of src can compute the bits of
+// all these streams.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
 	for i := 0; i < len(key); i += 8 {
@@ -35,8 +35,8 @@ func Split(dst, src *Stream) {
 	clear(key[:])
 }
 
-// Streams holds the random bits of one round of a sampled mechanism. Sampling and noise
-// have independent keys, so that knowledge of one stream reveals nothing about the other.
+// Streams has the streams for one round of a sampled mechanism. The keys of the two streams are
+// independent, so that knowledge of one stream reveals nothing about the other.
 type Streams struct {
 	Sampling *Stream // stream for the choice of records
 	Noise    *Stream // stream for the noise

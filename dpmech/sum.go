@@ -14,18 +14,19 @@ import (
 // Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the observer
 // does not know satisfies the privacy profile of [GaussianSum.EventFor](n, adjacency). The
 // sensitivity is C for add-remove and zero-out. It is 2C for replace-one and for vectors that
-// are aggregates. C is rounded down to whole steps. The sensitivity holds because the integer
-// norm of every vector is at most C. For most vectors a bound on the rounding error proves this.
-// For all other vectors the program computes the norm in 128-bit arithmetic. A vector with an
-// element that is not finite adds zero. No error is returned, because an error would reveal
-// private information.
+// are aggregates. Here C is rounded down to whole lattice steps. The sensitivity holds because the
+// integer norm of every vector is at most C. For most vectors a bound on the rounding error proves
+// this. For all other vectors the program computes the norm in 128-bit arithmetic. A vector with an
+// element that is not finite adds zero. No error is returned for such a vector, because an error would
+// reveal private information.
 //
-// A release may have any number of vectors. If there are more than Config.Terms, every element of
-// the sum is moved into ±Terms·C, the range of the sums of Terms vectors. This does not change the
-// guarantee. The map moves no elements of two sums further apart, so the L2 distance of the sums of
-// adjacent inputs does not grow, and the result is still on the lattice. A release of fewer vectors
-// is not changed. Leaving out randomly chosen vectors would be worse: an added vector could then
-// replace another one in the sum, and the sensitivity would be at least 2C under every adjacency.
+// A release may have any number of vectors. If there are more than Config.Terms, the sum is saturated:
+// every element is moved into ±Terms·C, the range of the sums of Terms vectors. This does not change
+// the guarantee, because it never increases the distance between elements of two sums. So the L2
+// distance between the sums of adjacent inputs does not grow, and the result is still on the lattice.
+// The sum of fewer vectors does not change. Leaving out randomly chosen vectors would be worse: an
+// added vector could then replace another one in the sum, and the sensitivity would be at least 2C
+// under every adjacency.
 //
 // No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could
 // reach 2^62 lattice steps.
@@ -98,8 +99,8 @@ func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())
 }
 
-// Event returns the cost of one release under the Config's adjacency, if Config.Shares of the
-// noise shares are unknown to the observer.
+// Event returns the cost of one release under the Config's adjacency. It assumes that the observer
+// does not know Config.Shares of the noise shares.
 func (m *GaussianSum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }

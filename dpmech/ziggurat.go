@@ -13,11 +13,11 @@ import (
 // Xᵢ and y is a real number in [yᵢ, yᵢ₊₁). The heights are y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ, so
 // all layers have the same area c. A draw chooses a layer, and an x and a y in the layer,
 // uniformly. The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x is then
-// exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the region under
-// the curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. [newDiscreteZiggurat] checks
-// these conditions for every table with lower and upper bounds of f. It also checks f(x) ≥ yᵢ₊₁
-// for every |x| that a layer accepts without drawing y. Floating point is used only to propose
-// the widths and c.
+// exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the region under the
+// curve. They do if f(Xᵢ) ≤ yᵢ for every i above 0, and if the last yᵢ is at least 1.
+// [newDiscreteZiggurat] checks these conditions for every table with lower and upper bounds of f. It
+// also checks f(x) ≥ yᵢ₊₁ for every |x| that a layer accepts without drawing y. Floating point is
+// used only to propose the widths and c.
 //
 // The sampler draws y only if the result depends on y. It draws one word of y first. It draws
 // more words if the bounds of f do not decide the comparison.
@@ -35,7 +35,7 @@ const (
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // a point with place − from < span, modulo 2^64, is under the curve for every y
+	from, span uint64 // if place − from < span, modulo 2^64, a point is under the curve for every y in the layer
 	foot       uint64 // lower bound on yᵢ; the error is less than i units
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
@@ -90,9 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform by rejection, because some places result from one 56-bit draw more
-// than others. If the draw is such a surplus draw, again makes another draw and returns its place.
-// Otherwise it returns place.
+// again makes the place uniform by rejection. Some places result from one more of the 2^56 possible
+// draws than others. If the draw is such a surplus draw, again makes another draw and returns its
+// place. Otherwise it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place

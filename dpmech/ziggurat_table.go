@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables holds the ziggurats that were made last, by σ. All clients of a round, and all runs of
-// a sweep, use the same σ.
+// tables has the ziggurats that were made last, by σ. Keeping them saves time, because all clients of
+// a round, and all runs of a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat whose area is close to the smallest possible. It
-// increases the area until the layers are proven to cover the curve.
+// newDiscreteZiggurat makes a ziggurat whose area is close to the smallest possible. It increases the
+// area until it can prove that the layers cover the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}

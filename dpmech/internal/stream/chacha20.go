@@ -7,9 +7,9 @@ import (
 )
 
 // Place restarts s as the key stream of ChaCha20 (RFC 8439), from block 0 on, for a key and a
-// nonce of three little-endian words. Word i of 64 bits is word i mod 8 of block ⌊i/8⌋, so
-// machines that compute words in any order get the same words. Streams of one key and different
-// nonces are independent for anybody who cannot distinguish ChaCha20 from a random function.
+// nonce of three little-endian words. The 64-bit word number i of the stream is word i mod 8 of block
+// ⌊i/8⌋, so machines may compute words in any order and get the same words. Streams of one key and
+// different nonces are independent for anybody who cannot distinguish ChaCha20 from a random function.
 // Place is not a method, so that code with access to a stream cannot choose its key.
 func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) { PlaceAt(s, key, nonce, 0) }
 

@@ -1,8 +1,8 @@
 // Package stream is the random bit generator of all samplers and noise shares: AES-256 in
 // counter mode with a key of 32 bytes. It is internal to dpmech, so that only the following
-// functions can choose a key. [fedpvi/dpmech.NewStream] takes the key from the operating system,
-// and [fedpvi/dpmech.Split] takes it from another stream. [fedpvi/dpmech.FillPublicNormal] takes
-// it from public values, for numbers that protect no data. fedpvi/dpmech/seeded takes it from a
+// functions can choose a key. [fedpvi/dpmech.NewStream] gets the key from the operating system,
+// and [fedpvi/dpmech.Split] draws it from another stream. [fedpvi/dpmech.FillPublicNormal] computes
+// it from public values, for numbers that protect no data. fedpvi/dpmech/seeded computes it from a
 // seed, for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
@@ -17,10 +17,10 @@ import (
 const KeySize = 32
 
 // firstFill and bufferSize are the smallest and the largest number of bytes that a stream
-// generates at a time. The number grows with use. A client of a small model uses a few hundred
-// bytes in a round before the stream gets a new key. A sampler or a noise vector uses megabytes,
-// for which few long calls of the cipher take half the time of many short ones. The bits do not
-// depend on the numbers of bytes.
+// generates at a time. The number grows with use, because needs differ. A client of a small model
+// uses a few hundred bytes in a round before the stream gets a new key. A sampler or a noise vector
+// uses megabytes, for which few long calls of the cipher take half the time of many short ones. The
+// bits of a stream do not depend on these numbers.
 const (
 	firstFill  = 512
 	bufferSize = 4096
@@ -30,7 +30,7 @@ const (
 // has no key, and reading it panics.
 type Stream struct {
 	bits     cipher.Stream // cipher; nil if the stream has no key
-	used, to int           // buf[used:to] holds the bytes that were not read yet
+	used, to int           // buf[used:to] has the bytes that were not read yet
 	buf      [bufferSize]byte
 }
 
@@ -72,8 +72,8 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill generates twice as many bits as the previous call did, up to the size of the
-// buffer.
+// refill generates twice as many bits as its previous call, but at most as many as the buffer
+// holds.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
