@@ -10,7 +10,8 @@ import (
 )
 
 // While the disk is full, the store cannot make sure that its file is on disk. A client that
-// requests an entry must then get the reason Unavailable, so that it tries again later.
+// requests an entry must then get the reason Unavailable, so that it tries again later, and the
+// coordinator must not be healthy.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false
@@ -40,7 +41,13 @@ func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); !unavailable(err) {
 		t.Errorf("%v, want the coordinator to be unavailable", err)
 	}
+	if err := h.hub.Healthy(); !errors.Is(err, full) {
+		t.Errorf("with a full disk the health is %v", err)
+	}
 	broken = false
+	if err := h.hub.Healthy(); err != nil {
+		t.Error(err)
+	}
 	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); err != nil {
 		t.Error(err)
 	}

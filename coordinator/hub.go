@@ -118,6 +118,12 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
+// Healthy returns an error if the store cannot be used: its file is damaged, or a write has failed
+// and the file cannot be written again yet, for example because the disk is full.
+func (h *Hub) Healthy() error {
+	return h.store.View(func(*store.Tx) error { return nil })
+}
+
 // Fingerprint returns the fingerprint of the coordinator's identity in new studies.
 func (h *Hub) Fingerprint() identity.Fingerprint {
 	who, _ := h.keys.newest()

@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -221,6 +223,78 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := admin.Dial(t.Context(), r.dir); err == nil {
 		t.Error("orders are accepted after the end")
+	}
+}
+
+// The test compares the coordinator's own metrics, after one event of each kind, with a list that was
+// reviewed, and checks that the health check fails if the store cannot be used.
+func TestMetricsAndHealth(t *testing.T) {
+	m := newMetrics()
+	m.Began()
+	m.Ended()
+	m.Aborted()
+	m.Opened()
+	m.Closed(true)
+	m.Closed(false)
+	m.Verdict("void")
+	m.Influence("north", 11)
+	m.Took()
+	m.Refused("Join", "denied")
+	m.Stored(2, true)
+	m.Stored(3, false)
+	m.Waiting("plane", 4)
+	m.Audited(true)
+	m.Audited(false)
+	m.Called("Join", "denied")
+	m.Moved(5, 6)
+	m.Connected(1)
+	var fault error
+	h := m.handler(func() error { return fault })
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w
+	}
+	var got []string
+	for line := range strings.Lines(get("/metrics").Body.String()) {
+		if strings.HasPrefix(line, "fedpvi_") && !strings.Contains(line, "_bucket{") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := strings.Fields(`
+		fedpvi_answer_norm{client="north"}~11
+		fedpvi_answers_total~1
+		fedpvi_audit_lines_total{result="lost"}~1
+		fedpvi_audit_lines_total{result="ok"}~1
+		fedpvi_batch_commands_sum~5
+		fedpvi_batch_commands_count~2
+		fedpvi_bytes_total{direction="received"}~5
+		fedpvi_bytes_total{direction="sent"}~6
+		fedpvi_calls_total{method="Join",outcome="denied"}~1
+		fedpvi_connections~1
+		fedpvi_refused_total{method="Join",reason="denied"}~1
+		fedpvi_rounds_closed_total{answers="all"}~1
+		fedpvi_rounds_closed_total{answers="some"}~1
+		fedpvi_rounds_opened_total~1
+		fedpvi_studies_total{state="aborted"}~1
+		fedpvi_studies_total{state="began"}~1
+		fedpvi_studies_total{state="ended"}~1
+		fedpvi_transactions_total{result="failed"}~1
+		fedpvi_transactions_total{result="ok"}~1
+		fedpvi_verdicts_total{verdict="void"}~1
+		fedpvi_waiting_clients{study="plane"}~4`)
+	for i := range want {
+		want[i] = strings.Replace(want[i], "~", " ", 1)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the metrics are\n%s", strings.Join(got, "\n"))
+	}
+	if w := get("/healthz"); w.Code != http.StatusOK {
+		t.Errorf("health: %d", w.Code)
+	}
+	fault = errors.New("the disk is full")
+	if w := get("/healthz"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("health without a store: %d", w.Code)
 	}
 }
 

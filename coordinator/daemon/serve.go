@@ -234,12 +234,13 @@ func (s *server) serve(name string, run func() error) {
 	}()
 }
 
-// works returns an error if the coordinator cannot report the status of its studies.
+// works returns an error if the coordinator cannot use its store, or cannot report the status of its
+// studies.
 func (s *server) works() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	_, err := admin.Local{Hub: s.hub}.Status(ctx, "")
-	return err
+	return errors.Join(err, s.hub.Healthy())
 }
 
 // stop waits at most farewell for running calls, and then closes the listeners.

@@ -279,7 +279,7 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	for i, c := range []struct {
 		size int
 		want string
-	}{{longValue, formatFirst}, {longValue + 1, formatFiles}} {
+	}{{1 << 20, "1"}, {1<<20 + 1, "4"}} {
 		v, err := s.Prepare(hash, write(make([]byte, c.size)))
 		check(t, err)
 		in(t, s, func(st Study) error { return st.Append(uint64(i+1), []byte("e"), v, 0) })

@@ -343,8 +343,12 @@ func TestMessagesOfSteps(t *testing.T) {
 			t.Error("the body of an answer to a closed plan is there")
 		}
 		about := st.bucket.Tx().Bucket([]byte("about"))
-		if got := string(about.Get(formatKey)); got != formatShares {
+		if got := string(about.Get(formatKey)); got != "5" {
 			t.Errorf("the format is %s", got)
+		}
+		check(t, st.Changes())
+		if got := string(about.Get(formatKey)); got != "6" {
+			t.Errorf("with keys that changed the format is %s", got)
 		}
 		return nil
 	})

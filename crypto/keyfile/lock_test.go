@@ -19,10 +19,13 @@ import (
 
 const pluginName = "fedpvitest"
 
+// usualFactor is the work factor of a passphrase outside of tests.
+var usualFactor int
+
 // TestMain runs the tests. Under the name of an age plugin it is that plugin, whose key is in the
 // environment.
 func TestMain(m *testing.M) {
-	workFactor = 4
+	usualFactor, workFactor = workFactor, 4
 	if filepath.Base(os.Args[0]) == "age-plugin-"+pluginName {
 		os.Exit(runPlugin())
 	}
@@ -226,6 +229,9 @@ func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 }
 
 func TestPassphraseIsReplaced(t *testing.T) {
+	if memory := 128 * 8 << usualFactor; memory != 256<<20 { // scrypt with r = 8, RFC 7914
+		t.Errorf("a passphrase takes %d bytes of memory", memory)
+	}
 	dir, paths := directory(t)
 	before, with := named(t, passphrase), named(t, "another long passphrase\n")
 	check(t, Protect(dir, nil, before))

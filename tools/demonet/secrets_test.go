@@ -262,6 +262,33 @@ func secretRecords(m int) (file string, values []float64) {
 	return file, values
 }
 
+// modes checks that only the owner may read what is in the state directories below a directory.
+func modes(t *testing.T, dir string) {
+	t.Helper()
+	files := 0
+	for _, state := range []string{"hub", "north", "south"} {
+		check(t, filepath.WalkDir(filepath.Join(dir, state), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			want := fs.FileMode(0o600)
+			if d.IsDir() {
+				want = 0o700
+			} else {
+				files++
+			}
+			if err == nil && info.Mode().Perm() != want {
+				err = fmt.Errorf("%s has mode %04o", path, info.Mode().Perm())
+			}
+			return err
+		}))
+	}
+	if files < 15 {
+		t.Errorf("there are %d files", files)
+	}
+}
+
 var keyLine = regexp.MustCompile(`(?m)^fedpvi-[a-z-]+ v1 (\S+)$`)
 
 // keys returns the contents of all key files below a directory.
@@ -283,7 +310,8 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 }
 
 // The test runs a whole study, including refusals. It checks that no key, invitation or value of
-// a record occurs in a log, an error, a metric, a review, or in the bytes of a connection.
+// a record occurs in a log, an error, a metric, a review, or in the bytes of a connection, and that
+// only the owner may read the files of both programs.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -322,6 +350,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	if len(secret) < 2*len(names)+2 {
 		t.Fatalf("%d keys were found", len(secret))
 	}
+
+	modes(t, o.dir)
 
 	shown := o.shown.String()
 	for _, want := range []string{"round closed", "not approved", "fedpvi_connections", gossiped([]byte(watched))} {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,16 @@ func TestBillListsModules(t *testing.T) {
 	last := b.Components[len(b.Components)-1]
 	if len(b.Components) != 2 || last.PURL != "pkg:golang/example.org/module@v1.2.3" || last.Hashes[0].Content != "00010203" || last.Licences[0].Expression != "MIT" || b.Components[0].Name != "std" {
 		t.Errorf("components %+v", b.Components)
+	}
+}
+
+// The test checks which programs are built for which machines, and that they need no C library.
+func TestProgramsOfARelease(t *testing.T) {
+	if got := fmt.Sprint(programs, daemons, machines); got != "[client coordinator sim] [client coordinator] [amd64 arm64]" {
+		t.Errorf("a release has %s", got)
+	}
+	if !slices.Contains(environment(), "CGO_ENABLED=0") {
+		t.Error("the programs are not linked statically")
 	}
 }
 

@@ -133,8 +133,53 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
+// network matches what opens a port, connects, or resolves a name.
+var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|ListenUDP|ListenTCP|Dial\w*|Lookup\w*|Resolve\w+|Resolver)|tls\.(Dial\w*|Listen|Dialer)|http\.(Get|Post|Head|Client|DefaultClient|DefaultTransport|Transport|ListenAndServe\w*|Server)|pgx\.Connect\w*|memberlist\.Create|otlp\w+\.New|grpc\.(Dial\w*|NewClient|NewServer))\b`)
+
+// The test checks that only known files of the daemons can open a port or connect, and that neither
+// daemon does so without a flag, apart from the connections of clients and the coordinator's socket
+// in its state directory.
+func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
+	var found []string
+	for _, f := range files(t) {
+		ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable)|crypto|pvi|dpmech|gpu)(/|$)`)
+		if f.test || !ofDaemons.MatchString(f.folder) {
+			continue
+		}
+		if network.MatchString(source(t, strings.Split(f.path, "/")...)) {
+			found = append(found, f.path)
+		}
+	}
+	same(t, "files that use the network", []string{
+		"cmd/client/metrics.go",             // --metrics
+		"cmd/coordinator/audit.go",          // --audit, by OTLP
+		"cmd/coordinator/traces.go",         // --traces
+		"coordinator/admin/http.go",         // commands, over the socket in the state directory
+		"coordinator/admin/socket.go",       // the same
+		"coordinator/daemon/notify.go",      // the socket of systemd
+		"coordinator/daemon/serve.go",       // clients, and --metrics
+		"internal/audit/syslog.go",          // --audit, by syslog
+		"internal/table/origin/postgres.go", // --data with the address of a database
+		"transport/client.go",               // the coordinator
+		"transport/membership/gossip.go",    // --gossip
+		"transport/proxy.go",                // the proxy to the coordinator
+		"transport/server.go",               // serves the listener of coordinator/daemon
+	}, found)
+	for path, flags := range map[string][]string{
+		"cmd/coordinator/serve.go": {"Metrics", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Gossip"},
+	} {
+		for _, name := range flags {
+			tag := regexp.MustCompile(`(?m)^\s` + name + `\s+\S+\s+(.*)$`).FindStringSubmatch(source(t, strings.Split(path, "/")...))
+			if tag == nil || strings.Contains(tag[1], "default:") {
+				t.Errorf("%s: the flag %s has a default: %q", path, name, tag)
+			}
+		}
+	}
+}
+
 // The test checks that the systemd units use flags and variables that the programs have. A unit
-// must not restart a program after an error that a person must solve.
+// must not restart a program after an error that a person must solve. It must take away the rights
+// that the page for operators says a program does not have.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},
@@ -157,6 +202,17 @@ func TestUnitsFitThePrograms(t *testing.T) {
 		}
 		if !strings.Contains(text, "\nRestartPreventExitStatus="+c.codes+"\n") {
 			t.Errorf("%s: it is started again after codes that only people mend", unit)
+		}
+		for _, line := range []string{
+			"User=fedpvi-" + c.folder, "StateDirectory=fedpvi-" + c.folder, "StateDirectoryMode=0700", "ProtectSystem=strict", "ProtectHome=yes",
+			"CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes", "PrivateDevices=yes",
+		} {
+			if !strings.Contains(text, "\n"+line+"\n") {
+				t.Errorf("%s lacks %s", unit, line)
+			}
+		}
+		if strings.Contains(text, "ReadWritePaths=") || strings.Contains(text, "DeviceAllow=") {
+			t.Errorf("%s: more than the state can be written", unit)
 		}
 	}
 }
