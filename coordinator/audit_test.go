@@ -74,3 +74,30 @@ func TestAuditLogOfAStudy(t *testing.T) {
 		}
 	}
 }
+
+// The test gives a client and the coordinator new keys, revokes the keys of another client, and lets a
+// third one leave. The audit log must have the new keys, the new version of the roster and the leave.
+func TestAuditLogOfMembers(t *testing.T) {
+	s := &sink{}
+	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{s}})
+	check(t, err)
+	h := newHouse(t, Options{Audit: log})
+	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 2"))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	for _, p := range parties {
+		_, err := p.step(t.Context())
+		check(t, err)
+	}
+	check(t, parties[0].rotate(t.Context()))
+	check(t, h.study.Rotate(t.Context()))
+	check(t, h.study.Revoke(t.Context(), parties[3].peer.Name, "a laptop"))
+	check(t, parties[2].leave(t.Context(), "the board said no"))
+	play(t, parties[:2]...)
+	all := s.events("client", "version", "reason")
+	for _, want := range []string{"keys " + string(parties[0].peer.Name), "roster 2", "leave " + string(parties[2].peer.Name) + " the board said no"} {
+		if !slices.Contains(all, want) {
+			t.Errorf("no line is %q: %q", want, all)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -180,6 +181,21 @@ func TestStoreWithoutAnchor(t *testing.T) {
 	check(t, os.Remove(filepath.Join(s.Dir(), ledger.AnchorFile)))
 	if _, err := ledger.Open(s.Dir(), ledger.Options{Now: today}); err == nil {
 		t.Error("a ledger whose anchor was lost is opened")
+	}
+}
+
+// The test opens a store of a later version of the program. Open must refuse it and change nothing.
+func TestLaterFormatIsRefused(t *testing.T) {
+	s := newStore(t)
+	check(t, s.SetFormat("fedpvi client ledger 3"))
+	check(t, s.Abandon())
+	p := past{dir: s.Dir()}
+	file, anchor := p.read(t, ledger.File), p.read(t, ledger.AnchorFile)
+	if _, err := ledger.Open(s.Dir(), ledger.Options{Now: today}); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("%v", err)
+	}
+	if !bytes.Equal(p.read(t, ledger.File), file) || !bytes.Equal(p.read(t, ledger.AnchorFile), anchor) {
+		t.Error("the files were changed")
 	}
 }
 

@@ -32,6 +32,11 @@ func (s *Store) Format() (format string, err error) {
 	return format, err
 }
 
+// SetFormat sets the format of the file.
+func (s *Store) SetFormat(format string) error {
+	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte(format)) })
+}
+
 // Forge signs an entry without checking it, as a dishonest data holder could.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 	stamp, err := sign(s.holder, e, envelope)

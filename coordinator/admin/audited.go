@@ -129,12 +129,18 @@ func giverOf(ctx context.Context) giver {
 // sudo.
 func (g giver) attrs() []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(g.uid)), slog.Int("uid", g.uid), slog.Int("pid", g.pid)}
-	const unset = 1<<32 - 1
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/loginuid")
-	if uid, e := strconv.ParseUint(string(text), 10, 32); err == nil && e == nil && uid != unset {
-		all = append(all, slog.String("login", userName(int(uid))))
+	if uid, ok := loggedIn(string(text)); err == nil && ok {
+		all = append(all, slog.String("login", userName(uid)))
 	}
 	return all
+}
+
+// loggedIn returns the user in a file loginuid of proc(5). It returns false if none is set.
+func loggedIn(loginuid string) (uid int, ok bool) {
+	const unset = 1<<32 - 1
+	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)
+	return int(n), err == nil && n != unset
 }
 
 // userName returns the name of a user, or its number if the system does not know the name.

@@ -79,6 +79,12 @@ func TestAuditLogOfADaemon(t *testing.T) {
 			t.Errorf("no line has %v", want)
 		}
 	}
+	at := func(event, part string) int {
+		return slices.IndexFunc(s.all, func(line string) bool { return strings.HasPrefix(line, event+" ") && strings.Contains(line, part) })
+	}
+	if at(audit.Order, "order=abort") > at(audit.Study, "state=aborted") {
+		t.Error("an order was written after it was carried out")
+	}
 	if text := strings.Join(s.all, "\n"); strings.Contains(text, invited) || s.all[len(s.all)-1] != audit.Stop {
 		t.Errorf("the log is\n%s", text)
 	}

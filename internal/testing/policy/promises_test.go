@@ -57,12 +57,12 @@ func TestPagesNameExistingTests(t *testing.T) {
 	}
 }
 
-// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout is one
-// block with the paragraph before it.
+// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout, or
+// metrics, is one block with the paragraph before it.
 type block struct{ heading, text string }
 
-// layout matches the first line of a table that shows a layout.
-var layout = regexp.MustCompile(`^\| (bytes|word|domain) \|`)
+// layout matches the first line of a table that shows a layout or metrics.
+var layout = regexp.MustCompile(`^\| (bytes|word|domain|metric of the coordinator|metric of a client) \|`)
 
 // blocksOf divides a page at its empty lines, and lists and tables at their items and rows. Text that
 // is indented by four spaces, such as commands, and HTML comments are left out.
@@ -131,6 +131,16 @@ var promising = map[string]map[string]string{
 		"| sealing | ML-KEM-768":      "definition",
 		"| authority | Ed25519":       "definition",
 		"The key is the 32-byte seed": "definition; the layout above names the test",
+	},
+	"docs/use/operations.md": {
+		"This page is for":           "about the page",
+		"A data holder with a GPU":   "advice",
+		"A client's state directory": "advice; the items below name the tests",
+		"**Best: no backup.**":       "advice",
+		"`make upgrade FROM=COMMIT`": "a test itself, which builds an earlier commit",
+		"See [benchmarks.md]":        "measured there, with the commands",
+		"| What if a key is lost":    "refers to tables that name tests",
+		"| How are faults reported?": "advice",
 	},
 }
 
