@@ -3,7 +3,7 @@ package accountant
 import "fmt"
 
 // Adjacency is a relation between inputs. A release that satisfies (ε, δ) under an adjacency
-// makes every pair of adjacent inputs hard to tell apart.
+// makes it hard to distinguish any two adjacent inputs.
 type Adjacency string
 
 const (

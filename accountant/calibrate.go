@@ -191,8 +191,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	if from >= to {
 		return to, 1
 	}
-	// The method is false position (Illinois rule) on the logarithm of the cost, which is nearly
-	// linear.
+	// The search uses false position (with the Illinois rule) on the logarithm of the cost, which
+	// is nearly linear.
 	slope = 1
 	for to-from > 1e-10 {
 		middle := from + (to-from)/2

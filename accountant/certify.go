@@ -9,9 +9,9 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats determines the tilt of a composition. The order of the tilt is lower than that of the
-// saddle point, and the integrand there is at most e^tiltNats times its value at the saddle point.
-// The bounds are equally good for this tilt, and rare events have less weight.
+// tiltNats determines the tilt of a composition. The order of the tilt is lower than the order of
+// the saddle point. The integrand at this order is at most e^tiltNats times its value at the saddle
+// point. The bounds are as good as for a tilt at the saddle point, and rare events have less weight.
 const tiltNats = 2
 
 // side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot

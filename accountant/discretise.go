@@ -228,10 +228,10 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 
 // merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
 // one output, which is post-processing. The loss of the merged output is the logarithm of the ratio
-// of P-mass to Q-mass. The cells are chosen so that this loss is on the grid. A cell begins at a
-// loss below its grid point, and ends where the merged output has the loss of the grid point. The
-// losses of atoms, and of the last cell, are rounded down to the grid. P-mass of at most cut is
-// left out.
+// of its P-mass to its Q-mass. The cells are chosen so that this loss is on the grid: a cell begins at
+// a loss below its grid point, and it ends where the merged output has the loss of the grid point. The
+// losses of atoms, and of the last cell, are rounded down to the grid. A P-mass of at most cut is left
+// out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -243,8 +243,8 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The last cell would have most of the mass, and rounding its loss would loosen the
-			// bound much.
+			// The last cell would have most of the mass, and the bound would be much looser if its
+			// loss were rounded.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)

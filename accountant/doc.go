@@ -11,14 +11,14 @@
 //   - [CalibrateNoise], [CalibrateRate] and [CalibrateTimes] for the noise multiplier,
 //     the sampling rate or the number of steps that meet a [Target]; the result always
 //     meets the target, because it is checked with the profile that is reported;
-//   - [NewGaussianFilter] or [NewRenyiFilter] for a budget over a lifetime, with releases that
-//     depend on earlier ones;
+//   - [NewGaussianFilter] or [NewRenyiFilter] for a budget for all releases of a client, which may
+//     depend on earlier releases;
 //   - [Profile.TruePositiveRate], [Profile.Accuracy] and the other functions of risk.go for
 //     the success of an attacker.
 //
 // Sensitivity and noise have the same unit. A noise multiplier is the standard deviation of the
-// noise over the clip norm C. Events of different adjacencies cannot be composed: "one record
-// more or less" and "one record replaced" are different statements.
+// noise divided by the clip C. Events of different adjacencies cannot be composed, because "one
+// record more or less" and "one record replaced" are different statements.
 //
 // # Methods
 //

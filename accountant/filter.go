@@ -214,8 +214,8 @@ func (f *Filter) Spent() float64 {
 	return f.spent.main
 }
 
-// SpentDivergence returns how much of the reserve for noise that is not exactly Gaussian was
-// spent, as a max divergence, rounded up. It is 0 for a Rényi filter.
+// SpentDivergence returns the spent part of the reserve for noise that is not exactly Gaussian, as
+// a max divergence, rounded up. It is 0 for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

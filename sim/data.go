@@ -45,7 +45,7 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast has the clients of a simulated study with their records, and the held-out records.
+// A cast is the clients of a simulated study with their records, and the held-out records.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // held-out records; nil if there are none

@@ -16,7 +16,7 @@ import (
 // the steps of all its clients in a round in one launch. UseDevices calls failed when a device
 // fails (see [solver.Accelerator]). The devices draw the batches with a Feistel network, which
 // does not protect records and is only for simulations. The stated privacy cost of the study is
-// the same. With devices, the same seed gives other noise than without.
+// the same. For the same seed, a run with devices has other noise than a run without devices.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil

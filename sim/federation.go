@@ -110,8 +110,8 @@ func kept(st *study.Study, holders []Holder) []Holder {
 	return out
 }
 
-// checkHolders returns an error if a holder has no records, unless the privacy unit is the
-// record. With this unit the number of a holder's records is private, so a holder without
+// checkHolders returns an error if a holder has no records, unless the privacy unit is the record
+// or the person. With these units the number of a holder's records is private, so a holder without
 // records takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit.OfRecords() {
@@ -176,7 +176,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // the loop ends, because both lists are in the same order
+		for f.Sites[m].ID() != id { // the loop ends, because the participants are in the order of the sites
 			m++
 		}
 		asked[i] = m

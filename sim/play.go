@@ -25,8 +25,8 @@ type Options struct {
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
-	// has not settled. The report then states this. If Stop is nil, only the number of steps ends
-	// the fit.
+	// has not converged. The report then states this. If Stop is nil, only the number of steps is
+	// limited.
 	Stop func() bool
 }
 
@@ -34,8 +34,8 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	// Numbers of records and values that were changed by reading, or by clamping to the
-	// standardised range.
+	// Report has the numbers of records and values that were changed when the records were read,
+	// or when values were clamped to the standardised range.
 	Report shard.Report
 
 	// Truth is the θ from which the records were generated, on the model's scale. It is nil if

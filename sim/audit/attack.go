@@ -142,7 +142,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// A rule decides for its world at every value from its threshold on.
+				// A rule decides for its world if the value is at least its threshold.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -199,8 +199,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the result for the point whose lower bound exceeds its claim most. If no bound
-// exceeds its claim, it returns the result for the point whose bound is nearest to its claim.
+// verdict returns the result for one point. This is the point whose lower bound exceeds its claim
+// most or, if no lower bound exceeds its claim, the point whose lower bound is nearest to its claim.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

@@ -15,8 +15,8 @@ type Options struct {
 	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
 	First   bool // stop after the first check that fails
 
-	// Ahead, if not empty, is the case whose checks run first. It changes no result, unless the
-	// audit stops at the first finding.
+	// Ahead, if not empty, is the case whose checks run first. The order of the checks changes no
+	// result, unless the audit stops at the first finding.
 	Ahead string
 
 	// Progress, if not nil, is called after every check. The calls are not concurrent.
@@ -28,7 +28,7 @@ type Options struct {
 // some cases. The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// An attack learns from one of pilotShare of its runs, which are the pilot runs.
+// pilotShare is the number of runs divided by the number of pilot runs, from which an attack learns.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.

@@ -77,12 +77,12 @@ func (f *federation) claimFor(view string) accountant.Event {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.protocol.Releases()}
 		}
 	}
-	panic("audit: a study of clients has no view " + view) // unreachable: Views of these studies returns the views above
+	panic("audit: a study of clients has no view " + view) // unreachable: these studies have the views above
 }
 
-// attack returns an attack on the first client. In the other world its factor is far along the
-// first coordinate. In the null world the factor is as far in the opposite direction under
-// replace-one, and zero under the other adjacencies.
+// attack returns an attack on the first client. In the other world the client's factor is far from
+// zero along the first coordinate. In the null world the factor is equally far in the opposite
+// direction under replace-one, and zero under the other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}
@@ -116,8 +116,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation. The first client uses the solver first, and the other clients use
-// the solver others unless it is nil.
+// play sets up the federation. The first client uses the solver first. If others is not nil, the
+// other clients use this solver.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {

@@ -9,12 +9,13 @@ import (
 	"fedpvi/sim"
 )
 
-// A colluding is a test case of a study that aggregates securely. The observer has the coordinator
-// and as many clients as the study tolerates: the last one of three. It sees the sum that is
-// opened, and subtracts the vector of its client. The claim is the charge of a ledger for this
-// observer.
+// A colluding is a test case of a study that aggregates securely. The observer controls the
+// coordinator and as many clients as the study tolerates, which is the last one of three. It sees the
+// sum that is opened, and subtracts the vector of its client. The claim is the charge of a ledger for
+// this observer.
 //
-// One plan adds up the answers of many runs side by side, which saves most of the signatures.
+// One plan adds up the answers of many runs as parts of one vector, which saves most of the
+// signatures.
 type colluding struct {
 	*federation
 
@@ -24,7 +25,7 @@ type colluding struct {
 	opened [][]float64 // observations of the runs of the last batch
 }
 
-// A batch names runs of an attack.
+// A batch identifies some runs of an attack.
 type batch struct {
 	seed          uint64
 	world, number int
@@ -44,8 +45,8 @@ func newColluding() (*colluding, error) {
 	return &colluding{federation: &federation{name, accountant.ZeroOut, p, true}}, err
 }
 
-// profile attacks the first client. Its change of a factor is far beyond the clip in one world, and
-// zero in the other.
+// profile attacks the first client. The change of this client's factor is far longer than the clip in
+// one world, and zero in the other world.
 func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	t.runs *= colludingRuns
 	a := attack{claim: newClaim(c.claim()), learn: linearOnly, observe: func(seed uint64, world, run int) ([]float64, error) {

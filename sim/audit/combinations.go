@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A combination is a study of the grid over which outcomes are compared: a likelihood, a mode of
-// release, and the options that the study language lets one combine with them.
+// A combination describes a study for the comparison of outcomes. It has a likelihood, a mode of
+// release, and options that the study language allows with them.
 type combination struct {
 	family    study.Family
 	mode      mode
@@ -23,7 +23,7 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a way in which clients release. Its settings are lines of the study's tables.
+// A mode is a kind of release. Its settings are lines of the study's tables.
 type mode struct {
 	name      string
 	unit      study.Unit
@@ -59,8 +59,8 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale are the tables of a study that finds the scale of its columns. They replace the
-// scale by bounds.
+// privateScale are tables of a study that finds the scale of its columns under noise. They replace
+// the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
 var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
@@ -76,8 +76,8 @@ func (c combination) String() string {
 	return fmt.Sprintf("%s, %s, %s q, %s, %s factors, %s", c.family, c.mode.name, c.q, c.adjacency, c.factors, c.schedule)
 }
 
-// source returns the study document. Every value that a file can hold is in its domain: numbers
-// out of bounds are clamped, undeclared levels dropped, and missing values replaced.
+// source returns the study document. The study accepts every value that a file can have: numbers out
+// of bounds are clamped, records with undeclared levels are dropped, and missing values are replaced.
 func (c combination) source() string {
 	tables := map[string][]string{}
 	add := func(text string) {
@@ -93,7 +93,7 @@ func (c combination) source() string {
 	add("[model]\n" + c.model())
 	version := 1
 	if c.family == study.ByProgram {
-		version = 2 // programs need it, and intervals of other solvers than scoring
+		version = 2 // needed for programs, and for intervals of solvers other than scoring
 		if !c.mode.scores() {
 			add("[inference]\nintervals = \"none\"")
 		}
@@ -182,8 +182,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file at the corners of the declared domain, and rows with each of
-// notNumbers.
+// corners returns rows of a file whose values are at the ends of the declared bounds, and a row with
+// each of notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
 	if c.family == study.Poisson || c.family == study.NegativeBinomial {
@@ -214,10 +214,10 @@ func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") +
 // shared returns the file of the other clients.
 func (c combination) shared() string { return file(rowsOfAll...) }
 
-// neighbours returns a file without and with some rows. Under replace-one they take the place of
-// others. If clients are protected, all rows but one are replaced. If records are dealt to parts,
-// the rows come last. Otherwise the other records would get the draws of their neighbours, and
-// could change parts.
+// neighbours returns two files, without and with the given rows. Under replace-one the given rows
+// take the place of other rows. If clients are protected, all rows but one are replaced. If records
+// are divided into parts, the given rows come last. Otherwise the draws for the other records would
+// be shifted by one record, and these records could get into other parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -251,14 +251,15 @@ func (m mode) adjacencies() []accountant.Adjacency {
 // mostFamilies is the number of families with which the sample plays a mode.
 const mostFamilies = 3
 
-// sample returns combinations in which every mode meets several of the families that it fits, and
-// every family several modes. The other options take turns. It is computed once.
+// sample returns combinations in which every mode occurs with several of the families that it fits,
+// and every family occurs with several modes. The other options take turns. The sample is computed
+// once.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
 		most := mostFamilies
 		if m.scores() {
-			most = 1 // the numbers of their plans take long to compute
+			most = 1 // computing the numbers of their plans takes long
 		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {
@@ -273,8 +274,8 @@ var sample = sync.OnceValue(func() (all []combination) {
 	return all
 })
 
-// with returns a combination of a mode and a family, if there is one. The number turn decides on
-// the other options, if several are possible.
+// with returns a combination of a mode and a family, if there is one. If several combinations of the
+// other options are possible, the number turn selects one of them.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

@@ -15,8 +15,8 @@ var shownRates = func() []float64 {
 }()
 
 // best returns the trade-off curve of the statistic whose curve has the largest area below it.
-// The curve is used in plots alone. The tests of the audit use thresholds that were chosen on
-// other runs.
+// The curve is used only in plots, because it is chosen on the test runs. The tests of the audit use
+// thresholds that were chosen on pilot runs.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate
 	area := -1.0

@@ -8,11 +8,11 @@
 // al. 2023). The whole profile is tested, because a test of ε at a single small δ would find
 // hardly any fault.
 //
-// Direct tests cover properties that an attack can hardly detect. These are the variance and the
-// shape of the noise in real messages, its correlation across rounds, coordinates, clients and
-// runs, the frequencies of sampling, and the norms of summands.
+// Direct tests cover properties whose faults an attack can hardly detect. These are the variance and
+// the shape of the noise in real messages, its correlation across rounds, coordinates, clients and
+// runs, the frequencies of sampling, and the norms of the vectors in a sum.
 //
 // All tests of an audit together raise a false alarm with probability at most [FalseAlarm]. An
 // audit without findings proves nothing. The proofs are in docs/prove/privacy.md, and the audit
-// finds code that departs from them.
+// looks for code that does not do what the proofs assume.
 package audit

@@ -41,7 +41,7 @@ type gradients struct {
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
-	last      bool // whether a release of gradient and curvature follows the rounds
+	last      bool // whether the study has a last round, with a release of gradient and curvature
 }
 
 func (g gradients) name() string {

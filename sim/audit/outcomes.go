@@ -23,10 +23,10 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An outcome is everything about an answer that others may see besides its numbers, and that
-// must not depend on one record: whether the file is read, whether there is an answer, its error,
-// its size, its charges, whether the state can be saved, and lines of logs. The size of a state
-// depends on the digits of its numbers. It stays with the client.
+// An outcome is everything about an answer, besides its numbers, that others may see and that must not
+// depend on one record: whether the file is read, whether there is an answer, the error, the size of
+// the answer, its charges, whether the state can be saved, and lines of logs. The size of the state is
+// not part of it. It depends on the digits of numbers, and the state stays at the client.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -56,7 +56,7 @@ func (o outcome) differs(from outcome) string {
 // logging serialises the audits that listen to the log of the whole program.
 var logging sync.Mutex
 
-// listen calls f, and returns what the program logs meanwhile, without the times.
+// listen calls f, and returns the lines that the program logs meanwhile, without their times.
 func listen(f func()) string {
 	logging.Lock()
 	defer logging.Unlock()
@@ -73,10 +73,10 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare plays a study with one file of a client. At every plan the client answers twice from the
-// same state and with the same noise: with its own file, and with a file that has the given rows
-// too. compare returns a description of the first difference between what others may see of the two
-// answers, or "".
+// compare simulates a study in which one client has two files. At every plan the client answers twice
+// from the same state and with the same noise: with its own file, and with a file that also has the
+// given rows. compare describes the first difference between the two answers that others may see, or
+// returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -114,7 +114,7 @@ type play struct {
 	// sensitivity returns the largest distance of the numbers of two answers to a round, or 0 if
 	// it is not known because they do not come from one mechanism.
 	sensitivity func(round int) float64
-	once        bool // whether only the first answer is compared, because the state depends on the file
+	once        bool // whether only the first answers are compared, because later states depend on the file
 
 	server *session.Server
 	sites  []*session.Site
@@ -122,8 +122,8 @@ type play struct {
 	found  string
 }
 
-// run plays until the study ends or a difference was found. It returns the difference. The second
-// client has the records of the text others.
+// run simulates the study until it ends or a difference is found. It returns the difference, or "".
+// The second client has the records in the text others.
 func (p *play) run(others string) (string, error) {
 	second, err := read(p.study, others)
 	if err != nil {
@@ -184,8 +184,8 @@ func (p *play) tell(e session.Entry) error {
 	return nil
 }
 
-// twin returns a site of the first client with the other file, in the state of the site with the
-// first file.
+// twin returns a site of the first client that has the other file. Its state is that of the site with
+// the first file.
 func (p *play) twin() (*session.Site, error) {
 	if len(p.fresh) > 0 {
 		defer func() { p.fresh = nil }()
@@ -224,7 +224,8 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	return p.server.Collect(p.roster[m], plan, release)
 }
 
-// far describes two answers whose numbers are further apart than the sensitivity, or returns "".
+// far returns a description of two answers if their numbers are further apart than the sensitivity.
+// Otherwise it returns "".
 func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
 	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)
@@ -251,7 +252,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	times := float64(rows)
 	if c.mode.unit == study.Client {
-		times = 2 // Two whole data sets differ by at most twice the clip under zero-out, too.
+		times = 2 // Two whole data sets may differ by twice the clip, also under zero-out.
 		if c.adjacency == accountant.ReplaceOne {
 			times = 1
 		}
@@ -286,7 +287,7 @@ func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outco
 	return release, o
 }
 
-// outcomes returns a question that plays a covering sample of all combinations.
+// outcomes returns a question that compares outcomes for a sample of all combinations.
 func outcomes() question {
 	return single("clients", "outcomes", func(ctx context.Context, t task) (Check, error) {
 		n := 0

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a study of two clients with two neighbouring files of the first one, for a comparison
-// of outcomes by processes.
+// A Pair is a study of two clients, with two neighbouring files of the first client. The outcomes for
+// the two files are compared by running the programs as processes.
 type Pair struct {
 	Name   string
 	Study  string    // study document
@@ -21,9 +21,10 @@ type Pair struct {
 	of combination
 }
 
-// Pairs returns pairs that differ by records at all corners of the domain. There is a pair for each
-// mode of release. Its likelihood and other options are chosen so that most of them have not
-// occurred before. If all is set, there is a pair for each combination that an audit plays.
+// Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
+// There is a pair for each mode of release. Its likelihood and other options are chosen so that as many
+// of them as possible did not occur in earlier pairs. If all is true, there is a pair for each
+// combination that an audit plays.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -71,8 +72,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far describes two first answers of the first client, one for each file, whose numbers are
-// further apart than the sensitivity. Otherwise it returns "".
+// Far compares the first answers of the first client for its two files. It returns a description if
+// their numbers are further apart than the sensitivity, and otherwise "".
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

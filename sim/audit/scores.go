@@ -49,9 +49,9 @@ min_clients = 3
 `
 
 // A scored is a test case of clients that release scores. The first client has the protected
-// record or is protected itself, the second client contributes nothing, and the last client may
+// record or is itself protected. The second client contributes nothing, and the last client may
 // collude. All rounds are void, so that all runs have the same queries. The observer sees the
-// answers of the first client or, if sums are opened, the sum of the first two clients.
+// answers of the first client or, if only sums are opened, the sum of the first two clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
@@ -138,9 +138,9 @@ func (c scored) nothing() *shard.Records {
 	return copies(1, math.NaN(), 1, 0)
 }
 
-// far returns the records of the first client. In the other world their contributions are beyond
-// most clips. In the null world their outcome is the opposite under replace-one, and they
-// contribute nothing under the other adjacencies.
+// far returns the records of the first client. In the other world their contributions exceed most
+// clips. In the null world they have the opposite outcome under replace-one, and they contribute
+// nothing under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
@@ -313,7 +313,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 			worlds[world].Append(row())
 		}
 	}
-	alike, others := r.IntN(2) == 0, row() // if all records are alike, their sum is as long as possible
+	alike, others := r.IntN(2) == 0, row() // the sum of equal records is as long as possible
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
 		if !alike {
@@ -331,9 +331,9 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// charged tests two properties. The charges of several releases must cover the same number of
-// rounds, whichever rounds a client missed. The cost of all releases must be the cost of their
-// clips and noise.
+// charged tests two properties. The charges of a number of releases must cover as many rounds, no
+// matter which rounds a client missed. The cost of all releases must be the one that follows from
+// their clips and noise.
 func (c scored) charged(context.Context, task) (Check, error) {
 	p, err := c.protocol()
 	if err != nil {

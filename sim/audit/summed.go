@@ -13,8 +13,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A summed is a test case of clients whose gradients are opened only as a sum. The observer
-// knows the messages of the last clients, who collude and have no gradient. Only the noise
+// A summed is a test case of clients whose gradients are opened only as a sum. The last clients
+// collude with the observer, who knows their messages. Their records have no gradient. Only the noise
 // shares of the other clients protect the record. There are as few other clients as the study
 // assumes.
 type summed struct {

@@ -55,8 +55,7 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 }
 
 // products adds up vectors by products of float matrices, as if they were the gradients of two
-// layers with one input and two outputs each. It adds the records after the first ones of a
-// batch one by one.
+// layers with one input and two outputs each. In a large batch it adds the last records one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {

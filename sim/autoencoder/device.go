@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the maximum number of steps that a device computes without an interruption. The
-// number must be small, because the user sees progress only at interruptions.
+// mostPlanned is the maximum number of steps that a device computes in one call. It must be small,
+// because the user sees progress only between calls.
 const mostPlanned = 512
 
 // onDevice holds the device that computes the steps, and a function that draws the batches and
@@ -22,8 +22,8 @@ type onDevice struct {
 }
 
 // Use makes the first of the devices, if there is one, compute all steps. The CPU still draws
-// the batches, so the privacy cost of the run is the same. With a device, the same seed gives
-// other random numbers than without.
+// the batches, so the privacy cost of the run is the same. For the same seed, a run with a device has
+// other random numbers than a run without a device.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {

@@ -39,10 +39,11 @@ type Risk struct {
 	AccuracyLow  float64 `json:"accuracy_lower"`
 	Rates        []Rate  `json:"true_positive_rates"`
 	Prior        float64 `json:"prior"`
-	// Probability that the releases change the odds by more than the factor exp(LogOddsFactor).
+	// Exception is the probability that the releases change the odds by more than the factor
+	// exp(LogOddsFactor).
 	Exception float64 `json:"odds_exception"`
-	// Log of the largest factor by which the releases change the odds, except with probability
-	// Exception.
+	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds,
+	// except with probability Exception.
 	LogOddsFactor *float64 `json:"log_odds_factor"`
 	Odds          *float64 `json:"posterior_odds"` // odds after the releases, if the prior probability is Prior
 	Group         Group    `json:"group"`
@@ -53,8 +54,8 @@ type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Upper bound on the probability that the record was used, if the attack reports that it was
-	// used.
+	// Posterior is an upper bound on the probability that the record was used, if the attack
+	// reports that it was used.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -72,8 +73,8 @@ type Compare struct {
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε that one method gives under one adjacency. Reason is the reason if the method
-// gives no bound, and otherwise empty.
+// Compared is the ε that one method gives under one adjacency. If the method gives no bound, Reason
+// states why. Otherwise Reason is empty.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -134,8 +135,8 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets the guaranteed ε and δ of the answer. It returns this δ, at which the other
-// bounds are computed.
+// promise sets the guaranteed ε and δ of the answer. It returns the δ at which the other bounds are
+// computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

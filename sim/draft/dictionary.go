@@ -175,7 +175,7 @@ func csvw(columns []described) *Dictionary {
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
 		}
 		if json.Unmarshal(in.Datatype, &kind) != nil {
-			_ = json.Unmarshal(in.Datatype, &kind.Base) // neither an object nor a text is a column without a type
+			_ = json.Unmarshal(in.Datatype, &kind.Base) // a column has no type if Datatype is neither an object nor a text
 		}
 		c.Low, c.High = number(kind.Minimum), number(kind.Maximum)
 		if c.Low == nil {
@@ -302,7 +302,8 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels is the number of different texts up to which a column of made-up records has levels.
+// maxLevels is the largest number of different texts in a column of made-up records for which the
+// column is a choice among these texts.
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. Bounds are the range of the values,

@@ -16,7 +16,7 @@ import (
 type Choices struct {
 	Name    string   // name of the study
 	Outcome string   // name of the column that the model explains
-	Terms   []string // names of the columns that explain it; if empty, all other columns that can be used, at most maxTerms
+	Terms   []string // names of the columns that explain it; if empty, up to maxTerms of the other usable columns
 	Person  string   // name of the column that says whose row a row is; empty if each person has one row
 	Clients int      // number of data holders, at least 2
 	Epsilon float64  // ε of the study
@@ -28,8 +28,8 @@ const maxTerms = 12
 // A Draft is a study file with open choices.
 type Draft struct {
 	Text string
-	// Open has the choices that the author must still make, one sentence for each. Until then the
-	// study is refused.
+	// Open has a sentence for each choice that the author must still make. Programs refuse the
+	// study while a choice is open.
 	Open []string
 }
 
