@@ -24,8 +24,8 @@ import (
 // otherwise the Gaussian that the study's approximation finds in its family.
 type Reference struct {
 	family gaussian.Family
-	// Natural parameters in the layout of gaussian.Full if Exact is true, otherwise in the
-	// study's family.
+	// Natural has the natural parameters, in the layout of gaussian.Full if Exact is true, and
+	// otherwise in the layout of the study's family.
 	Natural []float64
 	Exact   bool
 	Method  string // description of the method for people
@@ -35,9 +35,9 @@ type Reference struct {
 const ExactReference = "the exact posterior"
 
 // NewReference fits the pooled records of all shards. The fit ends when stop returns true, even
-// if it has not settled. If stop is nil, only the number of steps ends the fit. If the study
-// requests a Markov chain, NewReference starts the chain at this fit and returns the moments of
-// the chain.
+// if it has not converged. If stop is nil, only the number of steps is limited. If the study
+// requests a Markov chain, NewReference starts the chain at this fit and returns the normal
+// distribution with the moments of the chain.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -97,7 +97,7 @@ func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
 
-// fit fits the pooled records. If the steps do not settle, the reference is the best q that they
+// fit fits the pooled records. If the steps do not converge, the reference is the best q that they
 // found, or the prior, and the description of the method states this.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
@@ -125,15 +125,15 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// Once the squared length of a step, in posterior sds, is below near, average keeps the
-	// region of spreads. The mean is found when the squared length is below scored.
+	// These are limits for the squared length of a step, in posterior sds. Below near, average
+	// keeps the region of spreads. Below scored, it has found the mean.
 	near, scored = 1e-3, 1e-10
 )
 
-// average searches for a mean of θ that reproduces itself. At this θ, the score and the
-// information of the pooled records define a normal likelihood, and the posterior for this
-// likelihood must have θ as its mean. For a linear regression with known noise the likelihood is
-// exactly normal, so the only approximation is the normal form of the result.
+// average searches for a θ that is the mean of its own posterior. The score and the information of
+// the pooled records at θ define a normal likelihood, and the posterior for this likelihood must
+// have the mean θ. For a linear regression with known noise the likelihood is exactly normal, so the
+// only approximation is the normal form of the result.
 func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	m := p.Model()
 	prior, order := m.Hierarchy()

@@ -65,8 +65,8 @@ type Result struct {
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
-	// Influences has the clients whose records move the pooled posterior most. It is nil in version
-	// 1, and if only sums are opened.
+	// Influences has the influences of the clients on the pooled posterior, the largest first. It is
+	// nil in version 1, and if only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares outcomes of the held-out records with outcomes drawn from the posterior, or
@@ -82,8 +82,8 @@ type Result struct {
 	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds reached the posterior, judged by the sums that they
-	// opened. It is nil if the method has no such check.
+	// Arrived reports whether the rounds converged, judged by the sums that they opened. It is nil
+	// if the method has no such check.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
@@ -97,7 +97,7 @@ type Result struct {
 	Family     string      `json:"-"` // family of the posterior; "full" or "diagonal"
 	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports only point estimates
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
-	// q, if it differs from the posterior; otherwise nil, and always nil in version 1.
+	// Q is q if it differs from the posterior. Otherwise, and always in version 1, it is nil.
 	Q         *Q               `json:"-"`
 	Units     fit.Units        `json:"-"`
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
@@ -140,7 +140,8 @@ type Privacy struct {
 // except Claimed and True is a proven bound.
 type Promise struct {
 	Protects string `json:"protects"` // privacy unit in words
-	// Sentence about the cost to a person with rows at two clients; empty if it does not apply.
+	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty if it
+	// does not apply.
 	AtTwo           string               `json:"at_two_clients,omitempty"`
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names
@@ -150,12 +151,13 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"` // the parts of clients' answers that observers may read
-	// Whether a release has scores (gradients) and curvatures at published points.
+	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores    bool `json:"scores,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release also had tables that describe the records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of sites
-	// Whether the study's last release is a gradient and a curvature, each with its own noise.
+	// LastRelease is true if the study's last release is a gradient and a curvature, each with its
+	// own noise.
 	LastRelease   bool       `json:"last_release,omitempty"`
 	Parts         int        `json:"parts,omitempty"`          // number of parts into which each client divides its records
 	Statistics    int        `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
@@ -184,7 +186,8 @@ type Selection struct {
 	Totals     []float64 `json:"scores"`     // noisy sum of the scores of each candidate, minus the mean over candidates
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	// Number of a client's releases in the runs of all candidates, without the scores.
+	// Releases is the number of a client's releases in the runs of all candidates, without the
+	// scores.
 	Releases int `json:"releases"`
 }
 

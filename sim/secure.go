@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure describes the secure sums of a play. Bytes and times are averages over plans. Those of
-// clients are also averages over clients.
+// Secure describes the secure sums of a play. Bytes and times are averages over plans. The bytes and
+// times of clients are also averages over clients.
 type Secure struct {
 	Plans  int     `json:"plans"`
 	Up     float64 `json:"bytes_up"`   // envelopes and bodies that a client sends
@@ -76,7 +76,7 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	}
 	names := make([]identity.Name, clients)
 	for m := range names {
-		// Names of a simulation need not be names of a roster.
+		// The names of a simulation are replaced, because they may not be allowed in a roster.
 		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
 		c := &secureClient{}
 		if c.signer, c.opener, err = enter(names[m], identity.Client); err != nil {

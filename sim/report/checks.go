@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim"
 )
 
-// checked names the records of a result's posterior predictive checks.
+// checked returns a description of the records of a result's posterior predictive checks.
 func checked(r *sim.Result) string {
 	if r.Test != nil {
 		return plural(r.Test.Records, "held-out record")
@@ -39,8 +39,9 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws posterior predictive checks of the named records. For every statistic it shows the
-// observed value and the 95 % interval of drawn outcomes, in units of half the interval.
+// Checks draws a figure of posterior predictive checks. For every statistic the figure shows the
+// observed value and the 95 % interval of drawn outcomes, in units of half the interval. records is a
+// description of the records.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}

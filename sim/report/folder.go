@@ -308,7 +308,7 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	// Marginal distributions of the posterior; if NoiseAware is set, those of q.
+	// Posterior has the marginal distributions of the posterior or, if NoiseAware is set, of q.
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Family     string         `json:"family"`

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are the numbers of simulated federations from which the plan estimates the widths of
-// intervals. A study with many coefficients has fewer simulations, because their time grows with
-// the cube of that number.
+// These are the largest and the smallest number of simulated federations from which the plan
+// estimates the widths of intervals. A study with many coefficients has fewer simulations, because
+// their time grows with the cube of the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -40,9 +40,9 @@ type expectation struct {
 	Coefficients []foreseen `json:"coefficients"`
 }
 
-// foresee returns the expected widths of intervals. It returns nil without privacy, for models that
-// are no regressions, and if the method cannot run simulated federations and the study does not say
-// how many records a client has.
+// foresee returns the expected widths of intervals. It returns nil in three cases: the study has no
+// privacy, the model is not a regression, or the method cannot simulate federations and the study does
+// not state the number of records of a client.
 func foresee(p *pvi.Protocol) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nil, nil
@@ -89,11 +89,12 @@ func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 // informedBy is the number of made-up records whose mean information sharesByNoise uses.
 const informedBy = 4000
 
-// sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd, as if
-// the noise were added to one sum of gradients at the mode. With the precision B of the posterior and
-// noise of sd τ the covariance is B⁻¹ + τ²B⁻². B follows from made-up records, so that clipping and
-// unfinished steps are left out. It returns nil if the model is no regression or has groups, or if the
-// study does not state the number of records.
+// sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It
+// assumes that the noise is added to one sum of gradients at the mode. If the posterior has the
+// precision B and the noise has the sd τ, the covariance of the estimate is B⁻¹ + τ²B⁻². B is computed
+// from made-up records, and the effects of clipping and of unfinished steps are ignored. sharesByNoise
+// returns nil if the model is not a regression or has groups, or if the study does not state the number
+// of records.
 func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	m, st := p.Model(), p.Study()
 	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
@@ -117,7 +118,7 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	var root mat.Cholesky
 	inverse, squared := mat.NewSymDense(d, nil), mat.NewSymDense(d, nil)
 	if !root.Factorize(precision) || root.InverseTo(inverse) != nil {
-		return nil, nil // the made-up records' information is singular to working accuracy
+		return nil, nil // the information of the made-up records is numerically singular
 	}
 	squared.SymOuterK(1, inverse)
 	noise, shares := p.Method().Forecast().Noise, make([]float64, d)

@@ -32,7 +32,7 @@ func factorOfPart(in study.Inference) string {
 	return "a factor of its own, which holds no noise"
 }
 
-// clippedPart names the vector whose norm is clipped to C, in words.
+// clippedPart describes in words the vector whose norm is clipped to C.
 func clippedPart(p *pvi.Protocol) string {
 	text := "the contribution of a part of the records to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {

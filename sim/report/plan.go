@@ -179,8 +179,8 @@ func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	return append(rows, intervalRows(p)...)
 }
 
-// tablesRows returns the rows of the text plan about the tables that describe the records. Widths
-// are those for as many records as the study expects.
+// tablesRows returns the rows of the text plan about the tables that describe the records. The widths
+// of intervals are computed for the number of records that the study expects.
 func tablesRows(p *pvi.Protocol) [][]string {
 	d, m := p.Study().Describe, p.Method()
 	of, ok := m.(*scores.Method)
@@ -254,11 +254,11 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows of the text plan that compare two clips of the same C under the same ε: one
-// for each row of a person, and one for the sum of its rows. The clip of each row needs k times the
-// noise, where k is the largest number of rows. A person with k rows of length C whose vectors are
-// equal moves a sum by kC, and one whose vectors are orthogonal by √k·C. If the sum is clipped,
-// both move it by C.
+// clipRows returns rows of the text plan that compare two ways to clip with the same C under the same
+// ε: clipping the vector of each row of a person, and clipping the sum over the person's rows. The
+// first way needs k times the noise, where k is the largest number of rows. With it, a person with k
+// vectors of norm C moves a sum by kC if the vectors are equal, and by √k·C if they are orthogonal.
+// With the second way, such a person moves the sum by C in both cases.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -95,8 +95,8 @@ func Add(p *plot.Plot, plotters ...plot.Plotter) {
 }
 
 // ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with
-// the given number of lines fits above all data. It must be called after the scale was chosen
-// and all plotters were added.
+// the given number of lines fits above all data. It must be called after the scale of the axis was
+// chosen and all plotters were added.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return

@@ -47,7 +47,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && !p.terminal && now.Sub(p.began) < every && done < total {
-		return // a task that ends so soon needs no line in a log
+		return // a log needs no line about a task that ends within this time
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()

@@ -10,8 +10,8 @@ import (
 // plannedSecure describes secure aggregation in the JSON form of a study's plan. The numbers of
 // bytes are for one client in one round.
 type plannedSecure struct {
-	// Largest number of clients that, together with the coordinator, cannot read another client's
-	// message.
+	// Hidden is the largest number of clients that, together with the coordinator, cannot read
+	// another client's message.
 	Hidden  int `json:"h"`
 	Missing int `json:"d"`            // number of clients whose answers may be missing in a round
 	Numbers int `json:"numbers"`      // number of elements of a message, in all phases together

@@ -18,7 +18,8 @@ import (
 // the pooled records, in natural units. The second shows the reported posterior on the model's
 // scale, and also q if q is a different posterior. For ratios see [words.Natural].
 //
-// Point estimates have one table, which compares them with the posterior of the pooled records.
+// For point estimates it writes one table, which compares them with the posterior of the pooled
+// records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if r.Estimates != nil {
 		return estimates(w, st, r, ratios)
@@ -113,8 +114,8 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable writes a note that names the posterior to the right of the vertical bar, and then the
-// notes of the result.
+// belowTable writes the text below a table of the posterior: a note about the posterior to the right
+// of the vertical bar, and then the notes of the result.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -312,7 +313,7 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// summed names in words the contributions of records that a client adds up.
+// summed describes in words the contributions of records that a client adds up.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"

@@ -75,7 +75,7 @@ var groupFactors = []factor{
 // Names returns the names of a cell's properties.
 func Names() []string {
 	names := []string{"set"}
-	for _, f := range groupFactors { // among which are all others
+	for _, f := range groupFactors { // they include all properties of cells without groups
 		names = append(names, f.name)
 	}
 	return names
@@ -202,8 +202,8 @@ var nothing = Cell{
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
-// named returns cells of studies like those on which the defaults of version 1 of the study
-// language were first seen to fail.
+// named returns cells that are like the first studies on which the defaults of version 1 of the study
+// language were seen to fail.
 func named() (cells []Cell) {
 	for _, one := range []struct {
 		Cell
@@ -321,7 +321,7 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that a selection names. A selection is a list of items separated by
+// Select returns the cells that meet a selection. A selection is a list of items separated by
 // commas. An item is a number, a range of numbers ("1-40"), or a condition on a property
 // ("records<=20000", "family=logistic", "set!="). A cell is selected if its number is in the list
 // and it meets all conditions. A list without numbers allows all numbers, so an empty selection

@@ -1,14 +1,14 @@
-// Package truth measures whether the posterior of a study is true. It plays a bank of federations
-// with the default settings of the newest study language, on made-up records and on public data
-// sets, and compares each posterior with the truth, with the fit of the pooled records, and with
-// an ideal release.
+// Package truth measures whether the posteriors of studies are right. It simulates a bank of
+// federations with the default settings of the newest study language, on made-up records and on public
+// data sets. It compares each posterior with the true parameters, with the fit of the pooled records,
+// and with the posterior after an ideal release.
 //
 // The bank is a covering design over families, sizes, splits, budgets, privacy units, columns,
-// bounds and units ([Cells]): every pair of levels that can occur together does occur. A cell is
-// a function of its number. The truth is drawn from the prior.
+// bounds and units ([Cells]). In it every pair of levels occurs that can occur together. A cell of the
+// bank is determined by its number. The true parameters are drawn from the prior.
 //
-// Seeds below [Reporting] are for choosing constants of a method, and seeds from it on for
-// reporting what was measured.
+// Seeds below [Reporting] are for choosing constants of a method. All other seeds are for reporting
+// measurements.
 package truth
 
 // Reporting is the first of the seeds with which results are reported. These seeds must not be used

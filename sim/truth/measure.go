@@ -45,7 +45,7 @@ type Replication struct {
 	Spread *float64 `json:"spread,omitempty"`
 	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
 
-	// Mean log predictive density of held-out records, on the model's scale.
+	// Log is the mean log predictive density of held-out records, on the model's scale.
 	Log       float64 `json:"log"`
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
@@ -223,8 +223,8 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return score(&r.LogPooled, fit.mode, fit.cov)
 }
 
-// hold returns the share of the mass of the pooled posterior within the 90 % intervals of the given
-// marginals.
+// hold returns the share of the mass of the pooled posterior that lies within the 90 % intervals of
+// the given marginals.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))

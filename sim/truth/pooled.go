@@ -18,9 +18,9 @@ type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
 	information *mat.SymDense // information of the records at the mode
-	precision   *mat.SymDense // of the posterior
+	precision   *mat.SymDense // precision of the posterior
 	prior       []float64     // precision of the prior of each coordinate
-	cov         *mat.SymDense // of the posterior
+	cov         *mat.SymDense // covariance of the posterior
 
 	// groups is the prior of the coordinates on which records depend. The slice order has the indices of
 	// these coordinates and of the spreads. Both are nil if there are no groups.
@@ -100,7 +100,7 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 			}
 		}
 		if !moved {
-			return f, nil // what is left is rounding
+			return f, nil // no step raises the log posterior, up to rounding
 		}
 	}
 	return nil, errors.New("the pooled fit still moves")

@@ -20,13 +20,13 @@ type Outcome struct {
 	Replications []*Replication `json:"replications"`
 }
 
-// Options say what is played.
+// Options configure a run.
 type Options struct {
 	Cells        []Cell
-	Replications int    // of each cell
-	Seed         uint64 // of the first replication
+	Replications int    // number of replications of each cell
+	Seed         uint64 // seed of the first replication
 	Jobs         int    // number of cells that are played at a time; the results do not depend on it
-	Out          string // file to which results are added; cells that it already has with the same seed are not played again
+	Out          string // file to which results are added; cells that the file already has with the same seed are skipped
 	Clock        func() float64
 	Progress     func(done, of int, c *Cell) // called after every cell
 }

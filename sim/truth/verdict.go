@@ -27,31 +27,31 @@ func List(w io.Writer, cells []Cell) error {
 	return report.Table(w, "  ", len(rows[0]), rows)
 }
 
-// A Summary joins all outcomes of a cell.
+// A Summary combines all outcomes of a cell.
 type Summary struct {
 	Cell
 	Replications int
 	Failed       int
-	Reason       string // of the first failure
+	Reason       string // reason of the first failure
 
 	Truth, Pooled, Prior float64 // means over replications; Truth is NaN if there is no truth
-	Upper                float64 // upper end of the 99 % confidence interval of Pooled, by replication; NaN for fewer than two
-	Width, WidthPooled   float64 // medians
-	Ideal                float64 // median of ideal sds over the prior's
-	RMS                  float64 // root of the mean square
-	Loss, Gain           float64 // mean log score below the pooled fit's, and above the prior's
-	Seconds              float64 // mean
+	Upper                float64 // upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
+	Width, WidthPooled   float64 // medians over replications
+	Ideal                float64 // median of the ideal sd divided by the prior's sd
+	RMS                  float64 // root mean square over replications
+	Loss, Gain           float64 // mean log scores: pooled fit minus posterior, and posterior minus prior
+	Seconds              float64 // mean over replications
 
 	Kinds  map[string]*Summary // by kind of coordinate, in a cell with groups
 	Spread float64             // mean of the largest spread of effects; NaN without groups
 	Small  int                 // number of replications in which the largest spread is small or intervals hold 0
 }
 
-// Signal reports whether records can say much in this cell: the ideal release at least halves
-// the sds of the prior.
+// Signal reports whether the records of this cell have much information, which means that the sds
+// after the ideal release are at most half of the prior's.
 func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
-// Summarise joins outcomes by cell, in the order of their numbers.
+// Summarise returns a summary for each cell, in the order of their numbers.
 func Summarise(outcomes []Outcome) []Summary {
 	byCell := map[int][]Outcome{}
 	for _, o := range outcomes {
@@ -73,7 +73,8 @@ func Summarise(outcomes []Outcome) []Summary {
 	return all
 }
 
-// summarise joins the outcomes of a cell, with one of the measures of each replication.
+// summarise combines the outcomes of a cell. The function measures selects the measures of each
+// replication.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -169,7 +170,7 @@ func Write(w io.Writer, all []Summary) error {
 	return verdict(w, all)
 }
 
-// byNumber compares levels as numbers where both are.
+// byNumber compares two levels, as numbers if both are numbers.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -179,7 +180,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick returns a number of every cell that has it.
+// pick returns the value of the function of for every cell for which it is not NaN.
 func pick(all []Summary, of func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := of(&all[i]); !math.IsNaN(v) {
@@ -215,15 +216,15 @@ func line(label, level string, cells []Summary) []string {
 	}
 }
 
-// These are the bars that the verdict compares with.
+// These are the limits of the verdict.
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	worse       = .01      // log score below the prior's that is too much
-	smallSpread = .1       // spread of groups that do not differ
+	worse       = .01      // largest acceptable amount by which the log score is below the prior's
+	smallSpread = .1       // largest posterior mean of a spread that is acceptable if groups do not differ
 )
 
-// verdict writes shares of cells over the bars, and the cells that fail.
+// verdict writes the shares of cells that are within the limits, and the cells that fail.
 func verdict(w io.Writer, all []Summary) error {
 	share := func(cells []Summary, holds func(*Summary) bool) string {
 		n := 0
@@ -281,8 +282,9 @@ All:
 	return failures(w, all)
 }
 
-// spreads writes coverage by kind of coordinate in cells with groups, where the signal is there for
-// this kind, and the spreads of groups that do not differ.
+// spreads writes a table for models with groups. It has the coverage for each kind of coordinate, over
+// the cells whose records have much information about this kind. Below the table it writes the spreads
+// of cells whose groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {
@@ -315,10 +317,10 @@ func spreads(w io.Writer, all []Summary) error {
 	return nil
 }
 
-// fails reports whether a cell covers too little, beyond chance.
+// fails reports whether the coverage of a cell is too low, and chance cannot explain this.
 func fails(s *Summary) bool { return s.Upper < tooLittle }
 
-// failures writes the cells that cover too little beyond chance, or that failed.
+// failures writes the cells whose coverage is too low (see fails), and the cells with failed runs.
 func failures(w io.Writer, all []Summary) error {
 	rows := [][]string{{"cell", "levels", "truth", "pooled", "prior's", "width", "rms"}}
 	for _, s := range all {

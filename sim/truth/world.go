@@ -17,16 +17,16 @@ import (
 	"fedpvi/sim"
 )
 
-// A model says how records of made-up outcomes are drawn and which model is fitted to them.
+// A model describes how made-up outcomes are drawn, and the model that is fitted to them.
 type model struct {
 	family     study.Family
 	keys       string       // further keys of [model]
-	drawn      study.Family // family that the records are drawn from, if it is another one
+	drawn      study.Family // family from which outcomes are drawn, if it differs from the fitted one
 	outcome    string       // keys of the outcome's column; empty for a number within ±bound or from 0 to bound
 	bound      float64
-	effect     float64 // prior sd of what a column's sd changes in the predictor
+	effect     float64 // prior sd of the change of the predictor if a column changes by its sd
 	intercept  float64 // prior sd of the intercept
-	rare       float64 // prior mean of the intercept where an outcome is rare; 0 if none can be
+	rare       float64 // prior mean of the intercept if an outcome is rare; 0 if the family has no rare outcomes
 	predictors int
 }
 
@@ -36,8 +36,9 @@ const (
 	yes     = "positive = \"yes\"\n"
 )
 
-// models has the models by the name of the level. Priors of logistic regression make the
-// predictor's sd about 1.5 with many columns; a rare outcome has a probability or a mean of 1 %.
+// models has the models by the name of the level. With the priors of logistic regression, the
+// predictor of a study with many columns has an sd of about 1.5. A rare outcome has a probability or
+// a mean of 1 %.
 var models = map[string]model{
 	"linear":                    {family: study.Linear, keys: "noise_sd = 1.0\n", bound: 8, effect: .4, intercept: 1, predictors: 1},
 	"linear-learned":            {family: study.Linear, keys: "noise_sd = \"learned\"\n", bound: 12, effect: .4, intercept: 1, predictors: 1},
@@ -61,7 +62,7 @@ type plan struct {
 	Cell
 	numbers []number // numeric regressors
 	levels  int      // levels of the categorical regressor; 0 if there is none
-	bound   float64  // of the outcome, if it is a number
+	bound   float64  // bound of the outcome, if it is a number
 	half    float64  // number of the outcome's units that the study scales to 1
 }
 
@@ -77,8 +78,8 @@ const (
 	freedom   = 3  // degrees of freedom of such a column
 	shared    = .95
 	spread    = .5   // sd of coefficients between heterogeneous clients, in sds of the prior
-	noiseOff  = 1e-2 // noise multiplier of cells with next to no noise; about the least that a hundred shares allow
-	heldOut   = 500  // number of records
+	noiseOff  = 1e-2 // noise multiplier of cells with almost no noise; about the smallest that is possible with a hundred noise shares
+	heldOut   = 500  // number of held-out records
 	heavyMost = 20   // least bound of a measured outcome with such columns
 )
 
@@ -113,7 +114,7 @@ func (c *Cell) plan() *plan {
 		n := number{unit: 1, half: half}
 		if c.Scale == "raw" {
 			n.unit = rawUnits[j%len(rawUnits)]
-			if c.Columns != "rare" { // a shift of many columns would make the outcome common
+			if c.Columns != "rare" { // with a shift of many columns the outcome would not be rare
 				n.shift = 1
 			}
 		}
@@ -122,8 +123,8 @@ func (c *Cell) plan() *plan {
 	return p
 }
 
-// study returns the study whose outcome has a family: that of the fitted model, or that of the
-// records.
+// study returns the study whose outcome has the given family. This is the family of the fitted model,
+// or the family from which records are drawn.
 func (p *plan) study(family study.Family) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
@@ -171,7 +172,7 @@ func (p *plan) study(family study.Family) (*study.Study, error) {
 		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
 	}
 	groups, spread := "", ""
-	if p.Groups > 0 && p.Spread == "prior" { // else the default
+	if p.Groups > 0 && p.Spread == "prior" { // otherwise the prior is the default
 		spread = fmt.Sprintf("spread = %v\n", m.intercept/p.half)
 	}
 	switch p.Varies {
@@ -219,7 +220,7 @@ type world struct {
 	truth []float64
 }
 
-// world draws the truth from the prior, and records. The same seed gives the same world.
+// world draws the true θ from the prior, and records at this θ. The same seed gives the same world.
 func (c *Cell) world(seed uint64) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if c.Set != "" {
@@ -290,9 +291,10 @@ func (c *Cell) world(seed uint64) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth keeps what is true of the fitted model. Records of clients that differ have no truth
-// as a whole, but the population of clients has one. Overdispersed
-// counts have the coefficients of their Poisson regression, and a dispersion that this has not.
+// takeTruth sets the true values of the fitted model's coordinates. Records that are pooled from
+// clients with different coefficients have no true value, but the population of clients has one. If
+// overdispersed counts are fitted by a Poisson regression, the coefficients have true values, and the
+// dispersion is not a coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil
@@ -323,8 +325,8 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf sorts every second place of a random order by the outcome, so that neighbours have
-// like outcomes.
+// sortHalf sorts the elements at every second position of a random order by the outcome, so that
+// neighbours have similar outcomes.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {
@@ -366,7 +368,7 @@ func (p *plan) draw(records *shard.Records, n int, m *fit.Model, theta []float64
 	}
 }
 
-// zipf draws level k of n, from 0, with a probability in proportion to 1/(k + 1).
+// zipf draws a level k from 0 to n−1 with a probability that is proportional to 1/(k + 1).
 func zipf(n int, r *rand.Rand) int {
 	var total float64
 	for k := range n {

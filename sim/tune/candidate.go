@@ -175,8 +175,8 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries, besides the default rate, which half of
-// the candidates have.
+// rates are the sampling rates that the search tries in addition to the default rate. Half of the
+// candidates have the default rate.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
 // candidate returns the candidate at a point u of the unit cube, with one coordinate for each

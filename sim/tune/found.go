@@ -14,8 +14,8 @@ import (
 type Row struct {
 	Candidate
 	Runs int `json:"runs"`
-	// Mean over runs whose records did not affect the choice of finalists; nil if no run has a
-	// score.
+	// Score is the mean over runs whose records did not affect the choice of finalists. It is nil if
+	// no run has a score.
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
