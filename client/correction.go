@@ -13,11 +13,11 @@ import (
 // are numbered from 1.
 const correctionAsk = 0
 
-// correct charges a data set for the answers for which earlier versions of the program charged too
-// little. If the policy trusted the coordinator and the study assumed no colluders, those versions
-// computed the cost against an outsider, and ignored that other participants know their own noise.
-// For each such study, correct adds one entry to the ledger. If the budget does not cover a
-// correction, correct returns an error, so that nothing more is released of this data set.
+// correct corrects the charges of earlier versions of the program that were too low. If the policy
+// trusted the coordinator and the study assumed no colluders, those versions computed the cost against
+// an outsider, and ignored that other participants know their own noise. For each such study, correct
+// adds one entry with the missing cost to the ledger. If the budget of the data set does not cover a
+// correction, correct returns an error, so that nothing more is released about this data set.
 func (c *Client) correct(dataset string) error {
 	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
 	charged := map[ledger.Hash]accountant.Composed{}
@@ -95,7 +95,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // An outsider knows no share.
+		unknown = max(unknown, of.View.Shares) // The largest number is that of an outsider, who knows no share.
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// New keys are in new files, such as tls-2.key. The client's entry in the roster determines which
-// of them a study uses. The first identity always signs the ledger.
+// New keys are in new files, such as tls-2.key. The client's entry in the roster of a study determines
+// which of these keys the study uses. The first identity always signs the ledger.
 
 // keys are the keys of this client for one study.
 type keys struct {

@@ -134,8 +134,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study whose roster is not known yet. Their number
-// is the number that the study requires, but at least fewest.
+// pretended returns made-up client names for a study whose roster is not known yet. The number of
+// names is the smallest number of clients with which the study can begin, but at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

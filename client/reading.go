@@ -15,8 +15,8 @@ import (
 )
 
 // A Reading tells the data holder how the file of records was read for a study. It depends on
-// single records, and no noise is added. It is stored only in the state directory. No log, metric,
-// exit code or message depends on it.
+// single records and has no noise, so it is stored only in the state directory. No log, metric, exit
+// code or message depends on it.
 type Reading struct {
 	File         string `json:"file"`
 	shard.Report        // counts of records that were left out or changed

@@ -72,7 +72,8 @@ type Cost struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []method.Cost        `json:"observers,omitempty"`
-	// Conditions states in words when the costs hold, and what they do not cover.
+	// Conditions states in words the conditions under which the costs hold, and the cases that
+	// they do not cover.
 	Conditions string `json:"conditions,omitempty"`
 	AtTwo      string `json:"at_two_clients,omitempty"` // sentence about persons with rows at two clients
 	// Quote is the cost of this study under the policy, with the budget's state before and after

@@ -252,7 +252,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	if err != nil {
 		return err
 	}
-	if a.at.Number == 0 { // the coordinator may have changed its keys before the study began
+	if a.at.Number == 0 { // the coordinator may change its keys before the study begins
 		standing, err := link.Standing(ctx)
 		if err == nil {
 			err = c.learnAndSave(a.member, standing.Renewals)

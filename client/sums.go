@@ -136,7 +136,7 @@ func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	return err
 }
 
-// addUp sends what the sum of the open plan needs from this client.
+// addUp sends the message of this client that the sum of the open plan needs, if it needs one.
 func (a *participant) addUp(ctx context.Context, link Link) error {
 	if a.sums == nil {
 		return nil
@@ -242,7 +242,8 @@ func (a *participant) writeWord() error {
 	return a.client.store.Save(change)
 }
 
-// sendSaved sends a saved message. If the coordinator no longer needs it, sendSaved logs that.
+// sendSaved sends a saved message. If the coordinator no longer needs the message, sendSaved logs
+// this and returns nil.
 func (a *participant) sendSaved(ctx context.Context, part string, send func(context.Context, transport.Item) error) error {
 	var word saved
 	if err := a.client.get(a.member.Hash, part, &word); err != nil {

@@ -20,8 +20,8 @@ type Terms struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy allows a study with the given clients. The policy
-// does not recognise some of them, whose number is strangers. It returns an error if the policy
+// terms returns the terms on which the policy allows a study with the given clients. strangers is the
+// number of these clients that the policy does not recognise. terms returns an error if the policy
 // refuses the study.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
@@ -69,8 +69,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. It returns the
-// record for a study without privacy, which costs nothing in any unit.
+// unitOf returns the privacy unit in which a study is charged. For a study without privacy, which
+// costs nothing in any unit, it returns the record.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -94,11 +94,11 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	return len(p.strangers(members, m.Name)), nil
 }
 
-// observer returns the name of the observer against whom a study is charged: the strongest one that
-// the policy does not trust. If the study opens only sums and the policy does not trust the
-// coordinator, this observer is a coordinator that opens every message. The coordinator cannot open
-// a message if the clients aggregate securely and at most t of them are strangers. Strangers may be
-// the coordinator under other names.
+// observer returns the name of the observer against whom a study is charged. This is the strongest
+// observer that the policy does not trust. If the study opens only sums and the policy does not trust
+// the coordinator, it is a coordinator that opens every message. There is one exception: if the clients
+// aggregate securely and at most t of them are strangers, the coordinator cannot open a message.
+// Strangers are counted because they may be the coordinator under other names.
 func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
 	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
 	switch {

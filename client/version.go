@@ -13,8 +13,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// first returns the chain before the first entry of the transcript. If the entry is not signed by
-// the coordinator, following it returns an error.
+// first returns the chain before the first entry of the transcript. The chain refuses an entry that
+// the coordinator has not signed.
 func (a *participant) first(envelope []byte) transcript.Chain {
 	hub := a.member.coordinator()
 	if claims, err := signed.Claims(envelope); err == nil {
@@ -100,7 +100,7 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			// The error states that there are two successions.
+			// The error of learn states that the coordinator's entry has two different renewals.
 			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry

@@ -11,9 +11,9 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier has the authority of a study and the coordinator's own certificate. It renews both
-// before they expire. Neither certificate is stored, because the keys determine them: a restarted
-// coordinator makes new ones.
+// A certifier has the authority of a study and the coordinator's own certificate. It renews the
+// certificates of both before they expire. Renewed certificates are not stored, because a restarted
+// coordinator can make new ones with the same keys.
 type certifier struct {
 	study *Study
 

@@ -109,8 +109,8 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err. If the messages are no longer needed, it returns a refusal instead,
-// because a failed read then has this cause.
+// unlessOver returns err. If err is not nil and the messages are no longer needed, it returns a
+// refusal instead, because the read failed for this reason.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil

@@ -87,8 +87,8 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	return nil
 }
 
-// held returns the reason why a study waits for an order of its operator, which is that too many
-// rounds in a row were rejected. It returns "" if the study can continue.
+// held returns the reason why a study waits for an order of its operator. A study waits if too many
+// rounds in a row were rejected. held returns "" if the study can continue.
 func (b *batch) held() string {
 	st := b.state
 	if st.server == nil || len(st.open) > 0 {

@@ -49,9 +49,9 @@ func (b *batch) invitable(names []identity.Name) error {
 	return invitable(b.study.name(), b.state.tickets, names)
 }
 
-// invitable returns an error if a name is malformed, or if it is the name of the coordinator or
-// too similar to another name, or if the roster would become too large. The tickets are those of
-// the clients that were invited before.
+// invitable returns an error if a name is malformed, if it is the name of the coordinator or too
+// similar to another name, or if the roster would become too large. tickets has the tickets of the
+// clients that were invited before.
 func invitable(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {

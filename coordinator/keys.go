@@ -26,8 +26,8 @@ import (
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
 //
 // New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a
-// study determines which of them the study uses. The study always uses the newest key of the
-// authority.
+// study determines which of these keys the study uses, except that a study always uses the newest key
+// of its authority.
 type files struct {
 	dir  string
 	lock *keyfile.Lock

@@ -192,8 +192,8 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered       // new entries of the transcript
 	after  []func()         // functions to call after the transaction is on the disk
-	shows  bool             // whether something that callers can see has changed, without a new entry
-	said   transcript.Entry // last entry that say has appended
+	shows  bool             // whether callers can see a change although there is no new entry
+	said   transcript.Entry // last entry that the method say has appended
 	moved  bool             // whether the state of the study's algorithm has changed
 	failed error            // error of this machine; if not nil, nothing of the batch is written
 

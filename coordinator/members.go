@@ -300,7 +300,7 @@ func (b *batch) rotate() error {
 		for name, c := range st.clients {
 			if !c.left {
 				b.consentAgain(name, c)
-				b.then(func() { s.drop(channel.Party{Study: s.hash, Role: identity.Client, Name: name}) }) // a client consents when it connects
+				b.then(func() { s.drop(channel.Party{Study: s.hash, Role: identity.Client, Name: name}) }) // the client consents again when it reconnects
 			}
 		}
 	}

@@ -35,7 +35,7 @@ type Options struct {
 const (
 	defaultDeadline = 10 * time.Minute
 	// presenceShare is the round deadline divided by the time for which a client counts as present
-	// after its last call. A connected client calls more often than that.
+	// after its last call. The time between two calls of a connected client is shorter.
 	presenceShare = 4
 	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
 	openingBytes = 8 << 20

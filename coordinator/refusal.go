@@ -24,7 +24,8 @@ var (
 )
 
 // malformed returns a refusal of malformed bytes. Its text does not depend on the bytes. If err
-// means that another party signed the bytes, the refusal has the reason Denied, else Malformed.
+// means that another party signed the bytes, the reason of the refusal is Denied. Otherwise it is
+// Malformed.
 func malformed(what string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
 		return refuse(transport.Denied, "%s: %v", what, err)

@@ -211,7 +211,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case end <= o.have && o.have == size:
 		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
-		return nil, nil // these bytes have already arrived
+		return nil, nil // these bytes have already arrived in another call
 	case offset > o.have:
 		return nil, refuse(transport.Unavailable, "the piece begins at byte %d, but byte %d is next: offer the release again", offset, o.have)
 	case end-o.have < minPiece && end < size:

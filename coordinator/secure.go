@@ -249,7 +249,7 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	for n := from; n <= kept.Items(); n++ {
 		envelope, size := kept.Envelope(n)
 		var body []byte
-		if n > from { // the plan's body, which may be long, is not needed
+		if n > from { // the body of the plan is not needed and may be long
 			var err error
 			if _, body, err = kept.Item(n); err != nil {
 				return err
@@ -315,8 +315,8 @@ func (x *secure) step() string {
 // keyed reports whether enough clients have sent their keys to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits returns the event for which the study waits, in words. If secure aggregation determines no
-// such event, it returns other.
+// waits describes in words the event for which the study waits. If the study does not wait for a step
+// of secure aggregation, it returns other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

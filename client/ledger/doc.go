@@ -1,10 +1,10 @@
 // Package ledger records the privacy that a data holder has spent, in one file that survives
 // crashes.
 //
-// Every data set has a budget, which is a limit (ε, δ) for a privacy unit under an adjacency. It
-// never changes, and a filter of package accountant enforces it. The data holder names the data
-// set. A file of records that is exported again with another row therefore has the same budget.
-// Every charge names the file that was used.
+// Every data set has a budget, which is a limit (ε, δ) for a privacy unit under an adjacency. The
+// budget never changes, and a filter of package accountant enforces it. It belongs to the data set and
+// not to a file: if the records are exported again with another row, the data holder uses the name of
+// the same data set, and so the same budget. Every charge names the file that was used.
 //
 // A [Store] keeps budgets and charges as a chain of entries. Each entry contains the hash of the
 // previous entry, and the data holder signs each entry. One transaction writes a charge, the

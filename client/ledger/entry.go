@@ -54,8 +54,8 @@ type Charge struct {
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a signed entry. It consists of the entry, the hash of the message's envelope that
-// the charge pays for, and the data holder's signature over both hashes. The hash of the
+// A Stamp is a signed entry. It consists of the entry, the hash of the envelope of the message that
+// the charge pays for, and the data holder's signature over the hashes of both. The hash of the
 // envelope is not part of the entry, because the envelope contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry

@@ -276,7 +276,7 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f. If f returns an error, whole returns it as a [*Damaged].
+// whole runs f. If f returns an error, whole returns a [*Damaged] with this error.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Audited carries out orders with another API. It first writes each order to the audit log, with
-// the user who gave it. If the order fails, it also writes the error. It does not write requests
-// for the status, because they change and reveal nothing.
+// An Audited carries out orders with another API. Before each order it writes the order to the audit
+// log, with the user who gave it. If the order fails, it also writes the error. It does not write
+// requests for the status to the log, because they change and reveal nothing.
 type Audited struct {
 	API
 	Log *audit.Log
@@ -116,7 +116,8 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order. Without a connection in ctx it is this process.
+// giverOf returns the process that gave an order. This is the process at the other end of the
+// connection in ctx or, if ctx has no connection, this process.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g
@@ -124,9 +125,9 @@ func giverOf(ctx context.Context) giver {
 	return giver{os.Getuid(), os.Getpid()}
 }
 
-// attrs describes the giver for the audit log: its user, and the user who logged in to the session
-// of the process, if the system's audit (auditd, pam_loginuid) has set it. The two differ after
-// sudo.
+// attrs describes the giver for the audit log. The attributes are the user of the process, and the
+// user who logged in to the session of the process, if the system's audit (auditd, pam_loginuid) has
+// set it. The two users differ after sudo.
 func (g giver) attrs() []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(g.uid)), slog.Int("uid", g.uid), slog.Int("pid", g.pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/loginuid")

@@ -48,7 +48,7 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may go through a temporary directory that no longer exists then
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may lead through a temporary directory that is already removed
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

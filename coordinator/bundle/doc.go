@@ -1,7 +1,7 @@
 // Package bundle writes and verifies the complete record of a study in one file: the
 // study document, the clients' consents, the envelopes of their answers, and the
-// transcript from the roster to the posterior. Every part is signed by its author, and
-// the last entry of the transcript, signed by the coordinator, names all answers.
+// transcript from the roster to the posterior. Every part is signed by its author. The last
+// entry of the transcript, which the coordinator signs, has a receipt for each answer.
 //
 // [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle
 // does not contain the bodies of answers. It contains the envelopes, each with the hash of the

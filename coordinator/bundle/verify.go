@@ -210,7 +210,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 	return v.pair()
 }
 
-// pair begins the secure sums under the present version of the roster, if the study has them.
+// pair begins the secure sums with the present version of the roster, if the study has secure sums.
 func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
@@ -295,8 +295,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// exclude applies an entry that excludes a client. Sums of the plans that are open may contain the
-// client's answers, and sums of later plans must not.
+// exclude applies an entry that excludes a client. The sums of the open plans may contain answers of
+// this client. The sums of later plans must not.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -359,8 +359,8 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 }
 
 // answered returns the message of the study's phase in the body of an outcome. In a study with
-// commitments it checks that the releases in the outcome are those that the clients have signed, in
-// the envelopes that the bundle has of their answers.
+// commitments it checks the releases in the outcome: each must be the one whose hash the client has
+// signed in the envelope of its answer in the bundle.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil

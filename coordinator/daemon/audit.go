@@ -23,8 +23,8 @@ func (s *server) openAudit() (*audit.Log, error) {
 	}})
 }
 
-// auditConfiguration writes the configuration of the daemon to the audit log, when it serves at an
-// address.
+// auditConfiguration writes the configuration of the daemon to the audit log. The daemon serves at the
+// given address.
 func (s *server) auditConfiguration(serves net.Addr) {
 	c := s.config
 	studies := []string{}
@@ -68,7 +68,7 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 		slog.String("address", from.String()), a.peer(peer), slog.String("method", method), slog.String("reason", reason))
 }
 
-// peer names the party at the other end. A guest has at most an invitation.
+// peer returns an attribute that names the party at the other end. A guest has no name.
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

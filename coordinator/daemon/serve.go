@@ -132,9 +132,9 @@ const (
 	// longAnswer is the size in bytes above which the numbers in answers use most of the memory
 	// of a round.
 	longAnswer = 4 << 20
-	// oftener is the garbage collector's target percentage for studies with long answers. Go's
-	// default of 100 would double the memory use. Frequent collections are cheap, because the
-	// live heap consists of a few long slices.
+	// oftener is the garbage collector's target percentage for studies with long answers. With
+	// Go's default of 100 the program would need twice the memory. Frequent collections are cheap,
+	// because the live heap consists of a few long slices.
 	oftener = 15
 )
 

@@ -182,12 +182,12 @@ func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []b
 	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
 }
 
-// Shares raises the format of the file, so that earlier versions of the program, which do not know
-// the messages of secure aggregation, refuse it.
+// Shares raises the format of the file, so that earlier versions of the program refuse the file. They
+// do not know the messages of secure aggregation.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
-// Changes raises the format of the file, so that earlier versions of the program, which do not know
-// that keys can change, refuse it.
+// Changes raises the format of the file, so that earlier versions of the program refuse the file. They
+// do not know that keys can change.
 func (s Study) Changes() error { return s.atLeast(formatChanges) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The

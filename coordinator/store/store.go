@@ -24,7 +24,7 @@ const (
 	// know.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // keeps long values in parts, and the key of the state's parts under another key
+	formatSlots = "3" // keeps long values in parts; the key of the state is stored as a value
 	formatFiles = "4" // keeps long values in files
 	// formatShares adds the messages of secure aggregation, which have keys that earlier formats do
 	// not know.
@@ -263,7 +263,7 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure that the file is completely on disk after a failed commit. It returns an
+// sound makes sure, after a failed commit, that all bytes of the file are on disk. It returns an
 // error if the store cannot be used any more.
 func (s *Store) sound() error {
 	s.mu.Lock()
