@@ -70,9 +70,9 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	return int64(place) - int64(layer.width>>1), enough
 }
 
-// place maps all but the lowest bits of w to a number below width by Lemire's method:
-// ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width,
-// [again] decides whether the draw is kept.
+// place maps all but the lowest bits of w to a number below width by Lemire's method. With
+// t = ⌊w/2^8⌋ the number is ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest
+// is below 2^8·width, [again] decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }

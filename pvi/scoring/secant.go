@@ -16,10 +16,10 @@ const leastSecant = 0.1
 
 // learnSecant returns the belief about the curvature after the two last sums of scores. Their
 // difference is y plus noise, where y is the true curvature times the step s between their points.
-// Before, y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of G.
-// From the posterior mean of y, Λ is updated by the formula of Broyden, Fletcher, Goldfarb and Shanno
-// (Nocedal and Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive
-// definite. If noise hides the difference, the posterior mean of y is z and Λ does not change.
+// The prior of y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of
+// G. With the posterior mean of y, learnSecant updates Λ by the formula of Broyden, Fletcher, Goldfarb
+// and Shanno (Nocedal and Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ
+// positive definite. If noise hides the difference, the posterior mean of y is z and Λ does not change.
 func (s *State) learnSecant() curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
