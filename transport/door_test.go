@@ -162,6 +162,16 @@ func TestTotalConnectionsAreLimited(t *testing.T) {
 	}
 }
 
+// The test checks the limits that the documentation states. The tests of each limit use smaller ones.
+func TestUsualLimits(t *testing.T) {
+	if got, want := (Limits{}).withDefaults(), (Limits{Connections: 16384, Strangers: 256, PerParty: 4, Calls: 16}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if maxGuest != 64<<10 || connWindow != 1<<20 || maxAsked != 1<<20+64<<10 || MaxEnvelope != 64<<10 {
+		t.Error("a size differs from the documentation")
+	}
+}
+
 func TestObserverCounts(t *testing.T) {
 	o, own := newCounter(), newCounter()
 	w := newWorldWith(t, ServerConfig{Observer: o}, ours)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"fedpvi/coordinator/admin"
 	"fedpvi/transport"
 )
 
@@ -26,6 +27,9 @@ func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 		t.Error("a guest joined with nothing")
 	}
 	check(t, guest.Close())
+	orders, err := admin.Dial(t.Context(), r.dir)
+	check(t, err)
+	check(t, orders.Abort(t.Context(), "", "a drill"))
 	check(t, r.stop())
 	names := map[string]bool{}
 	for _, s := range seen.GetSpans() {
@@ -43,7 +47,7 @@ func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 			t.Errorf("%s is of %+v", s.Name, s.InstrumentationScope)
 		}
 	}
-	for _, want := range []string{"Hello", "Join"} {
+	for _, want := range []string{"Hello", "Join", "transaction"} {
 		if !names[want] {
 			t.Errorf("there is no span %s", want)
 		}

@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi"
+	"fedpvi/pvi/wire"
+	"fedpvi/transport"
+)
+
+// A client sends an answer with one element beyond its bound. The answer must be refused, the log must
+// name the client and the element, and the client must count as missing when the others have answered.
+func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
+	var log bytes.Buffer
+	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	h.found(linestudy.Document(linestudy.Parts{
+		Version: 2, Privacy: "unit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 3.0", Federation: "min_clients = 2",
+		Inference: "solver = \"conjugate\"\nrounds = 2\nintervals = \"none\"",
+	}))
+	parties := h.invite("north", "south", "west")
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	west := parties[2]
+	ask, pending := west.site.Pending()
+	if !pending {
+		t.Fatal("there is no plan")
+	}
+	_, err := west.answer()
+	check(t, err)
+	change := make([]int64, 5)
+	change[3] = 1 << 40
+	r := &pvi.Release{Protocol: pvi.Digest(west.site.Digest()), Number: ask, Client: "west", Change: change}
+	item, err := west.sealed(ask, west.models[ask], wire.AppendRelease(nil, r), nil)
+	check(t, err)
+	if err := west.link.Submit(t.Context(), item); reasonOf(t, err) != transport.Malformed {
+		t.Errorf("the answer: %v", err)
+	}
+	line := ""
+	for l := range strings.Lines(log.String()) {
+		if strings.Contains(l, "an answer was refused") {
+			line = l
+		}
+	}
+	if !strings.Contains(line, "client=west") || !strings.Contains(line, "element 4") {
+		t.Errorf("the log says %q", line)
+	}
+	for _, p := range parties[:2] {
+		_, err := p.answer()
+		check(t, err)
+		check(t, p.link.Submit(t.Context(), *p.outbox))
+	}
+	if s := h.mustStatus(); len(s.Open) != 1 || !slices.Equal(s.For, []string{"west"}) {
+		t.Errorf("%+v", s)
+	}
+}
