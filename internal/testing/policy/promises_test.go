@@ -132,6 +132,11 @@ var promising = map[string]map[string]string{
 		"| authority | Ed25519":       "definition",
 		"The key is the 32-byte seed": "definition; the layout above names the test",
 	},
+	"docs/prove/threat-model.md": {
+		"This page is for people": "about the page",
+		"**Noise of others.**":    "a limit",
+		"**Secure erasure.**":     "a limit",
+	},
 	"docs/use/operations.md": {
 		"This page is for":           "about the page",
 		"A data holder with a GPU":   "advice",
