@@ -39,7 +39,7 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 }
 
 // saveReading replaces the Reading of a study. If this fails, the study continues. The log then
-// states only that the Reading could not be written, and not what it contains.
+// states that the Reading could not be written, and shows nothing of its content.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {

@@ -218,7 +218,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 			continue
 		}
 		// The number of entries is requested again, because a new entry may have closed the
-		// plan. An answer to a closed plan would be charged in vain.
+		// plan. An answer to a closed plan would be charged, although it is of no use.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}

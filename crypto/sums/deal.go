@@ -93,8 +93,8 @@ func putWords(b []byte, words []uint64) {
 // getWords fills dst with words from b. It reports whether all are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode fills dst with words from b, of which it keeps the bits in mask. It reports whether all
-// results are elements of the field.
+// decode fills dst with words from b and keeps only the bits in mask. It reports whether all results
+// are elements of the field.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {

@@ -89,10 +89,10 @@ var spreads = func() (v [60]float64) {
 //
 // The variance v of G has a value for each class of elements. The class of element (i, j) is the
 // number of effects of groups among i and j. Each record has one group, so that the guess is nearly
-// right for two effects. It may be wrong for two coefficients, whose columns may be correlated. A
-// single variance for all elements would follow the effects, of which there may be many more. U must
-// not mix effects with coefficients. So it has the eigenvectors of the block of the effects, and
-// those of the block of all other coordinates.
+// right for two effects. It may be wrong for two coefficients, whose columns may be correlated. There
+// may be many more effects than coefficients, and a single variance for all elements would follow the
+// effects. U must not mix effects with coefficients. So it has the eigenvectors of the block of the
+// effects, and those of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // L⁻¹

@@ -98,7 +98,7 @@ func (s *State) Query(round int) (*Query, error) {
 	return s.queryOf(round)
 }
 
-// queryOf returns what Query returns. The caller must hold the lock.
+// queryOf returns the same as Query. The caller must hold the lock.
 func (s *State) queryOf(round int) (*Query, error) {
 	if q, ok := s.queries[round]; ok {
 		return q, nil

@@ -14,5 +14,5 @@
 //
 // All tests of an audit together raise a false alarm with probability at most [FalseAlarm]. An
 // audit without findings proves nothing. The proofs are in docs/prove/privacy.md, and the audit
-// looks for code that does not do what the proofs assume.
+// looks for code that departs from the assumptions of the proofs.
 package audit

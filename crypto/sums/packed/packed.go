@@ -35,8 +35,8 @@ type Scheme struct {
 	v, over []uint64 // v[j] is v_j and over[j] is 1/v_j for the place j; both are 1 at the points of the secrets
 }
 
-// New returns the scheme for the given number of clients, of which any fewest can open a sum. It
-// returns an error if the column of a single client would reveal something about a vector.
+// New returns the scheme for the given number of clients. Any fewest of the clients can open a sum.
+// New returns an error if the column of a single client would reveal something about a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
