@@ -12,6 +12,7 @@ import (
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/method"
+	"fedpvi/pvi/model"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
@@ -41,6 +42,11 @@ type Result struct {
 	Posterior  []Marginal     `json:"posterior,omitempty"`
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
+
+	// Quantities are the quantities that the program of the study generates from its parameters, and
+	// NonPrivateQuantities are the same quantities from the pooled posterior.
+	Quantities           []fit.Quantity `json:"quantities,omitempty"`
+	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
 	// Reference describes in words how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`
@@ -98,8 +104,10 @@ type Result struct {
 	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports only point estimates
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
 	// Q is q if it differs from the posterior. Otherwise, and always in version 1, it is nil.
-	Q         *Q               `json:"-"`
-	Units     fit.Units        `json:"-"`
+	Q     *Q        `json:"-"`
+	Units fit.Units `json:"-"`
+	// Generator computes the quantities of Quantities; nil if there are none.
+	Generator *model.Generator `json:"-"`
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
@@ -294,6 +302,9 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	if err != nil {
 		return err
 	}
+	if err := r.generate(p.Model(), family, mean, pooled, pooledCov); err != nil {
+		return err
+	}
 	if p.Study().Points() {
 		r.Q = &Q{r.Family, r.Natural}
 		r.Estimates = p.Model().Estimates(mean)
@@ -316,6 +327,32 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	kl, err := reference.KL(family, r.Natural)
 	r.KL = &kl
 	return err
+}
+
+// generate adds the quantities that the program of the study generates. The posterior has the given
+// family and mean.
+func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
+	if m.Study.Model.Program == nil {
+		return nil
+	}
+	r.Generator = m.Generator()
+	full := gaussian.Full(len(pooled))
+	natural := make([]float64, full.Size())
+	if err := full.FromMoments(natural, pooled, pooledCov); err != nil {
+		return err
+	}
+	if r.NonPrivateQuantities, err = m.Quantities(full, natural); err != nil {
+		return err
+	}
+	if !m.Study.Points() {
+		r.Quantities, err = m.Quantities(family, r.Natural)
+		return err
+	}
+	r.Quantities = m.QuantitiesAt(mean)
+	r.NonPrivateQuantities = slices.DeleteFunc(r.NonPrivateQuantities, func(q fit.Quantity) bool {
+		return !slices.ContainsFunc(r.Quantities, func(other fit.Quantity) bool { return other.Name == q.Name })
+	})
+	return nil
 }
 
 // rmsInSDs returns the root mean square of the elements of a − b in sds of cov.

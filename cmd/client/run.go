@@ -139,7 +139,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(described{p.Result, p.Marginals, p.Estimates, p.Prior, p.Units})
+	text, err := json.Marshal(described{p.Result, p.Marginals, p.Estimates, p.Quantities, p.Prior, p.Units})
 	if err != nil {
 		return err
 	}
@@ -166,8 +166,11 @@ type described struct {
 	*session.Result
 	Marginals []session.Marginal `json:"marginals,omitempty"`
 	Estimates []fit.Estimate     `json:"estimates,omitempty"`
-	Prior     []fit.AgainstPrior `json:"against_prior,omitempty"`
-	Units     fit.Units          `json:"natural_map"`
+
+	Quantities []fit.Quantity `json:"quantities,omitempty"`
+
+	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
+	Units fit.Units          `json:"natural_map"`
 }
 
 type statusCommand struct{}

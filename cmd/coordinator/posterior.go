@@ -14,7 +14,6 @@ import (
 	"fedpvi/coordinator/admin"
 	"fedpvi/dpmech"
 	"fedpvi/internal/cli"
-	"fedpvi/pvi/fit"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/words"
 )
@@ -41,7 +40,8 @@ func (posteriorCommand) Help() string {
 The first table is in the units of the study's columns, the second on the scale on which the
 model is estimated. The intervals hold 95 %. For a noise-aware study the second table shows
 the standard deviation from the records and the part from the privacy noise separately;
-intervals and draws include both. A study with intervals = "none" has point estimates alone.`
+intervals and draws include both. A study with intervals = "none" has point estimates alone.
+The quantities that a program generates from its parameters come after the parameters.`
 }
 
 func (c *posteriorCommand) Validate() error {
@@ -87,7 +87,7 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 	case c.Tables:
 		return words.TablesCSV(os.Stdout, p.Result.Tables)
 	case p.Estimates != nil && c.CSV:
-		return estimatesCSV(os.Stdout, p.Estimates)
+		return estimatesCSV(os.Stdout, p)
 	case p.Estimates != nil && c.Draws > 0:
 		return errors.New("the study reports point estimates alone, which have no draws: its method has no honest intervals")
 	case c.CSV:
@@ -123,13 +123,30 @@ func posteriorCSV(w io.Writer, p *session.Posterior) error {
 		}
 		rows = append(rows, row)
 	}
+	for _, q := range p.Quantities {
+		row := make([]string, len(rows[0]))
+		if row[0], row[1] = q.Name, "false"; q.Spread != nil {
+			mean, sd, low, high := exact(q.Mean), exact(q.SD), exact(q.Lower), exact(q.Upper)
+			copy(row[2:], []string{mean, sd, exact(q.Q5), exact(q.Q95)})
+			copy(row[11:], []string{low, high})
+			copy(row[15:], []string{mean, sd, low, high})
+		}
+		rows = append(rows, row)
+	}
 	return out.WriteAll(rows)
 }
 
-func estimatesCSV(w io.Writer, of []fit.Estimate) error {
+func estimatesCSV(w io.Writer, p *session.Posterior) error {
 	rows := [][]string{{"name", "estimate", "natural_estimate", "unit"}}
-	for _, e := range of {
+	for _, e := range p.Estimates {
 		rows = append(rows, []string{e.Name, exact(e.Value), exact(e.Natural), e.Unit})
+	}
+	for _, q := range p.Quantities {
+		value := ""
+		if q.Estimate != nil {
+			value = exact(*q.Estimate)
+		}
+		rows = append(rows, []string{q.Name, value, value, ""})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
@@ -142,17 +159,20 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		return err
 	}
 	out := csv.NewWriter(w)
-	row := make([]string, len(mean))
-	for i, m := range p.Marginals {
-		row[i] = m.Name
+	quantities := p.Generator()
+	generated := make([]float64, len(quantities.Names()))
+	row := make([]string, 0, len(mean)+len(generated))
+	for _, m := range p.Marginals {
+		row = append(row, m.Name)
 	}
+	row = append(row, quantities.Names()...)
 	if err := out.Write(row); err != nil {
 		return err
 	}
 	source := dpmech.NewStream()
 	defer source.Wipe()
 	z, theta := make([]float64, len(mean)), make([]float64, len(mean))
-	for range n {
+	for k := range n {
 		for i := range z {
 			z[i] = normal(source)
 		}
@@ -162,6 +182,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 				theta[i] += factor.At(i, j) * z[j]
 			}
 		}
+		quantities.Shared(generated, theta, k)
 		draw := theta
 		if natural {
 			draw = z // z is no longer needed, so its memory is reused
@@ -169,6 +190,9 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		}
 		for i := range p.Marginals {
 			row[i] = exact(p.Units[i].Back(draw[i]))
+		}
+		for i, x := range generated {
+			row[len(mean)+i] = exact(x)
 		}
 		if err := out.Write(row); err != nil {
 			return err

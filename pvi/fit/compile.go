@@ -39,7 +39,7 @@ func (m *Model) compile() (*model.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("study %s, %s:\n%w", m.Study.Name, key, err)
 	}
-	m.notes = compiled.Notes
+	m.notes, m.generated = compiled.Notes, compiled.Quantities
 	if err := runs(compiled.Model); err != nil {
 		return nil, fmt.Errorf("study %s, %s: the engine cannot run the program: %w", m.Study.Name, key, err)
 	}

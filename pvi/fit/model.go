@@ -19,9 +19,10 @@ type Model struct {
 	linear *model.Linear
 	// nil if the program would need much memory; the method Program then builds the program at
 	// each call
-	program *model.Model
-	notes   []syntax.Message
-	beyond  bool // whether some parameter has a prior that is not Gaussian
+	program   *model.Model
+	generated *model.Quantities // quantities that the program generates; nil if there are none
+	notes     []syntax.Message
+	beyond    bool // whether some parameter has a prior that is not Gaussian
 }
 
 // General reports whether the model is not a regression, so that only its record program exists.

@@ -27,9 +27,12 @@ type Report struct {
 	// the point estimates instead.
 	Effects   []Effect
 	Estimates []fit.Estimate
-	Prior     []fit.AgainstPrior // comparison with the prior; may be nil
-	Notes     []string           // notes of the result
-	Tables    *describe.Summary  // tables that describe the records; nil if there are none
+
+	Quantities []fit.Quantity // quantities that the program of the study generates
+
+	Prior  []fit.AgainstPrior // comparison with the prior; may be nil
+	Notes  []string           // notes of the result
+	Tables *describe.Summary  // tables that describe the records; nil if there are none
 
 	Simulated bool     // whether the clients were simulated
 	Clients   []string // names of the clients that took part; empty if they were simulated
@@ -53,6 +56,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": words.Number,
 	"exp":    math.Exp,
 	"shift":  shift,
+	"cells":  words.QuantityCells,
 	"rows":   words.TableRows,
 	"note":   words.TablesNote,
 	"head": func(s *describe.Summary) []string {

@@ -40,6 +40,10 @@ type density struct {
 	// change converts the arguments in the program to the arguments of fused, prior and write. It
 	// is nil if they are the same.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
+	// draw writes a random number with the density. It is nil if there is no such function.
+	draw func(p pencil, a []value) value
+	// vector is true if a number with the density has a vector as an argument.
+	vector bool
 	// whole is true if outcomes are counts or classes, which must be integers of at least least.
 	whole bool
 	least float64
@@ -220,43 +224,43 @@ const logRoot2Pi = .918938533204672741780329736406
 
 func init() {
 	densities = map[string]density{
-		"normal":             {args: 2, write: writeNormal, fused: ir.Normal, prior: ir.Normal},
-		"std_normal":         {write: writeNormal, fused: ir.Normal, prior: ir.Normal, change: standard},
-		"student_t":          {args: 3, write: writeStudent, fused: ir.StudentT, prior: ir.StudentT},
-		"cauchy":             {args: 2, write: writeCauchy, prior: ir.Cauchy},
-		"double_exponential": {args: 2, write: writeLaplace, prior: ir.DoubleExponential},
-		"logistic":           {args: 2, write: writeLogistic, prior: ir.Logistic},
-		"gumbel":             {args: 2, write: writeGumbel},
-		"lognormal":          {args: 2, write: writeLogNormal, prior: ir.LogNormal},
-		"gamma":              {args: 2, write: writeGamma, prior: ir.Gamma},
-		"inv_gamma":          {args: 2, write: writeInvGamma, prior: ir.InvGamma},
-		"chi_square":         {args: 1, write: writeGamma, prior: ir.Gamma, change: chiSquare},
-		"exponential":        {args: 1, write: writeExponential, prior: ir.Exponential},
-		"weibull":            {args: 2, write: writeWeibull, prior: ir.Weibull},
-		"beta":               {args: 2, write: writeBeta, prior: ir.Beta},
-		"beta_proportion":    {args: 2, write: writeBeta, prior: ir.Beta, change: proportion},
-		"uniform":            {args: 2, write: writeUniform},
+		"normal":             {args: 2, write: writeNormal, draw: drawNormal, fused: ir.Normal, prior: ir.Normal},
+		"std_normal":         {write: writeNormal, draw: drawNormal, fused: ir.Normal, prior: ir.Normal, change: standard},
+		"student_t":          {args: 3, write: writeStudent, draw: drawStudent, fused: ir.StudentT, prior: ir.StudentT},
+		"cauchy":             {args: 2, write: writeCauchy, draw: drawCauchy, prior: ir.Cauchy},
+		"double_exponential": {args: 2, write: writeLaplace, draw: drawLaplace, prior: ir.DoubleExponential},
+		"logistic":           {args: 2, write: writeLogistic, draw: drawLogistic, prior: ir.Logistic},
+		"gumbel":             {args: 2, write: writeGumbel, draw: drawGumbel},
+		"lognormal":          {args: 2, write: writeLogNormal, draw: drawLogNormal, prior: ir.LogNormal},
+		"gamma":              {args: 2, write: writeGamma, draw: drawGamma, prior: ir.Gamma},
+		"inv_gamma":          {args: 2, write: writeInvGamma, draw: drawInvGamma, prior: ir.InvGamma},
+		"chi_square":         {args: 1, write: writeGamma, draw: drawGamma, prior: ir.Gamma, change: chiSquare},
+		"exponential":        {args: 1, write: writeExponential, draw: drawExponential, prior: ir.Exponential},
+		"weibull":            {args: 2, write: writeWeibull, draw: drawWeibull, prior: ir.Weibull},
+		"beta":               {args: 2, write: writeBeta, draw: drawBeta, prior: ir.Beta},
+		"beta_proportion":    {args: 2, write: writeBeta, draw: drawBeta, prior: ir.Beta, change: proportion},
+		"uniform":            {args: 2, write: writeUniform, draw: drawUniform},
 		"dirichlet":          {args: 1, prior: ir.Dirichlet},
 
-		"bernoulli":           {args: 1, write: writeBernoulli, whole: true},
-		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, fused: ir.BernoulliLogit, whole: true},
-		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
-		"binomial":            {args: 2, write: writeBinomial, whole: true},
-		"beta_binomial":       {args: 3, write: writeBetaBinomial, whole: true},
-		"binomial_logit":      {args: 2, write: writeBinomialLogit, whole: true},
-		"poisson":             {args: 1, write: writePoissonLog, fused: ir.PoissonLog, change: logFirst, whole: true},
-		"poisson_log":         {args: 1, write: writePoissonLog, fused: ir.PoissonLog, whole: true},
-		"poisson_log_glm":     {args: 3, write: writePoissonLog, fused: ir.PoissonLog, change: linear, whole: true},
-		"neg_binomial_2":      {args: 2, fused: ir.NegBinomialLog, change: logFirst, whole: true},
-		"neg_binomial_2_log":  {args: 2, fused: ir.NegBinomialLog, whole: true},
+		"bernoulli":           {args: 1, write: writeBernoulli, draw: drawBernoulli, whole: true},
+		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, draw: drawBernoulliLogit, fused: ir.BernoulliLogit, whole: true},
+		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, draw: drawBernoulliLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
+		"binomial":            {args: 2, write: writeBinomial, draw: drawBinomial, whole: true},
+		"beta_binomial":       {args: 3, write: writeBetaBinomial, draw: drawBetaBinomial, whole: true},
+		"binomial_logit":      {args: 2, write: writeBinomialLogit, draw: drawBinomialLogit, whole: true},
+		"poisson":             {args: 1, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, change: logFirst, whole: true},
+		"poisson_log":         {args: 1, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, whole: true},
+		"poisson_log_glm":     {args: 3, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, change: linear, whole: true},
+		"neg_binomial_2":      {args: 2, draw: drawNegBinomialLog, fused: ir.NegBinomialLog, change: logFirst, whole: true},
+		"neg_binomial_2_log":  {args: 2, draw: drawNegBinomialLog, fused: ir.NegBinomialLog, whole: true},
 		"neg_binomial_2_log_glm": {
-			args: 4, fused: ir.NegBinomialLog, change: linear, whole: true,
+			args: 4, fused: ir.NegBinomialLog, draw: drawNegBinomialLog, change: linear, whole: true,
 		},
-		"normal_id_glm":     {args: 4, write: writeNormal, fused: ir.Normal, change: linear},
-		"categorical_logit": {args: 1, fused: ir.Categorical, change: fromZero, whole: true},
-		"categorical":       {args: 1, fused: ir.Categorical, change: logOdds, whole: true},
-		"ordered_logistic":  {args: 2, write: writeOrdered, whole: true, least: 1},
-		"ordered_probit":    {args: 2, write: writeOrderedProbit, whole: true, least: 1},
+		"normal_id_glm":     {args: 4, write: writeNormal, draw: drawNormal, fused: ir.Normal, change: linear},
+		"categorical_logit": {args: 1, vector: true, draw: drawCategorical, fused: ir.Categorical, change: fromZero, whole: true},
+		"categorical":       {args: 1, vector: true, draw: drawCategorical, fused: ir.Categorical, change: logOdds, whole: true},
+		"ordered_logistic":  {args: 2, vector: true, write: writeOrdered, draw: drawOrdered, whole: true, least: 1},
+		"ordered_probit":    {args: 2, vector: true, write: writeOrderedProbit, draw: drawOrderedProbit, whole: true, least: 1},
 	}
 }
 

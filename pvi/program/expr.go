@@ -212,7 +212,7 @@ func (s *stager) logical(v value, at syntax.Span) value {
 		s.fail("E206", at, "a sum over all records is compared.")
 	}
 	v = s.joined(v, at)
-	if p := s.phase(v); p != ir.Fixed && p != ir.Data {
+	if p := s.phase(v); p != ir.Fixed && p != ir.Data && !s.generating {
 		s.fail("E210", at, "a condition on parameters makes a density with a step. Use fmax, fmin or a smooth form.")
 	}
 	return v

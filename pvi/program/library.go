@@ -62,6 +62,9 @@ func (s *stager) call(e *syntax.Expr) value {
 	if name, ok := densityName(e); ok {
 		return s.densityValue(name, e)
 	}
+	if name, ok := strings.CutSuffix(e.Text, "_rng"); ok {
+		return s.random(name, e)
+	}
 	if _, _, ok := cumulativeName(e.Text); ok {
 		return s.cumulative(e)
 	}

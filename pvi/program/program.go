@@ -29,6 +29,8 @@ type Constant struct {
 // A Compiled is a compiled program.
 type Compiled struct {
 	Model *model.Model
+	// Quantities are the quantities that the program generates, or nil if there are none.
+	Quantities *model.Quantities
 	// Notes are remarks about a program that was accepted.
 	Notes []syntax.Message
 }
@@ -50,7 +52,8 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		s.report("E305", syntax.Span{}, "no term of the model joins a record with the parameters.")
 		return nil, s.errors()
 	}
-	m, err := s.b.Build(s.nodeOf(likelihood))
+	record := s.nodeOf(likelihood)
+	m, err := s.b.Build(record)
 	if errors.Is(err, model.ErrCircle) {
 		s.report("E302", syntax.Span{}, "%v: write one of them without the others.", err)
 		return nil, s.errors()
@@ -59,7 +62,11 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		s.report("E412", syntax.Span{}, "the program cannot run: %v", err)
 		return nil, s.errors()
 	}
-	return &Compiled{m, s.notes}, nil
+	generated := s.generate(p, record)
+	if len(s.messages) > 0 {
+		return nil, s.errors()
+	}
+	return &Compiled{m, generated, s.notes}, nil
 }
 
 func (s *stager) errors() error {
@@ -134,6 +141,7 @@ type stager struct {
 	numbers    int
 	exhausted  bool // whether the number of steps or of elements has exceeded its limit
 	block      blockKind
+	generating bool // whether the statement computes generated quantities
 }
 
 type blockKind byte

@@ -17,10 +17,7 @@ func (s *stager) run(p *syntax.Program) {
 	}
 	s.block = modelBlock
 	s.statements(p.TransformedParameters)
-	s.statements(p.Model)
-	if len(p.Generated) > 0 {
-		s.note("W504", p.Generated[0].At, "generated quantities are not computed.")
-	}
+	s.within(p.Model)
 }
 
 func (s *stager) statements(all []*syntax.Statement) {
@@ -85,7 +82,7 @@ func (s *stager) statement(one *syntax.Statement) {
 }
 
 func (s *stager) inModel(at syntax.Span) {
-	if s.block != modelBlock {
+	if s.block != modelBlock || s.generating {
 		s.fail("E400", at, "only the model block adds to the log density.")
 	}
 }
@@ -329,7 +326,7 @@ func (s *stager) branch(f *syntax.Statement) {
 		s.within(f.Body)
 	case condition.fixed():
 		s.within(f.Else)
-	case s.phase(condition) != ir.Data:
+	case s.phase(condition) != ir.Data && !s.generating:
 		s.fail("E210", f.Value.At, "a condition on parameters makes a density with a step. Use fmax, fmin or a smooth form.")
 	default:
 		yes := s.truth(condition)

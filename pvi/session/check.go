@@ -6,7 +6,6 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/fit"
-	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
 )
 
@@ -20,10 +19,8 @@ func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Che
 	if p.Estimates != nil {
 		return nil, ErrNoPosterior
 	}
-	mean, cov := p.Moments()
-	family := gaussian.Full(len(mean))
-	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
+	family, natural, err := p.gaussian()
+	if err != nil {
 		return nil, err
 	}
 	return p.model.Check(shard.Design(p.model.Study, records.Fitting()), family, natural, variates{src})

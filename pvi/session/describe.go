@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
@@ -18,6 +20,9 @@ import (
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
+
+	// Quantities are the quantities that the program of the study generates from its parameters.
+	Quantities []fit.Quantity `json:"quantities,omitempty"`
 
 	// Prior compares the posterior with the prior. It is nil in version 1, and for models whose
 	// prior is not normal.
@@ -95,7 +100,7 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	if points {
 		without := *r
 		without.Natural, without.SD, without.Covariance = nil, nil, nil
-		p.Result, p.Estimates = &without, m.Estimates(r.Mean)
+		p.Result, p.Estimates, p.Quantities = &without, m.Estimates(r.Mean), m.QuantitiesAt(r.Mean)
 		return p, nil
 	}
 	p.Marginals = make([]Marginal, 0, m.Dim())
@@ -112,11 +117,34 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 		}
 		p.Marginals = append(p.Marginals, out)
 	}
-	if st.Version > 1 {
-		mean, cov := p.Moments()
-		p.Prior, err = m.AgainstPrior(mean, cov)
+	if st.Version == 1 {
+		return p, nil
 	}
+	mean, cov := p.Moments()
+	if p.Prior, err = m.AgainstPrior(mean, cov); err != nil || m.Study.Model.Program == nil {
+		return p, err
+	}
+	family, q, err := p.gaussian()
+	if err != nil {
+		return nil, err
+	}
+	p.Quantities, err = m.Quantities(family, q)
 	return p, err
+}
+
+// Generator returns a generator of the quantities that the program of the study generates, or nil
+// if there are none.
+func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
+
+// gaussian returns the posterior of [Posterior.Moments] as natural parameters.
+func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
+	mean, cov := p.Moments()
+	family := gaussian.Full(len(mean))
+	if _, independent := cov.(*mat.DiagDense); independent {
+		family = gaussian.Diagonal(len(mean))
+	}
+	natural := make([]float64, family.Size())
+	return family, natural, family.FromMoments(natural, mean, cov)
 }
 
 // Moments returns the mean and the covariance of θ under the noise-aware posterior if there is
@@ -148,6 +176,12 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	}
 	if err := table(w, ratios); err != nil {
 		return err
+	}
+	if p.Quantities != nil {
+		fmt.Fprint(w, "\nQuantities that the program generates:\n\n")
+		if err := words.Quantities(w, p.Quantities, nil); err != nil {
+			return err
+		}
 	}
 	for _, note := range p.Notes() {
 		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {

@@ -72,7 +72,8 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 		fmt.Sprintf("  seed = %d", r.Seed),
 		"these are independent draws from a variational posterior, made by fedpvi",
 	}
-	names := stanNames(r)
+	names := stanNames(r, r.Generator.Names())
+	generated := make([]float64, len(r.Generator.Names()))
 	if natural {
 		for i, row := range s.Units {
 			header = append(header, fmt.Sprintf("%s: %s", names[i], row.Unit))
@@ -91,7 +92,7 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 		return err
 	}
 	theta, units := make([]float64, s.family.Dim()), make([]float64, s.family.Dim())
-	for range n {
+	for k := range n {
 		sample(theta, normal)
 		fmt.Fprintf(out, "%.10g,1", density(theta))
 		draw := theta
@@ -105,19 +106,26 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 			}
 			fmt.Fprintf(out, ",%.10g", x)
 		}
+		r.Generator.Shared(generated, theta, chain*n+k)
+		for _, x := range generated {
+			fmt.Fprintf(out, ",%.10g", x)
+		}
 		out.WriteByte('\n')
 	}
 	fmt.Fprint(out, "# \n#  Elapsed Time: 0 seconds (Warm-up)\n#                0 seconds (Sampling)\n#                0 seconds (Total)\n# \n")
 	return out.Flush()
 }
 
-// stanNames returns distinct names of Stan variables for coefficients. A name consists of
+// stanNames returns distinct names of Stan variables for coefficients and generated quantities. A name consists of
 // letters, digits and underscores, and does not end in two underscores.
-func stanNames(r *sim.Result) []string {
+func stanNames(r *sim.Result, generated []string) []string {
 	seen := map[string]bool{}
-	var names []string
+	var own, names []string
 	for _, m := range r.Posterior {
-		name := strings.ReplaceAll(m.Name, ":", "_x_")
+		own = append(own, m.Name)
+	}
+	for _, name := range append(own, generated...) {
+		name = strings.ReplaceAll(name, ":", "_x_")
 		name = strings.Map(func(c rune) rune {
 			if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
 				return c

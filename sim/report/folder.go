@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"fedpvi/pvi"
@@ -175,7 +176,7 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 func (f *Folder) posterior(r *sim.Result, normal func(chain int) func() float64) error {
 	if r.Estimates != nil {
 		return errors.Join(
-			f.writeJSON("posterior.json", estimatesFile{r.Notes, r.Estimates, r.NonPrivate}),
+			f.writeJSON("posterior.json", estimatesFile{r.Notes, r.Estimates, r.NonPrivate, r.Quantities}),
 			f.write("posterior.csv", func(w io.Writer) error { return estimatesCSV(w, r) }),
 		)
 	}
@@ -196,7 +197,7 @@ func (f *Folder) posterior(r *sim.Result, normal func(chain int) func() float64)
 	}
 	return errors.Join(
 		err,
-		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.NoiseAware, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, cov}),
+		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.NoiseAware, r.Posterior, r.NonPrivate, r.Quantities, r.Family, r.Natural, r.Covariance, cov}),
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
 		f.draws(s, normal),
 	)
@@ -311,6 +312,7 @@ type posteriorFile struct {
 	// Posterior has the marginal distributions of the posterior or, if NoiseAware is set, of q.
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
+	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
 	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
 	Covariance [][]float64    `json:"covariance"`
@@ -325,6 +327,7 @@ type estimatesFile struct {
 	Notes      []string       `json:"notes"`
 	Estimates  []fit.Estimate `json:"estimates"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
+	Quantities []fit.Quantity `json:"quantities,omitempty"`
 }
 
 // statementFile writes privacy.txt. It contains the privacy statement and the notes for readers
@@ -355,8 +358,20 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 			a.Mean, a.SD, a.Low, a.High, b.Mean, b.SD, b.Low, b.High)...)
 		out.Write(append(row, m.Unit))
 	}
+	for i, q := range r.Quantities {
+		own, pooled := spread(&q), spread(&r.NonPrivateQuantities[i])
+		out.Write(append(slices.Concat([]string{q.Name}, own, pooled, own, pooled), ""))
+	}
 	out.Flush()
 	return out.Error()
+}
+
+// spread returns the numbers of a quantity as text, or empty texts if it is not always finite.
+func spread(q *fit.Quantity) []string {
+	if q.Spread == nil {
+		return make([]string, 4)
+	}
+	return exact(q.Mean, q.SD, q.Lower, q.Upper)
 }
 
 func estimatesCSV(w io.Writer, r *sim.Result) error {
@@ -369,6 +384,13 @@ func estimatesCSV(w io.Writer, r *sim.Result) error {
 		b := p.Natural
 		row := append([]string{e.Name}, exact(e.Value, p.Mean, p.SD, p.Lower, p.Upper, e.Natural, b.Mean, b.SD, b.Low, b.High)...)
 		rows = append(rows, append(row, e.Unit))
+	}
+	for i, q := range r.Quantities {
+		value, pooled := []string{""}, spread(&r.NonPrivateQuantities[i])
+		if q.Estimate != nil {
+			value = exact(*q.Estimate)
+		}
+		rows = append(rows, append(slices.Concat([]string{q.Name}, value, pooled, value, pooled), ""))
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -13,7 +13,7 @@ import (
 func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	protocol := p.Federation.Protocol
 	report := &page.Report{
-		Protocol: protocol, Estimates: r.Estimates, Prior: r.Prior, Notes: r.Notes,
+		Protocol: protocol, Estimates: r.Estimates, Quantities: r.Quantities, Prior: r.Prior, Notes: r.Notes,
 		Simulated: true, Tables: r.Tables, Program: "fedpvi " + cli.Version(),
 	}
 	if r.Privacy.Promise != nil {

@@ -100,8 +100,8 @@ func TestStanNames(t *testing.T) {
 	for _, name := range []string{"intercept", "a.b", "a-b", "1st", "sex[?]", "[?]"} {
 		r.Posterior = append(r.Posterior, sim.Marginal{Name: name})
 	}
-	want := "intercept a_b a_b_2 b_1st sex b_"
-	if got := strings.Join(stanNames(r), " "); got != want {
+	want := "intercept a_b a_b_2 b_1st sex b_ rate_1 a_b_3"
+	if got := strings.Join(stanNames(r, []string{"rate[1]", "a_b"}), " "); got != want {
 		t.Errorf("names %q, want %q", got, want)
 	}
 }

@@ -57,6 +57,9 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if err := scaleTable(w, r.Scale); err != nil {
 		return err
 	}
+	if err := quantitiesTable(w, r); err != nil {
+		return err
+	}
 	if r.Prior != nil {
 		io.WriteString(w, "Against the prior, and with other priors, on the model's scale\n\n")
 		if err := words.AgainstPrior(w, r.Prior); err != nil {
@@ -72,6 +75,19 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 		of = "this posterior"
 	}
 	_, err := fmt.Fprintf(w, "KL divergence of %s from the pooled posterior: %.4g nats. %s\n", of, *r.KL, moves(r))
+	return err
+}
+
+// quantitiesTable writes a table of the quantities that the program generates, if there are any.
+func quantitiesTable(w io.Writer, r *sim.Result) error {
+	if r.Quantities == nil {
+		return nil
+	}
+	io.WriteString(w, "\nQuantities that the program generates\n\n")
+	if err := words.Quantities(w, r.Quantities, r.NonPrivateQuantities); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
 	return err
 }
 
@@ -108,6 +124,9 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	}
 	belowTable(w, r)
 	if err := scaleTable(w, r.Scale); err != nil {
+		return err
+	}
+	if err := quantitiesTable(w, r); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "The estimates are %.4g sds of the pooled posterior from its mean (root mean square). %s\n", *r.Apart, moves(r))

@@ -46,6 +46,10 @@ func (p *Program) Bytes() []byte {
 	if len(p.Factors) > 0 {
 		w.ints(p.Factors...)
 	}
+	if len(p.Generated) > 0 {
+		w.ints(-1) // no factor has this number
+		w.ints(p.Generated...)
+	}
 	return w
 }
 

@@ -80,6 +80,9 @@ func (r *reader) program() Program {
 		p.Priors = append(p.Priors, Prior{r.int(), Density(r.byte()), r.ints()})
 	}
 	p.Prediction = Prediction{PredictionKind(r.byte() % 6), r.int(), r.int()}
+	for range r.byte() % 3 {
+		p.Generated = append(p.Generated, r.int())
+	}
 	return p
 }
 

@@ -105,9 +105,6 @@ func (v *Verified) interval(n *Node, phase Phase) Interval {
 // choice returns the shape of a Select, and whether its values are positive.
 func (v *Verified) choice(n *Node) (Shape, bool, error) {
 	mask, a, b := n.Args[0], n.Args[1], n.Args[2]
-	if p := v.phases[mask]; p != Fixed && p != Data {
-		return Shape{}, false, fmt.Errorf("what it selects depends on parameters")
-	}
 	size, err := broadcast(v.shapes[a], v.shapes[b])
 	if err == nil && !v.shapes[mask].scalar() && v.shapes[mask] != size {
 		err = fmt.Errorf("the shapes of its arguments do not fit")

@@ -62,15 +62,21 @@ const (
 	// other elements of Args are the arguments of the density.
 	DensityOp
 
-	// Programs in the Stan language need the next operations. Less and Equal compare values that do
-	// not depend on parameters; the result is 0 or 1.
+	// Programs in the Stan language need the next operations. The result of Less and
+	// Equal is 0 or 1. If they or a condition of Select depend on parameters, only quantities that a
+	// program generates may depend on the result.
 	Lgamma // log of the gamma function of one argument
 	Less
 	Equal
-	Select // element of Args[1] where Args[0] is not 0, and of Args[2] where it is 0; Args[0] does not depend on parameters
+	Select // element of Args[1] where Args[0] is not 0, and of Args[2] where it is 0
 	Sin
 	Cos
 	LogPhi // log of the standard normal distribution function
+
+	// Draw is a random number whose distribution is the [Law] with number Cols. If Rows is 1, every
+	// record has a number of its own. Ref differs between the draws of a program. Only quantities
+	// that a program generates may depend on a draw.
+	Draw
 
 	ops
 )
@@ -88,6 +94,7 @@ const (
 	rescale
 	shape
 	density
+	random
 )
 
 type opInfo struct {
@@ -112,6 +119,7 @@ var opTable = [ops]opInfo{
 	DensityOp: {"density", density, -1},
 	Lgamma:    {"lgamma", mapOne, 1}, Less: {"less", mapTwo, 2}, Equal: {"equal", mapTwo, 2}, Select: {"select", choose, 3},
 	Sin: {"sin", mapOne, 1}, Cos: {"cos", mapOne, 1}, LogPhi: {"log_phi", mapOne, 1},
+	Draw: {"draw", random, -1},
 }
 
 // String returns the name of the operation.

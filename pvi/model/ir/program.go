@@ -15,6 +15,9 @@ type Program struct {
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
+	// Generated are the nodes of quantities that are computed from parameters after they have been
+	// estimated. Only these nodes may depend on a [Draw] or on a comparison with parameters.
+	Generated []int
 }
 
 // Column is a column that a program reads. Each row has one number in it, or one number for each

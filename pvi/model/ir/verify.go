@@ -22,7 +22,9 @@ type Verified struct {
 	shapes   []Shape
 	positive []bool     // whether each node is positive for all parameters and all rows
 	ranges   []Interval // values of each node that does not depend on parameters
-	latest   []int      // index of the last parameter on which each node depends; −1 for none
+	// generated is true for a node on which only generated quantities may depend; see [Draw].
+	generated []bool
+	latest    []int // index of the last parameter on which each node depends; −1 for none
 }
 
 // Program returns the program. It must not be changed.
@@ -37,7 +39,7 @@ func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 // Verify checks a program and returns a checked copy. It never panics.
 func Verify(p Program) (*Verified, error) {
 	v := &Verified{program: p.clone()}
-	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction} {
+	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction, v.checkGenerated} {
 		if err := check(); err != nil {
 			return nil, fmt.Errorf("program %q: %w", clip(p.Name), err)
 		}
@@ -77,7 +79,10 @@ func (v *Verified) nodes() error {
 		}
 		v.phases, v.shapes = append(v.phases, t.phase), append(v.shapes, t.shape)
 		v.positive, v.latest = append(v.positive, t.positive), append(v.latest, latest)
-		v.ranges = append(v.ranges, v.interval(n, t.phase))
+		v.ranges, v.generated = append(v.ranges, v.interval(n, t.phase)), append(v.generated, v.generates(n))
+		if v.generated[i] && len(p.Generated) == 0 {
+			return fmt.Errorf("node %d (%s): only generated quantities may draw numbers, compare values that depend on parameters, or select by a value that depends on parameters", i, n.Op)
+		}
 		if err := use.add(v, n, t); err != nil {
 			return fmt.Errorf("node %d (%s): %w", i, n.Op, err)
 		}
@@ -99,6 +104,8 @@ func (v *Verified) node(n *Node) (typed, error) {
 		return v.bridge(n)
 	case density:
 		return v.density(n)
+	case random:
+		return v.draw(n)
 	}
 	phase, err := v.phase(n.Args)
 	if err != nil {
@@ -112,9 +119,6 @@ func (v *Verified) node(n *Node) (typed, error) {
 		a, b := n.Args[0], n.Args[1]
 		t.shape, err = broadcast(v.shapes[a], v.shapes[b])
 		t.positive = positiveBinary(n.Op, v.positive[a], v.positive[b])
-		if (n.Op == Less || n.Op == Equal) && phase != Fixed && phase != Data {
-			err = fmt.Errorf("it compares values that depend on parameters")
-		}
 	case choose:
 		t.shape, t.positive, err = v.choice(n)
 	case reduce:

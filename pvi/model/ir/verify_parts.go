@@ -270,7 +270,7 @@ func (v *Verified) prediction() error {
 
 func (p Program) clone() Program {
 	c := p
-	c.Factors = slices.Clone(p.Factors)
+	c.Factors, c.Generated = slices.Clone(p.Factors), slices.Clone(p.Generated)
 	c.Columns, c.Parameters, c.Nodes, c.Priors = slices.Clone(p.Columns), slices.Clone(p.Parameters), slices.Clone(p.Nodes), slices.Clone(p.Priors)
 	for i := range c.Nodes {
 		c.Nodes[i].Args, c.Nodes[i].Values = slices.Clone(c.Nodes[i].Args), slices.Clone(c.Nodes[i].Values)

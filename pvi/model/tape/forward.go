@@ -30,6 +30,8 @@ func (m *Machine) forward(i, n int) {
 		}
 	case ir.Select:
 		m.selectForward(i, n)
+	case ir.Draw:
+		m.draw(i, n)
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min, ir.Less, ir.Equal:
 		a, b := node.Args[0], node.Args[1]
 		for e := range size {

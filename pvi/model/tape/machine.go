@@ -24,6 +24,11 @@ type Machine struct {
 	// settled[i][k] is true if the adjoint of argument k of node i needs no backward pass of
 	// node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
+	// normals has standard normal numbers for the draws, ofLane numbers for each lane. Those of node
+	// i begin at number firstNormal[i] of a lane. The numbers are 0 until [Machine.Normals] is used.
+	normals     []float64
+	ofLane      int
+	firstNormal []int
 	// These variables are fields because the compiler would allocate local variables on the
 	// heap.
 	term      term
@@ -66,6 +71,7 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 			m.kernel[i] = kernels[ir.Density(p.Nodes[i].Ref)]
 		}
 	}
+	m.planDraws()
 	return m
 }
 

@@ -75,8 +75,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends only on one row, whether records or predictions use
-// it.
+// frontier reports, for each node that depends only on one row, whether records, predictions or
+// generated quantities use it.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -90,6 +90,9 @@ func frontier(v *ir.Verified) []bool {
 	}
 	if q := p.Prediction; q.Kind != ir.NoPrediction && v.Phase(q.Node) == ir.Data {
 		needed[q.Node] = true
+	}
+	for _, i := range p.Generated {
+		needed[i] = needed[i] || v.Phase(i) == ir.Data
 	}
 	return needed
 }

@@ -1,0 +1,125 @@
+package special
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// The functions of this file return the quantile with probability Φ(z) of a distribution, for the
+// standard normal number z. If z is a random number, the quantile has the distribution. The result
+// is NaN if the arguments do not define a distribution.
+
+// GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1. For
+// a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), whose relative error
+// is below 10⁻⁸ there.
+func GammaQuantile(shape, z float64) float64 {
+	const large = 1e8
+	if !(shape > 0) || math.IsInf(shape, 1) || math.IsNaN(z) {
+		return math.NaN()
+	}
+	cube := 1 - 1/(9*shape) + z/(3*math.Sqrt(shape))
+	x := shape * cube * cube * cube
+	target, _ := LogPhi(-math.Abs(z))
+	switch {
+	case shape > large:
+		return x
+	case z <= 0 && (shape < 1 || cube <= 0):
+		x = math.Exp((target + Lgamma(shape+1)) / shape) // quantile of x^shape/Γ(shape+1), exact for small x
+	case cube <= 0:
+		x = shape
+	}
+	return gammaNewton(shape, x, target, z > 0)
+}
+
+// gammaNewton returns the number at which the log of the gamma distribution function, or of the
+// probability of a larger number if upper is true, is target. It uses Newton's method in log x,
+// from a first value of x. The logarithms are concave functions of log x, so the method does not
+// oscillate.
+func gammaNewton(shape, x, target float64, upper bool) float64 {
+	of, sign := mathext.GammaIncReg, 1.0
+	if upper {
+		of, sign = mathext.GammaIncRegComp, -1
+	}
+	for range 100 {
+		probability := of(shape, x)
+		density := math.Exp(shape*math.Log(x) - x - Lgamma(shape)) // of log x
+		step := sign * (target - math.Log(probability)) * probability / density
+		if math.IsNaN(step) || math.IsInf(step, 0) {
+			break // the probability underflows, and the first value of x is exact enough
+		}
+		x *= math.Exp(max(-1, min(step, 1)))
+		if math.Abs(step) < 1e-13 {
+			break
+		}
+	}
+	return x
+}
+
+// PoissonQuantile returns a quantile of the Poisson distribution with the given mean. The mean must
+// be below 10⁹.
+func PoissonQuantile(mean, z float64) float64 {
+	const most = 1e9
+	switch {
+	case !(mean >= 0 && mean < most) || math.IsNaN(z):
+		return math.NaN()
+	case mean == 0:
+		return 0
+	}
+	return quantile(math.Inf(1), mean, math.Sqrt(mean), 1/math.Sqrt(mean), z, func(k float64) (below, above float64) {
+		return mathext.GammaIncRegComp(k+1, mean), mathext.GammaIncReg(k+1, mean)
+	})
+}
+
+// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials,
+// below 10⁹, and probability.
+func BinomialQuantile(trials, p, z float64) float64 {
+	const most = 1e9
+	switch {
+	case !(trials >= 0 && trials < most && trials == math.Trunc(trials) && p >= 0 && p <= 1) || math.IsNaN(z):
+		return math.NaN()
+	case trials == 0 || p == 0:
+		return 0
+	case p == 1:
+		return trials
+	}
+	sd := math.Sqrt(trials * p * (1 - p))
+	return quantile(trials, trials*p, sd, (1-2*p)/sd, z, func(k float64) (below, above float64) {
+		return mathext.RegIncBeta(trials-k, k+1, 1-p), mathext.RegIncBeta(k+1, trials-k, p)
+	})
+}
+
+// quantile returns the smallest count from 0 to last that is, with probability Φ(z) or more, at
+// least as large as a random count. The function cdf returns the probabilities that the random
+// count is at most k and that it is larger. The search begins at the expansion by Cornish and
+// Fisher (1938) from the mean, the sd and the skewness.
+func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
+	reached := func(k float64) bool {
+		if k >= last {
+			return true
+		}
+		below, above := cdf(k)
+		if z > 0 {
+			return above <= Phi(-z)
+		}
+		return below >= Phi(z)
+	}
+	guess := math.Floor(mean + sd*(z+skewness*(z*z-1)/6) + .5)
+	k := min(max(guess, 0), last)
+	for step := 1.0; !reached(k); step *= 2 {
+		k += step
+	}
+	// k is large enough, and the loop halves the distance to a count that is not.
+	low := k - 1
+	for step := 1.0; low >= 0 && reached(low); step *= 2 {
+		k, low = low, low-step
+	}
+	for low = max(low, -1); k-low > 1; {
+		if middle := math.Floor((k + low) / 2); reached(middle) {
+			k = middle
+		} else {
+			low = middle
+		}
+	}
+	return min(k, last)
+}

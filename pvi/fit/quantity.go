@@ -1,0 +1,163 @@
+package fit
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/dpmech"
+	"fedpvi/internal/special"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+)
+
+// A Quantity is the posterior of a number that the program of a study generates from its parameters.
+type Quantity struct {
+	Name string `json:"name"`
+
+	// Estimate is the value at the point estimate of the parameters. It is nil if the study reports
+	// intervals.
+	Estimate *float64 `json:"estimate,omitempty"`
+
+	// Spread is nil if the study reports only point estimates, and if Undefined is positive.
+	*Spread
+
+	Undefined int `json:"undefined,omitempty"` // number of the [QuantityDraws] draws in which the quantity is not finite
+}
+
+// A Spread has the moments of a quantity, its median, and its central 95 % and 90 % intervals.
+type Spread struct {
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd"`
+	Lower float64 `json:"q2.5"`
+	Upper float64 `json:"q97.5"`
+	Q5    float64 `json:"q5"`
+	Q50   float64 `json:"q50"`
+	Q95   float64 `json:"q95"`
+}
+
+// QuantityDraws is the number of draws from the posterior from which quantities are computed.
+const QuantityDraws = 4096
+
+// Generator returns a generator of the quantities that the program of the study generates, or nil
+// if there are none.
+func (m *Model) Generator() *model.Generator { return m.generated.Generator(m.Study.Digest) }
+
+// Quantities returns the posterior of the quantities of parameters, given the natural parameters of
+// a Gaussian posterior. The draws follow from the digest of the study, so that all machines have the
+// same.
+func (m *Model) Quantities(family gaussian.Family, natural []float64) ([]Quantity, error) {
+	g := m.Generator()
+	names := g.Names()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	values := make([][]float64, len(names))
+	one := make([]float64, len(names))
+	err := m.eachDraw(family, natural, func(k int, theta []float64) {
+		g.Shared(one, theta, k)
+		for i, x := range one {
+			values[i] = append(values[i], x)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Quantity, len(names))
+	for i, name := range names {
+		out[i] = Quantity{Name: name}
+		out[i].Spread, out[i].Undefined = spreadOf(values[i])
+	}
+	return out, nil
+}
+
+// QuantitiesAt returns the quantities at the point estimate θ. It leaves out quantities that depend
+// on random numbers.
+func (m *Model) QuantitiesAt(theta []float64) []Quantity {
+	g := m.Generator()
+	names, random := g.Names(), g.Random()
+	values := make([]float64, len(names))
+	g.Shared(values, theta, 0)
+	var out []Quantity
+	for i, x := range values {
+		switch {
+		case random[i]:
+		case !finite(x):
+			out = append(out, Quantity{Name: names[i], Undefined: 1})
+		default:
+			out = append(out, Quantity{Name: names[i], Estimate: &x})
+		}
+	}
+	return out
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// spreadOf sorts draws, and returns their moments and quantiles. If some draws are not finite, it
+// returns nil and the number of these draws.
+func spreadOf(draws []float64) (*Spread, int) {
+	undefined := 0
+	for _, x := range draws {
+		if !finite(x) {
+			undefined++
+		}
+	}
+	if undefined > 0 {
+		return nil, undefined
+	}
+	slices.Sort(draws)
+	mean := average(draws)
+	of := &Spread{Mean: mean, SD: deviation(draws)}
+	of.Lower, of.Upper = quantile(draws, .025), quantile(draws, .975)
+	of.Q5, of.Q50, of.Q95 = quantile(draws, .05), quantile(draws, .5), quantile(draws, .95)
+	if !special.Finite([]float64{of.Mean, of.SD}) {
+		return nil, len(draws) // the numbers are finite, and their moments overflow
+	}
+	return of, 0
+}
+
+// quantile returns a quantile of sorted numbers, with linear interpolation between them.
+func quantile(sorted []float64, p float64) float64 {
+	at := p*float64(len(sorted)) - .5
+	k := int(math.Floor(at))
+	if k < 0 || k+1 >= len(sorted) {
+		return sorted[max(0, min(k, len(sorted)-1))]
+	}
+	share := at - float64(k)
+	return sorted[k]*(1-share) + sorted[k+1]*share
+}
+
+// eachDraw calls visit with [QuantityDraws] numbered draws θ of a Gaussian, which have equal
+// weights. The draws are pairs whose mean is that of the Gaussian, and along each standardised
+// axis they have the variance 1. The slice is valid until visit returns.
+func (m *Model) eachDraw(family gaussian.Family, natural []float64, visit func(k int, theta []float64)) error {
+	sample, err := family.Sampler(natural)
+	if err != nil {
+		return err
+	}
+	const pairs = QuantityDraws / 2
+	z, scale, theta := make([]float64, family.Dim()), make([]float64, family.Dim()), make([]float64, family.Dim())
+	draw := func(k int) { dpmech.FillPublicNormal(z, "draws for quantities", m.Study.Digest, k) }
+	for k := range pairs {
+		draw(k)
+		for i, x := range z {
+			scale[i] += x * x / pairs
+		}
+	}
+	for k := range pairs {
+		draw(k)
+		for _, sign := range []float64{1, -1} {
+			i := 0
+			sample(theta, func() float64 {
+				x := sign * z[i] / math.Sqrt(scale[i])
+				i++
+				return x
+			})
+			if sign > 0 {
+				visit(2*k, theta)
+			} else {
+				visit(2*k+1, theta)
+			}
+		}
+	}
+	return nil
+}

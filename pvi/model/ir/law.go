@@ -1,0 +1,94 @@
+package ir
+
+import "fmt"
+
+// A Law is the distribution of a random number that a program draws.
+type Law uint8
+
+// These are the laws. The comments list their arguments in order.
+const (
+	NoLaw       Law = iota
+	NormalLaw       // arguments: mean, sd
+	GammaLaw        // arguments: shape, rate
+	PoissonLaw      // argument: mean
+	BinomialLaw     // arguments: number of trials, probability
+	laws
+)
+
+var lawArguments = [laws]int{NormalLaw: 2, GammaLaw: 2, PoissonLaw: 1, BinomialLaw: 2}
+
+// draw returns the type of a random number.
+func (v *Verified) draw(n *Node) (typed, error) {
+	if n.Cols <= 0 || n.Cols >= int(laws) || len(n.Args) != lawArguments[n.Cols] {
+		return typed{}, fmt.Errorf("there is no such law with %d arguments", len(n.Args))
+	}
+	if n.Rows != 0 && n.Rows != 1 {
+		return typed{}, fmt.Errorf("a number is drawn once or for each record")
+	}
+	phase, err := v.phase(n.Args)
+	if err != nil {
+		return typed{}, err
+	}
+	t := typed{phase: Shared, shape: v.shapes[n.Args[0]]}
+	if n.Rows == 1 {
+		t.phase = Record
+	}
+	if phase != Fixed && (phase == Shared) != (t.phase == Shared) {
+		return typed{}, fmt.Errorf("it draws %s value from %s value", t.phase, phase)
+	}
+	for _, a := range n.Args[1:] {
+		if t.shape, err = broadcast(t.shape, v.shapes[a]); err != nil {
+			return typed{}, err
+		}
+	}
+	return t, nil
+}
+
+// generates reports whether the log density may not depend on a node, because the node draws a
+// random number, or because a comparison with parameters makes a step.
+func (v *Verified) generates(n *Node) bool {
+	compared := n.Args
+	switch n.Op {
+	case Draw:
+		return true
+	case Select:
+		compared = n.Args[:1]
+	case Less, Equal:
+	default:
+		compared = nil
+	}
+	for _, a := range compared {
+		if v.phases[a] == Shared || v.phases[a] == Record {
+			return true
+		}
+	}
+	for _, a := range n.Args {
+		if v.generated[a] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkGenerated returns an error if the log density, the prior or the prediction depends on a node
+// on which only generated quantities may depend.
+func (v *Verified) checkGenerated() error {
+	used := append([]int{v.program.Likelihood}, v.program.Factors...)
+	for _, prior := range v.program.Priors {
+		used = append(used, prior.Args...)
+	}
+	if q := v.program.Prediction; q.Kind != NoPrediction {
+		used = append(used, q.Node)
+	}
+	for _, i := range used {
+		if v.generated[i] {
+			return fmt.Errorf("the log density or the prediction depends on a random number, or on a comparison with parameters")
+		}
+	}
+	for _, i := range v.program.Generated {
+		if i < 0 || i >= len(v.phases) {
+			return fmt.Errorf("a generated quantity is node %d, which does not exist", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package tape
+
+import (
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+// planDraws gives every element of every draw of the program its place among the normal numbers of
+// a lane. The place does not depend on the nodes that the machine computes. Draws of records and
+// shared draws are counted apart.
+func (m *Machine) planDraws() {
+	var count [2]int // of shared draws, of records' draws
+	for i := range m.nodes {
+		if n := &m.nodes[i]; n.Op == ir.Draw {
+			if m.firstNormal == nil {
+				m.firstNormal = make([]int, len(m.nodes))
+			}
+			m.firstNormal[i] = count[n.Rows]
+			count[n.Rows] += m.size[i]
+		}
+	}
+	for _, i := range m.order {
+		if n := &m.nodes[i]; n.Op == ir.Draw {
+			m.ofLane = count[n.Rows]
+		}
+	}
+	m.normals = make([]float64, m.ofLane*m.lanes)
+}
+
+// Normals returns the numbers from which draws are computed, lane after lane, so that the caller can
+// set them. They must be independent standard normal numbers. The slice is empty if the machine
+// computes no draws.
+func (m *Machine) Normals() []float64 { return m.normals }
+
+// draw computes the first n lanes of a random number. The number is the quantile with probability
+// Φ(z) of its law, for a standard normal number z.
+func (m *Machine) draw(i, n int) {
+	node := &m.nodes[i]
+	a, b := node.Args[0], node.Args[len(node.Args)-1]
+	for e := range m.size[i] {
+		dst, first := m.lane(m.Value[i], m.size[i], e, n), m.lane(m.Value[a], m.size[a], e, n)
+		second := m.lane(m.Value[b], m.size[b], e, n)
+		for l := range dst {
+			z := m.normals[l*m.ofLane+m.firstNormal[i]+e]
+			switch ir.Law(node.Cols) {
+			case ir.NormalLaw:
+				dst[l] = first[l] + second[l]*z
+			case ir.GammaLaw:
+				dst[l] = special.GammaQuantile(first[l], z) / second[l]
+			case ir.PoissonLaw:
+				dst[l] = special.PoissonQuantile(first[l], z)
+			case ir.BinomialLaw:
+				dst[l] = special.BinomialQuantile(first[l], second[l], z)
+			}
+		}
+	}
+}

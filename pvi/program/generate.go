@@ -1,0 +1,74 @@
+package program
+
+import (
+	"strings"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/program/syntax"
+)
+
+// generate evaluates the generated quantities. The argument likelihood is the log density of a
+// record. The result is nil if the program generates nothing.
+func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quantities {
+	if len(p.Generated) == 0 {
+		return nil
+	}
+	s.generating = true
+	if s.statements(p.Generated); len(s.messages) > 0 {
+		return nil
+	}
+	var shared, records []model.Quantity
+	for _, d := range p.Generated {
+		if d.Kind != syntax.Declare {
+			continue
+		}
+		s.attempt(func() {
+			q, record := s.quantity(d)
+			if record {
+				records = append(records, q)
+			} else {
+				shared = append(shared, q)
+			}
+		})
+	}
+	if len(s.messages) > 0 || len(shared)+len(records) == 0 {
+		return nil
+	}
+	s.noteGenerated(p.Generated[0].At, shared, records)
+	out, err := s.b.Generate(likelihood, shared, records)
+	if err != nil {
+		s.report("E412", p.Generated[0].At, "the generated quantities cannot be computed: %v", err)
+	}
+	return out
+}
+
+// quantity returns the value of a declared quantity, and reports whether every record has one.
+func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
+	v := s.variables[d.Name]
+	if v == nil || v.bad {
+		panic(errStop)
+	}
+	switch {
+	case !v.value.known:
+		s.fail("E208", d.At, "%s has no value.", d.Name)
+	case v.value.role != plain && v.value.role != rows:
+		s.fail("E211", d.At, "%s is %s, and only clients have the records. Generate it from parameters, or for each record: declare vector[%s] %s.", d.Name, said(v.value.role, v.value.shape), s.data.Records, d.Name)
+	}
+	got := s.joined(v.value, d.At)
+	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: s.nodeOf(got)}, v.role == rows
+}
+
+func (s *stager) noteGenerated(at syntax.Span, shared, records []model.Quantity) {
+	for _, of := range []struct {
+		all []model.Quantity
+		how string
+	}{{shared, "reported with the posterior"}, {records, "computed by client predict, where the records are"}} {
+		var names []string
+		for _, q := range of.all {
+			names = append(names, q.Name)
+		}
+		if len(names) > 0 {
+			s.note("W504", at, "generated quantities that are %s: %s.", of.how, strings.Join(names, ", "))
+		}
+	}
+}

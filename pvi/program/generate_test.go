@@ -1,0 +1,195 @@
+package program_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/pvi/program"
+	"fedpvi/pvi/program/syntax"
+)
+
+// cumulative has distribution functions of another library, or written by hand, for calls of random
+// functions. The parameter a is 0.7 and c is 1.6.
+var cumulative = map[string]func(x float64) float64{
+	"normal_rng(a, c)":               distuv.Normal{Mu: .7, Sigma: 1.6}.CDF,
+	"std_normal_rng()":               distuv.UnitNormal.CDF,
+	"student_t_rng(3, a, c)":         distuv.StudentsT{Mu: .7, Sigma: 1.6, Nu: 3}.CDF,
+	"cauchy_rng(a, c)":               distuv.StudentsT{Mu: .7, Sigma: 1.6, Nu: 1}.CDF,
+	"double_exponential_rng(a, c)":   distuv.Laplace{Mu: .7, Scale: 1.6}.CDF,
+	"logistic_rng(a, c)":             distuv.Logistic{Mu: .7, S: 1.6}.CDF,
+	"gumbel_rng(a, c)":               distuv.GumbelRight{Mu: .7, Beta: 1.6}.CDF,
+	"lognormal_rng(a, c)":            distuv.LogNormal{Mu: .7, Sigma: 1.6}.CDF,
+	"gamma_rng(a, c)":                distuv.Gamma{Alpha: .7, Beta: 1.6}.CDF,
+	"inv_gamma_rng(a, c)":            distuv.InverseGamma{Alpha: .7, Beta: 1.6}.CDF,
+	"chi_square_rng(c)":              distuv.ChiSquared{K: 1.6}.CDF,
+	"exponential_rng(c)":             distuv.Exponential{Rate: 1.6}.CDF,
+	"weibull_rng(a, c)":              distuv.Weibull{K: .7, Lambda: 1.6}.CDF,
+	"beta_rng(a, c)":                 distuv.Beta{Alpha: .7, Beta: 1.6}.CDF,
+	"beta_proportion_rng(a, c)":      distuv.Beta{Alpha: .7 * 1.6, Beta: .3 * 1.6}.CDF,
+	"uniform_rng(a, c)":              distuv.Uniform{Min: .7, Max: 1.6}.CDF,
+	"bernoulli_rng(a)":               distuv.Bernoulli{P: .7}.CDF,
+	"bernoulli_logit_rng(a)":         distuv.Bernoulli{P: 1 / (1 + math.Exp(-.7))}.CDF,
+	"binomial_rng(9, a)":             distuv.Binomial{N: 9, P: .7}.CDF,
+	"binomial_logit_rng(9, a)":       distuv.Binomial{N: 9, P: 1 / (1 + math.Exp(-.7))}.CDF,
+	"poisson_rng(c)":                 distuv.Poisson{Lambda: 1.6}.CDF,
+	"poisson_log_rng(a)":             distuv.Poisson{Lambda: math.Exp(.7)}.CDF,
+	"beta_binomial_rng(9, a, c)":     sums(0, betaBinomial(9, .7, 1.6)),
+	"neg_binomial_2_rng(a, c)":       sums(0, negBinomial(.7, 1.6)),
+	"neg_binomial_2_log_rng(a, c)":   sums(0, negBinomial(math.Exp(.7), 1.6)),
+	"categorical_rng([.2, .5, .3]')": sums(1, func(k float64) float64 { return []float64{0, .2, .5, .3}[int(k)] }),
+	"categorical_logit_rng([a, c, 0]')": sums(1, func(k float64) float64 {
+		return []float64{0, math.Exp(.7), math.Exp(1.6), 1}[int(k)] / (1 + math.Exp(.7) + math.Exp(1.6))
+	}),
+	"ordered_logistic_rng(a, [-1, c]')": cuts(distuv.Logistic{S: 1}.CDF, -1.7, .9),
+	"ordered_probit_rng(a, [-1, c]')":   cuts(distuv.UnitNormal.CDF, -1.7, .9),
+}
+
+// sums returns the distribution function of a count from first on.
+func sums(first float64, probability func(k float64) float64) func(x float64) float64 {
+	return func(x float64) (sum float64) {
+		for k := first; k <= x; k++ {
+			sum += probability(k)
+		}
+		return sum
+	}
+}
+
+func lgamma(x float64) float64 { y, _ := math.Lgamma(x); return y }
+
+func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
+
+func betaBinomial(n, a, b float64) func(k float64) float64 {
+	return func(k float64) float64 {
+		return math.Exp(-lbeta(n-k+1, k+1) - math.Log(n+1) + lbeta(k+a, n-k+b) - lbeta(a, b))
+	}
+}
+
+func negBinomial(mean, size float64) func(k float64) float64 {
+	return func(k float64) float64 {
+		return math.Exp(lgamma(k+size) - lgamma(size) - lgamma(k+1) + size*math.Log(size/(size+mean)) + k*math.Log(mean/(size+mean)))
+	}
+}
+
+func cuts(below func(float64) float64, first, second float64) func(x float64) float64 {
+	return func(x float64) float64 {
+		return []float64{0, below(first), below(second), 1}[max(0, min(3, int(x)))]
+	}
+}
+
+// generated compiles a program of the parameters a and c with generated quantities, and returns its
+// generator.
+func generated(t testing.TB, quantities string) *program.Compiled {
+	t.Helper()
+	text := "data { int N; vector[N] z; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); z ~ normal(a, c); }\n"
+	if quantities != "" {
+		text += "generated quantities { " + quantities + " }"
+	}
+	tree, err := syntax.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := program.Compile(tree, used(tree, usual()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// point has the coordinates of a = 0.7 and c = 1.6.
+var point = []float64{.7, math.Log(1.6)}
+
+// Random numbers have the distribution that their function names, by the test of Kolmogorov and
+// Smirnov.
+func TestRandomNumbers(t *testing.T) {
+	const n = 4000
+	for call, cdf := range cumulative {
+		g := generated(t, fmt.Sprintf("real x = %s;", call)).Quantities.Generator([32]byte{1})
+		draws, one := make([]float64, n), make([]float64, 1)
+		for k := range draws {
+			g.Shared(one, point, k)
+			draws[k] = one[0]
+		}
+		slices.Sort(draws)
+		// The distance is largest at a draw. Equal draws are one step.
+		distance := 0.
+		for k := 0; k < n; {
+			next := k
+			for next < n && draws[next] == draws[k] {
+				next++
+			}
+			distance = max(distance, math.Abs(float64(next)/n-cdf(draws[k])))
+			if draws[k] != math.Trunc(draws[k]) {
+				distance = max(distance, math.Abs(float64(k)/n-cdf(draws[k])))
+			}
+			k = next
+		}
+		if s := distance * math.Sqrt(n); !(s < 1.95) { // exceeded with probability 0.001
+			t.Errorf("%s: statistic %.2f", call, s)
+		}
+	}
+}
+
+// Draws of containers are independent, also if an argument is a number.
+func TestRandomContainers(t *testing.T) {
+	for _, call := range []string{"normal_rng([a, a]', c)", "student_t_rng(5, [0, 0]', c)", "neg_binomial_2_rng([2, 2]', c)", "bernoulli_rng([.4, .4]')"} {
+		g := generated(t, fmt.Sprintf("vector[2] x = to_vector(%s);", call)).Quantities.Generator([32]byte{2})
+		const n = 4000
+		x := make([]float64, 2)
+		var sum, squares, product [2]float64
+		for k := range n {
+			g.Shared(x, point, k)
+			for i := range x {
+				sum[i], squares[i], product[i] = sum[i]+x[i], squares[i]+x[i]*x[i], product[i]+x[0]*x[1]
+			}
+		}
+		variance := func(i int) float64 { return squares[i]/n - sum[i]*sum[i]/n/n }
+		if r := (product[0]/n - sum[0]*sum[1]/n/n) / math.Sqrt(variance(0)*variance(1)); math.Abs(r) > 4/math.Sqrt(n) {
+			t.Errorf("%s: correlation %.3f", call, r)
+		}
+	}
+}
+
+// Quantities have the values of the same formulas in Go. Generated quantities do not change the
+// record program, and variables of the model block do not reach them.
+func TestQuantities(t *testing.T) {
+	c := generated(t, `
+    real ratio = exp(a) / c;
+    vector[3] steps = cumulative_sum([a, c, 1]');
+    matrix[2, 2] m;
+    int<lower=0, upper=1> above = a > c || c >= 1.5;
+    real kind = a < 0 ? 1 : (a < 1 ? 2 : 3);
+    real larger;
+    m[1] = [a, c];
+    m[2] = [1, 2] * 2;
+    if (a > c)
+      larger = a;
+    else
+      larger = c;
+    { real hidden = a; steps[3] += hidden; }
+    for (k in 1:2) m[k, k] += k;
+    vector[N] each = z * a;`)
+	g := c.Quantities.Generator([32]byte{})
+	a, b := .7, 1.6
+	names := []string{"ratio", "steps[1]", "steps[2]", "steps[3]", "m[1,1]", "m[1,2]", "m[2,1]", "m[2,2]", "above", "kind", "larger"}
+	want := []float64{math.Exp(a) / b, a, a + b, a + b + 1 + a, a + 1, b, 2, 6, 1, 2, b}
+	got := make([]float64, len(names))
+	g.Shared(got, point, 0)
+	if !slices.Equal(g.Names(), names) {
+		t.Fatal(g.Names())
+	}
+	for i, x := range got {
+		if math.Abs(x-want[i]) > 1e-14 {
+			t.Errorf("%s = %g, not %g", names[i], x, want[i])
+		}
+	}
+	if slices.Contains(g.Random(), true) {
+		t.Error("a quantity without random numbers is random")
+	}
+	if c.Model.Digest() != generated(t, "").Model.Digest() {
+		t.Error("generated quantities change the record program")
+	}
+}

@@ -1,0 +1,45 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"fedpvi/pvi/fit"
+)
+
+// Quantities writes a table of quantities that a program generates. If pooled is not nil, it has the
+// same quantities from the pooled records, which the table shows to the right of a vertical bar.
+func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
+	columns := []string{"mean", "sd", "2.5 %", "50 %", "97.5 %"}
+	if slices.ContainsFunc(of, func(q fit.Quantity) bool { return q.Estimate != nil }) {
+		columns = []string{"estimate"}
+	}
+	rows := [][]string{append([]string{""}, columns...)}
+	if pooled != nil {
+		rows[0] = append(rows[0], "│", "mean", "sd", "2.5 %", "50 %", "97.5 %")
+	}
+	for i := range of {
+		row := append([]string{of[i].Name}, QuantityCells(of[i])...)
+		for len(row) <= len(columns) {
+			row = append(row, "")
+		}
+		if pooled != nil {
+			row = append(append(row, "│"), QuantityCells(pooled[i])...)
+		}
+		rows = append(rows, row)
+	}
+	return Table(w, "  ", 1, rows)
+}
+
+// QuantityCells returns the numbers of a quantity as text: its estimate, or its mean, its sd, and
+// the quantiles 2.5 %, 50 % and 97.5 %. If the quantity is not finite in some draws, the only text says so.
+func QuantityCells(q fit.Quantity) []string {
+	switch {
+	case q.Estimate != nil:
+		return []string{Number(*q.Estimate)}
+	case q.Spread == nil:
+		return []string{fmt.Sprintf("not finite in %s", Plural(q.Undefined, "draw"))}
+	}
+	return []string{Number(q.Mean), Number(q.SD), Number(q.Lower), Number(q.Q50), Number(q.Upper)}
+}
