@@ -23,7 +23,8 @@ type approval struct {
 
 // Approve records that the data holder consents to a study. The argument digest is the SHA-256
 // of the study document, in full or at least its first 12 digits. Approve creates the budget of
-// the data set if there is none. It refuses a study whose cost exceeds the remaining budget.
+// the data set if there is none. It refuses a study whose cost exceeds the remaining budget, or that
+// occupies this machine for longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -48,6 +49,9 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	t, d, err := c.terms(m, p, dataset, roster, strangers)
 	if err != nil {
+		return t, err
+	}
+	if err := c.mayTake(p, m.Study, roster); err != nil {
 		return t, err
 	}
 	if err := c.correct(t.Dataset); err != nil {

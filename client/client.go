@@ -43,6 +43,8 @@ type Client struct {
 	now   func() time.Time
 	log   *slog.Logger
 	noise func(ask int) *dpmech.Stream
+
+	stopwatch func() time.Time // clock with which rehearsals of studies are timed
 }
 
 // Open opens a state directory. It fails if another process has the directory open.
@@ -59,7 +61,7 @@ func Open(o Options) (*Client, error) {
 	}
 	return &Client{
 		dir: o.Dir, store: store, now: o.Now, log: o.Log,
-		noise: func(int) *dpmech.Stream { return dpmech.NewStream() },
+		noise: func(int) *dpmech.Stream { return dpmech.NewStream() }, stopwatch: time.Now,
 	}, nil
 }
 

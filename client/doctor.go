@@ -65,6 +65,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	all = append(all, passed("study", "%s, sha256 %s", m.Study.Name, m.Hash))
 	if p != nil {
 		all = append(all, c.examineStudy(m, p)...)
+		all = append(all, c.examineHours(m, p))
 	}
 	if x.Data.From != "" {
 		all = append(all, c.examineData(ctx, m, x.Data))
@@ -118,6 +119,19 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 		all = append(all, passed("certificate", "valid until %s", credentials.Expires().Format(time.DateOnly)))
 	}
 	return all
+}
+
+// examineHours checks the time for which the study occupies this machine. It reads no records.
+func (c *Client) examineHours(m *Member, p *Policy) Finding {
+	const check = "computing time"
+	r, err := c.Review(m, p, "")
+	if err != nil {
+		return failed(check, err, "report it")
+	}
+	if err := p.allowsHours(r.Takes); err != nil {
+		return failed(check, err, "raise compute.max_hours in "+filepath.Join(c.dir, PolicyFile)+", or leave the study")
+	}
+	return passed(check, "%s", r.Takes.InWords())
 }
 
 // examineLink connects to the coordinator. Connecting checks name resolution, reachability, TLS

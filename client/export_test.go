@@ -1,8 +1,13 @@
 package client
 
 import (
+	"time"
+
 	"fedpvi/client/ledger"
 	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
 )
 
 // SeedNoise makes a client draw the noise for each plan from the stream that the function noise
@@ -27,3 +32,22 @@ func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
 
 // EntryPart is the name under which the state keeps the envelope of an entry.
 func EntryPart(number uint64) string { return entryPart(number) }
+
+// Stopwatch replaces the clock with which a client times rehearsals of studies.
+func (c *Client) Stopwatch(clock func() time.Time) { c.stopwatch = clock }
+
+// Limits returns a refusal if a study takes longer than the policy allows.
+func (p *Policy) Limits(d Duration) error { return p.allowsHours(d) }
+
+// Estimate returns the estimate of the time that a study computes on this machine.
+func Estimate(st *study.Study, clients []pvi.ClientID) (Duration, error) {
+	p, err := session.Public(st, clients)
+	if err != nil {
+		return Duration{}, err
+	}
+	l, err := leaves(st, clients, p)
+	if err != nil {
+		return Duration{}, err
+	}
+	return (&Client{stopwatch: time.Now}).estimate(st, p, l), nil
+}

@@ -44,7 +44,10 @@ type Policy struct {
 	Datasets     map[string]Dataset
 	// RefusePrograms refuses studies whose model is a program in the Stan language.
 	RefusePrograms bool
-	Proxy          *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
+	// MaxHours is the longest computing time of a study on this machine in hours, by an estimate that
+	// does not depend on the records. A value of 0 means no limit.
+	MaxHours float64
+	Proxy    *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
 
 // A Dataset contains the limits for one data set in the policy.
@@ -108,6 +111,11 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	if text, ok := root.Table("network").String("proxy"); ok {
 		if p.Proxy, err = transport.ParseProxy(text); err != nil {
 			root.Table("network").Errorf("proxy", "%v", err)
+		}
+	}
+	if h, ok := root.Table("compute").Float("max_hours"); ok {
+		if p.MaxHours = h; !(h > 0) {
+			root.Table("compute").Errorf("max_hours", "must be above 0, got %g", h)
 		}
 	}
 	datasets := root.Table("dataset")
@@ -244,6 +252,11 @@ trust = false
 # Connections to coordinators go through this proxy, which knows CONNECT or SOCKS5. Without
 # the line, the environment variable HTTPS_PROXY names one or none.
 # proxy = "http://proxy.example.org:3128"
+
+[compute]
+# A study that would compute for longer on this machine is refused. client review gives the
+# estimate, which follows from federation.max_records and never from your records.
+# max_hours = 8
 
 [participants]
 # A study with fewer clients is refused.

@@ -28,6 +28,7 @@ type Review struct {
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
 	Fewest      int              `json:"fewest_answers"`    // minimum number of answers that the coordinator may add up
 	Leaves      Leaves           `json:"leaves"`
+	Takes       Duration         `json:"takes"` // time for which the study occupies this machine
 	Privacy     Cost             `json:"privacy"`
 	Noise       Noise            `json:"noise"`
 	Terms       Terms            `json:"terms"`
@@ -132,6 +133,7 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	if r.Leaves, err = leaves(m.Study, clients, protocol); err != nil {
 		return nil, err
 	}
+	r.Takes = c.estimate(m.Study, protocol, r.Leaves)
 	if m.Study.Privacy.Unit == study.None {
 		r.Privacy.Unit = study.None
 	} else if err := r.cost(m, clients, protocol); err != nil {
@@ -255,6 +257,9 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	r.Terms, r.Privacy.Cap, r.Privacy.At = t, d.Promise.Epsilon, d.Promise.Delta
 	whole, err := t.whole(m.Study, clients)
 	if err != nil {
+		return problem(err)
+	}
+	if err := p.allowsHours(r.Takes); err != nil && !r.Approved {
 		return problem(err)
 	}
 	if c.begun(m, t.Dataset) {

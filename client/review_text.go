@@ -23,6 +23,7 @@ func (r *Review) Text(w io.Writer) error {
 	section(&b, "Which records count", e.Kept)
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)
+	section(&b, "Time on this machine", []string{r.Takes.InWords() + " It was measured with made-up records: yours do not enter."})
 	if r.Privacy.Unit == study.None {
 		section(&b, "Privacy cost", []string{"NOT PRIVATE: the study makes no promise, and its messages can reveal single records. It is meant for public records."})
 	} else {

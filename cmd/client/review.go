@@ -24,7 +24,8 @@ func (reviewCommand) Help() string {
   client review --json | jq .privacy
   client review --document > study.toml
 
-The command reads no records and sends nothing.`
+The command reads no records and sends nothing. It estimates the hours of computing on this
+machine with made-up records. A limit is compute.max_hours in policy.toml.`
 }
 
 func (r *reviewCommand) Run(c *commands) error {

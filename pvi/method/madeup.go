@@ -11,7 +11,8 @@ import (
 // MadeUp returns count records of a sequence of synthetic records, beginning with record number
 // first. The sequence is computed only from public numbers. Numbers are uniform within their bounds
 // on the model's scale, and levels are equally likely. If the study gives the centre and spread of
-// a column, the column is normal within its bounds. Every outcome is the lowest value of its column.
+// a column, the column is normal within its bounds. Every outcome is the lowest value of its
+// column, if the model has an outcome.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
@@ -21,7 +22,9 @@ func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 		for i := range row {
 			row[i] = madeUpValue(st, &st.Columns[i], normal[i])
 		}
-		row[outcome] = st.Columns[outcome].Low
+		if outcome >= 0 {
+			row[outcome] = st.Columns[outcome].Low
+		}
 		records.Append(row)
 	}
 	return records

@@ -1,0 +1,187 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"fedpvi/internal/guard"
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+// A Duration is an estimate of the time for which the computations of a study occupy this machine. It
+// follows from the study and from the speed of this machine on made-up records. It does not depend
+// on the client's own records.
+type Duration struct {
+	Hours   float64 `json:"hours"`             // computing time of a client with Records records; 0 if it is unknown
+	Records int     `json:"records"`           // federation.max_records
+	Answers int     `json:"answers"`           // number of answers of the client
+	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is one
+}
+
+const (
+	fewRecords  = 256                    // number of made-up records of the smaller client of a rehearsal
+	someRecords = 8 * fewRecords         // number of made-up records of the larger one
+	rehearse    = 300 * time.Millisecond // time after which a rehearsal with an answer of the rounds ends
+	longest     = 30 * time.Second       // time limit of a rehearsal
+)
+
+// estimate plays the beginning of a study with made-up records for two clients, and times their
+// work. It takes the time as linear in the number of records, and the work of the rounds that were
+// not played as the mean of those that were.
+func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
+	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
+	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, pieces: map[piece]*paces{}, clock: c.stopwatch}
+	d := Duration{Records: most, Answers: l.Messages}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		fault := guard.Run(func() { err = r.play(st) })
+		done <- errors.Join(fault, err)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			d.Unknown = err.Error()
+			return d
+		}
+	case <-time.After(longest): // the rehearsal may go on until the program ends
+		d.Unknown = fmt.Sprintf("%d made-up records took longer than %s", large, longest)
+		return d
+	}
+	scale, last := r.played(session.ScalePlan), len(p.After())
+	d.Hours = r.phase(session.ScalePlan, session.ScaleOutcome, scale, scale, most) +
+		r.phase(session.Plan, session.Outcome, p.Plans(), l.Messages-scale-last, most) +
+		r.phase(session.OneStepPlan, session.OneStepOutcome, last, last, most)
+	return d
+}
+
+// allowsHours returns a refusal if the policy forbids a study that occupies this machine so long.
+func (p *Policy) allowsHours(d Duration) error {
+	switch {
+	case p.MaxHours == 0:
+		return nil
+	case d.Unknown != "":
+		return &Refusal{fmt.Sprintf("the computing time of the study could not be estimated (%s), and the policy allows at most %g hours (compute.max_hours)", d.Unknown, p.MaxHours)}
+	case d.Hours > p.MaxHours:
+		return &Refusal{fmt.Sprintf("the study takes about %.2g hours of computing on this machine for federation.max_records = %d records, and the policy allows at most %g hours (compute.max_hours)", d.Hours, d.Records, p.MaxHours)}
+	}
+	return nil
+}
+
+// mayTake is like allowsHours. It estimates the time only if the policy has a limit.
+func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
+	if p.MaxHours == 0 {
+		return nil
+	}
+	protocol, err := session.Public(st, clients)
+	if err != nil {
+		return err
+	}
+	l, err := leaves(st, clients, protocol)
+	if err != nil {
+		return err
+	}
+	return p.allowsHours(c.estimate(st, protocol, l))
+}
+
+// A rehearsal has the times that two clients need, one with few and one with more records.
+type rehearsal struct {
+	records [2]int
+	pieces  map[piece]*paces
+	clock   func() time.Time
+}
+
+// A piece is a kind of work.
+type piece struct {
+	kind   session.Kind
+	answer bool
+}
+
+// paces are the times of a piece of work, by client.
+type paces [2]struct {
+	count          int
+	total, fastest time.Duration
+}
+
+func (r *rehearsal) play(st *study.Study) error {
+	s, err := session.NewRehearsal(st, pretended(st, len(r.records)), r.records[:]...)
+	if err != nil {
+		return err
+	}
+	for began := r.clock(); ; {
+		if more, err := s.Step(r.timed); !more || err != nil {
+			return err
+		}
+		if p := r.pieces[piece{session.Plan, true}]; p != nil && p[0].count > 0 && p[1].count > 0 && r.clock().Sub(began) > rehearse {
+			return nil
+		}
+	}
+}
+
+func (r *rehearsal) timed(w session.Work) error {
+	p := r.pieces[piece{w.Kind, w.Answer}]
+	if p == nil {
+		p = new(paces)
+		r.pieces[piece{w.Kind, w.Answer}] = p
+	}
+	began := r.clock()
+	err := w.Do()
+	took, own := r.clock().Sub(began), &p[w.Client]
+	if own.count == 0 || took < own.fastest {
+		own.fastest = took
+	}
+	own.count++
+	own.total += took
+	return err
+}
+
+// of returns the mean hours of a piece of work for a client with the given number of records. The
+// time of one more record is the difference between the fastest times of the two clients, because
+// other programs have slowed these least.
+func (r *rehearsal) of(kind session.Kind, answer bool, records int) float64 {
+	p := r.pieces[piece{kind, answer}]
+	if p == nil || p[1].count == 0 {
+		return 0
+	}
+	each := max(0, p[1].fastest-p[0].fastest).Hours() / float64(r.records[1]-r.records[0])
+	return p[1].total.Hours()/float64(p[1].count) + each*float64(records-r.records[1])
+}
+
+// phase returns the hours of a phase for a client with the given number of records.
+func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records int) float64 {
+	return float64(answers)*r.of(plan, true, records) + float64(plans)*(r.of(plan, false, records)+r.of(outcome, false, records))
+}
+
+// played returns the number of plans of a kind that were played.
+func (r *rehearsal) played(plan session.Kind) int {
+	if p := r.pieces[piece{plan, false}]; p != nil {
+		return p[1].count
+	}
+	return 0
+}
+
+// InWords describes the estimate in words.
+func (d Duration) InWords() string {
+	if d.Unknown != "" {
+		return "The computing time could not be estimated: " + d.Unknown + "."
+	}
+	return fmt.Sprintf("About %s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
+}
+
+// inWords describes a time in words with about two significant digits.
+func inWords(h float64) string {
+	switch s := h * 3600; {
+	case s < 60:
+		return "a minute or less"
+	case s < 90*60:
+		return words.Plural(int(math.Round(s/60)), "minute")
+	case h < 10:
+		return fmt.Sprintf("%.1f hours", h)
+	}
+	return words.Plural(int(math.Round(h)), "hour")
+}

@@ -1,0 +1,175 @@
+package session
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+)
+
+// A Rehearsal plays a study with made-up records, so that a client can time its own work before it
+// has consented. Nothing in a rehearsal depends on private records.
+type Rehearsal struct {
+	server *Server
+	sites  []*Site
+	noise  *dpmech.Stream
+	last   Answer // answer that was computed last
+}
+
+// NewRehearsal returns a rehearsal of a study before its first plan. The first clients of the
+// roster have made-up records, whose numbers are given. The other clients send
+// copies of these answers. There must be at least as many clients as numbers of records.
+func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
+	server, err := NewServer(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rehearsal{server: server, noise: dpmech.NewStream()}
+	for i, n := range records {
+		s, err := NewSite(st, roster, roster[i], rehearsed(st, n))
+		if err != nil {
+			return nil, err
+		}
+		r.sites = append(r.sites, s)
+	}
+	return r, nil
+}
+
+// rehearsed returns made-up records. Every second outcome is the highest one, so that fits are as
+// long as with real records.
+func rehearsed(st *study.Study, count int) *shard.Records {
+	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
+	outcome := st.ColumnIndex(st.Model.Outcome)
+	for i := range count {
+		row := made.Row(i)
+		for j := range row {
+			if c := &st.Columns[j]; c.Low == math.Trunc(c.Low) && c.High >= c.Low+1 {
+				row[j] = math.Trunc(row[j]) // a program may read the column as integers
+			}
+		}
+		if outcome >= 0 && i%2 == 1 {
+			c := &st.Columns[outcome]
+			row[outcome] = max(c.High, float64(len(c.Levels)-1))
+		}
+		if st.Privacy.Unit == study.Person {
+			records.AppendFor(fmt.Sprint(i/st.Privacy.RowsPerPerson), row)
+		} else {
+			records.Append(row)
+		}
+	}
+	return records
+}
+
+// Work is a piece of work of a client in a rehearsal.
+type Work struct {
+	Client int  // index of the client in the roster
+	Kind   Kind // kind of the entry that is followed, or of the plan that is answered
+	Answer bool // whether the work is an answer
+	Do     func() error
+}
+
+// Step plays the next plan, or all next plans that are open at the same time, and their outcomes.
+// It calls do for each piece of work of the clients with records. The function do must call Do.
+// Step returns false if the study is over.
+func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
+	var plans []Entry
+	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {
+		if err := r.follow(e, do); err != nil {
+			return false, err
+		}
+		plans = append(plans, e)
+	}
+	for _, plan := range plans {
+		outcome, err := r.answer(plan, do)
+		if err == nil {
+			err = r.follow(*outcome, do)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(plans) > 0, nil
+}
+
+func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
+	for i, s := range r.sites {
+		if err := do(Work{i, e.Kind, false, func() error { return s.Follow(e) }}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer lets the clients with records answer a plan that names them, and returns the outcome.
+func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
+	own := map[pvi.ClientID]Answer{}
+	for i, s := range r.sites {
+		if number, ok := s.Pending(); !ok || number != plan.Plan {
+			continue
+		}
+		err := do(Work{i, plan.Kind, true, func() (err error) {
+			r.last, err = s.Answer(r.noise)
+			return err
+		}})
+		if err != nil {
+			return nil, err
+		}
+		own[s.ID()] = r.last
+	}
+	asked := r.server.Waiting(plan.Plan)
+	sum := Sum{Participants: asked, Elements: make([]int64, r.server.VectorSize())}
+	for _, id := range asked {
+		a, computed := own[id]
+		if !computed {
+			a = r.last
+		}
+		for j, n := range a.Vector {
+			sum.Elements[j] += n
+		}
+		if r.server.course.secure() {
+			continue
+		}
+		release, err := a.Release, error(nil)
+		if !computed {
+			if release, err = r.server.course.copied(release, plan, id); err != nil {
+				return nil, err
+			}
+		}
+		if outcome, err := r.server.Collect(id, plan.Plan, release); outcome != nil || err != nil {
+			return outcome, err
+		}
+	}
+	return r.server.CollectSum(plan.Plan, sum)
+}
+
+// copied returns a release as if another client had sent it for the given plan.
+func (c *course) copied(release []byte, plan Entry, id pvi.ClientID) ([]byte, error) {
+	_, number := c.at(plan.Plan)
+	switch plan.Kind {
+	case ScalePlan:
+		m, err := wire.ReadScaleRelease(release, c.limits)
+		if err != nil {
+			return nil, err
+		}
+		m.Client, m.Number = id, number
+		return wire.AppendScaleRelease(nil, m), nil
+	case OneStepPlan:
+		m, err := wire.ReadOneStepRelease(release, c.limits)
+		if err != nil {
+			return nil, err
+		}
+		m.Client = id
+		return wire.AppendOneStepRelease(nil, m), nil
+	}
+	m, err := wire.ReadRelease(release, c.limits)
+	if err != nil {
+		return nil, err
+	}
+	m.Client, m.Number = id, number
+	return wire.AppendRelease(nil, m), nil
+}
