@@ -103,6 +103,8 @@ type writer struct {
 	predictors []string
 	density    []string // statements that add the log density of a record
 
+	functions []string // functions of the program
+
 	trials string // number of trials of the record
 	noise  string // sd of the outcome around mu
 }
@@ -313,7 +315,8 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a time with a hazard that is constant between cuts.
+// piecewise writes the density of a time with a hazard that is constant between cuts. The density is
+// a function of the program, so that a reader of the program knows that it is one.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
@@ -345,11 +348,12 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 			fmt.Sprintf("%s += (%s) * %s[%d];", log, inside, hazard, j+1),
 			fmt.Sprintf("%s += %s * exp(%s[%d]);", cumulative, overlap, hazard, j+1))
 	}
-	event := fmt.Sprintf("%s + mu", log)
+	of := w.names.unique("hazard")
+	w.functions = []string{fmt.Sprintf("real %s_lpdf(real t, real log_h, real H) { return log_h - H; }", of)}
 	if a.censored != "" {
-		event = fmt.Sprintf("(1 - %s) * (%s)", a.censored, event)
+		w.functions = append(w.functions, fmt.Sprintf("real %s_lccdf(real t, real log_h, real H) { return -H; }", of))
 	}
-	w.density = append(w.density, a.term(fmt.Sprintf("%s - exp(mu) * %s", event, cumulative)))
+	w.likelihood(y, density{name: of, args: fmt.Sprintf("%s + mu, exp(mu) * %s", log, cumulative)}, a)
 }
 
 func bound(cuts []float64, j int) string {
@@ -411,7 +415,7 @@ func (w *writer) likelihood(y string, d density, a additions) {
 		plain = fmt.Sprintf("%s ~ %s(%s)%s;", y, d.name, d.args, a.truncated)
 	}
 	if a.censored == "" {
-		w.density = []string{plain}
+		w.density = append(w.density, plain)
 		return
 	}
 	below, above := fmt.Sprintf("%s_lcdf(%s | %s)", d.name, y, d.args), fmt.Sprintf("%s_lccdf(%s | %s)", d.name, y, d.args)
@@ -445,6 +449,7 @@ func (w *writer) program() string {
 	}
 	source := strings.Join(strings.Fields(w.source), " ")
 	fmt.Fprintf(&b, "// %s, family = %s\n", source, w.family.says())
+	block("functions", w.functions...)
 	block("data", append([]string{"int<lower=0> N;"}, w.declared...)...)
 	block("parameters", w.parameters...)
 	block("transformed parameters", w.transformed...)

@@ -22,6 +22,17 @@ type Builder struct {
 	known   map[string]int // index of each node, by its canonical form; equal expressions share a node
 	later   bool           // whether some prior may depend on parameters that are declared later
 	err     error
+
+	densities map[int]int // see [Model.Densities]
+}
+
+// MarkDensity says that an expression of other operations is the log density of a variate, which is
+// data. See [Model.Densities].
+func (b *Builder) MarkDensity(density, variate Expr) {
+	if b.densities == nil {
+		b.densities = map[int]int{}
+	}
+	b.densities[density.node] = variate.node
 }
 
 // An Expr is an expression of the program that a Builder builds.
@@ -146,7 +157,12 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 			return nil, b.err
 		}
 	}
-	return New(b.program)
+	m, err := New(b.program)
+	if err != nil {
+		return nil, err
+	}
+	m.densities = b.densities
+	return m, nil
 }
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }

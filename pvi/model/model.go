@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"sync"
 
 	"fedpvi/pvi/model/ir"
@@ -22,8 +23,9 @@ type Path = tape.Path
 
 // Model is a verified record program.
 type Model struct {
-	verified *ir.Verified
-	dim      int
+	verified  *ir.Verified
+	dim       int
+	densities map[int]int // the marked densities, see Densities
 
 	// names and constrained return the lists of Names and ConstrainedNames. They compute the
 	// lists at each call, because the lists take much memory and few callers need them.
@@ -44,6 +46,21 @@ func New(p ir.Program) (*Model, error) {
 	m.names = sync.OnceValue(func() []string { return m.eachName(m.dim, (*ir.Parameter).Free, freeName) })
 	m.constrained = sync.OnceValue(func() []string { return m.eachName(size, (*ir.Parameter).Size, elementName) })
 	return m, nil
+}
+
+// Densities returns the nodes of the program that compute the log density of data, each with the node
+// of its variate. Such a node is a density operation, or was marked by [Builder.MarkDensity].
+func (m *Model) Densities() map[int]int {
+	all := maps.Clone(m.densities)
+	if all == nil {
+		all = map[int]int{}
+	}
+	for i, n := range m.verified.Program().Nodes {
+		if n.Op == ir.DensityOp {
+			all[i] = n.Args[0]
+		}
+	}
+	return all
 }
 
 // eachName returns the names of the elements of all parameters. The argument all is the total

@@ -16,8 +16,13 @@ func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
 	}
+	return densityIn(e.Text)
+}
+
+// densityIn returns the name of the density in the name of the function that computes it.
+func densityIn(function string) (string, bool) {
 	for _, suffix := range suffixes {
-		if name, ok := strings.CutSuffix(e.Text, suffix); ok {
+		if name, ok := strings.CutSuffix(function, suffix); ok {
 			return name, true
 		}
 	}
@@ -183,7 +188,16 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	if d.write == nil {
 		s.fail("E403", at, "%s is in the language as the prior of a parameter, and for data of the row.", name)
 	}
-	return s.sum(d.write(s, y, args, at), at)
+	out := s.sum(d.write(s, y, args, at), at)
+	s.markDensity(y, out)
+	return out
+}
+
+// markDensity says that a value is the log density of a variate, if this is data.
+func (s *stager) markDensity(variate, out value) {
+	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
+		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))
+	}
 }
 
 // fused returns a density as one operation of a record program if there is such an operation.

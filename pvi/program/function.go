@@ -43,6 +43,9 @@ func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Spa
 		}
 		out = s.choose(r.mask, r.value, out, at)
 	}
+	if _, ok := densityIn(f.Name); ok && len(args) > 0 {
+		s.markDensity(own[f.Parameters[0]].value, out)
+	}
 	return out
 }
 

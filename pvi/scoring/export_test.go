@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"slices"
+
 	"fedpvi/gpu"
 	"fedpvi/internal/guard"
 	"fedpvi/pvi/shard"
@@ -102,4 +104,27 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 		return nil
 	}
 	return o.Evaluator.Each(&left, sink)
+}
+
+// Redraw returns the outcomes of records of a program, and these outcomes drawn anew at θ, by outcome.
+func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
+	r := p.model.(*program)
+	opened, err := r.open(s)
+	if err != nil {
+		panic(err)
+	}
+	old := opened.(*programRecords).x
+	x, point := slices.Clone(old), make([]float64, len(r.coordinates))
+	for i, at := range r.coordinates {
+		point[i] = theta[at]
+	}
+	r.drawOutcomes(x, [][]float64{point}, p.normals(r.sweeps()*len(r.outcomes)*s.Len(), "redrawn", 0))
+	for _, k := range r.outcomes {
+		var one, two []float64
+		for i := range s.Len() {
+			one, two = append(one, old[i*len(r.numbers)+k]), append(two, x[i*len(r.numbers)+k])
+		}
+		before, after = append(before, one), append(after, two)
+	}
+	return before, after
 }

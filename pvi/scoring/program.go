@@ -6,7 +6,6 @@ import (
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/model"
-	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/study"
 )
 
@@ -20,7 +19,8 @@ type program struct {
 	numbers  []datum  // numbers that a record has, in the order of the program's columns
 	columns  []column // columns of the margins
 	outcomes []int    // indices in numbers of the outcomes that are drawn from the model
-	dim      int      // number of coordinates of the program's θ
+	variates *variates
+	dim      int // number of coordinates of the program's θ
 	// coordinates has, for each coordinate of the scores, its index in the program's θ.
 	coordinates []int
 }
@@ -29,8 +29,9 @@ type program struct {
 type datum struct {
 	low, high float64
 	whole     bool
-	first     int // its first column of the margins
-	levels    int // number of values of a level that is counted from 1; 0 for other numbers
+	first     int       // its first column of the margins
+	levels    int       // number of values of a level that is counted from 1; 0 for other numbers
+	atoms     []float64 // values that have a probability beside a density
 
 	// A value x has (x − zero)/unit in its column of the margins. zero is 0 if the bounds include
 	// 0, and otherwise in their middle.
@@ -56,14 +57,10 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. If a
-// record has more outcomes, all of them are drawn from the margins.
-const mostOutcomes = 16
-
 // takeNumbers sets the numbers of a record and the columns of their margins. A number that is the
 // variate of a density is an outcome, and outcomes are drawn from the model.
 func (r *program) takeNumbers(st *study.Study) {
-	drawn := r.variates()
+	r.variates = newVariates(r.model)
 	factors := map[string]int{} // the indicators that were seen
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
@@ -76,7 +73,12 @@ func (r *program) takeNumbers(st *study.Study) {
 				ends[part.Column] = c.High
 				n.high = st.Number(part, ends)
 			}
-			if drawn[k] {
+			for _, x := range r.variates.atoms[k] {
+				if x >= n.low && x <= n.high {
+					n.atoms = append(n.atoms, x)
+				}
+			}
+			if r.variates.column[k] {
 				r.outcomes = append(r.outcomes, len(r.numbers))
 			}
 			r.addColumns(st, part, &n, factors)
@@ -116,39 +118,6 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 		}
 		r.columns = append(r.columns, one)
 	}
-}
-
-// variates reports, for each column of the program, whether one of its numbers is the variate of a
-// density. If these columns have more numbers than mostOutcomes, it reports false for every column.
-func (r *program) variates() []bool {
-	p := r.model.Verified().Program()
-	reached := make([]bool, len(p.Nodes))
-	for _, n := range p.Nodes {
-		if n.Op == ir.DensityOp {
-			reached[n.Args[0]] = true
-		}
-	}
-	out, width := make([]bool, len(p.Columns)), 0
-	for i := len(p.Nodes) - 1; i >= 0; i-- {
-		if !reached[i] {
-			continue
-		}
-		n := &p.Nodes[i]
-		if n.Op == ir.Col && !out[n.Ref] {
-			out[n.Ref] = true
-			width += p.Columns[n.Ref].Width()
-		}
-		if n.Op == ir.Gather || n.Op == ir.GatherRow {
-			continue // an index of a table is not an outcome
-		}
-		for _, a := range n.Args {
-			reached[a] = true
-		}
-	}
-	if width > mostOutcomes {
-		clear(out)
-	}
-	return out
 }
 
 // values writes the values of the columns of the margins of a record to dst.

@@ -59,17 +59,11 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 		return m.last
 	}
 	d := len(m.coordinates)
-	rows := mat.NewDense(madeUpRecords, d, nil)
-	m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 0), func(i int, score []float64) { rows.SetRow(i, score) })
+	rows := m.rows(theta, m.draw([][]float64{theta}, "outcomes", 0))
 	weight := 1.0 / madeUpRecords
 	if len(m.outcomes) > 0 {
 		weight /= 2
-		m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 1), func(i int, score []float64) {
-			row := rows.RawRowView(i)
-			for j, s := range score {
-				row[j] -= s
-			}
-		})
+		rows.Sub(rows, m.rows(theta, m.draw([][]float64{theta}, "outcomes", 1)))
 	}
 	sum := mat.NewSymDense(d, nil)
 	sum.SymOuterK(weight, rows.T())
@@ -95,7 +89,30 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int
 			points = append(points, move)
 		}
 	}
-	m.eachScore(theta, m.draw(points, "outcomes", 0), to)
+	rows := m.rows(theta, m.draw(points, "outcomes", 0))
+	for i := range madeUpRecords {
+		to(i, rows.RawRowView(i))
+	}
+}
+
+// rows returns the scores at θ of made-up records less their mean. The mean is almost 0 if all outcomes
+// are drawn at θ. Otherwise it would say that θ is not the mode of made-up records, which is not true of
+// the records.
+func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
+	d := len(theta)
+	rows, mean := mat.NewDense(madeUpRecords, d, nil), make([]float64, d)
+	m.eachScore(theta, records, func(i int, score []float64) {
+		rows.SetRow(i, score)
+		for j, s := range score {
+			mean[j] += s / madeUpRecords
+		}
+	})
+	for i := range madeUpRecords {
+		for j := range mean {
+			rows.RawRowView(i)[j] -= mean[j]
+		}
+	}
+	return rows
 }
 
 // eachScore calls to with the score at θ of every record. A score that is not finite is 0.

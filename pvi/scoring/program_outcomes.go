@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/internal/guard"
 	"fedpvi/internal/special"
+	"fedpvi/pvi/model"
 )
 
 // sweeps returns the number of times that each outcome of a record is drawn given the others.
@@ -40,9 +41,11 @@ const (
 	mostGrids  = 7
 )
 
-// drawOne draws number k of all records, given their other numbers.
+// drawOne draws number k of all records, given their other numbers. It leaves the numbers of those
+// for which drawn returns false.
 func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 	n, d, records := len(r.numbers), &r.numbers[k], len(z)
+	drawn := r.drawn(x, k, points)
 	count := gridPoints
 	if d.whole && d.high-d.low < mostWhole {
 		count = int(d.high-d.low) + 1
@@ -53,7 +56,12 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		for i := range records {
 			d.grid(grid[i*count:(i+1)*count], low[i], high[i])
 		}
-		r.densities(logs, grid, x, k, points)
+		r.densities(r.variates.density, logs, grid, x, k, points)
+		for c, y := range grid {
+			if slices.Contains(d.atoms, y) {
+				logs[c] = math.Inf(-1) // the program has a probability here, and no density
+			}
+		}
 		moved := false
 		for i := range records {
 			if d.whole && high[i]-low[i] < float64(count) {
@@ -70,9 +78,34 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 			break
 		}
 	}
+	probabilities := make([]float64, records*len(d.atoms)) // their logarithms
+	r.densities(r.variates.density, probabilities, slices.Repeat(d.atoms, records), x, k, points)
 	for i := range records {
-		x[i*n+k] = d.inside(d.pick(grid[i*count:(i+1)*count], logs[i*count:(i+1)*count], special.Phi(z[i])))
+		if drawn == nil || drawn[i] {
+			atoms := probabilities[i*len(d.atoms) : (i+1)*len(d.atoms)]
+			x[i*n+k] = d.inside(d.pick(grid[i*count:(i+1)*count], logs[i*count:(i+1)*count], atoms, special.Phi(z[i])))
+		}
 	}
+}
+
+// drawn reports for each record whether its log likelihood depends on number k in densities alone. It
+// returns nil if that is so for all records.
+func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
+	if r.variates.rest == nil {
+		return nil
+	}
+	d, records := &r.numbers[k], len(x)/len(r.numbers)
+	const count = 3
+	var inside []float64 // some values within the bounds that are no atoms
+	for c := range count {
+		inside = append(inside, d.inside(d.low+(d.high-d.low)*(float64(c)+0.9)/count))
+	}
+	logs, out := make([]float64, records*count), make([]bool, records)
+	r.densities(r.variates.rest, logs, slices.Repeat(inside, records), x, k, points)
+	for i := range out {
+		out[i] = logs[i*count] == logs[i*count+1] && logs[i*count] == logs[i*count+2]
+	}
+	return out
 }
 
 // grid writes points between low and high to dst. If the number is whole and dst has room for all
@@ -102,9 +135,10 @@ func above(v []float64, least float64) (first, last int) {
 }
 
 // pick returns quantile u of the density with the given logarithms on a grid. If the grid consists of
-// consecutive whole numbers, they carry the mass. Otherwise the mass lies between the points.
-func (d *datum) pick(grid, logs []float64, u float64) float64 {
-	largest := slices.Max(logs)
+// consecutive whole numbers, they carry the mass. Otherwise the mass lies between the points. The
+// argument atoms has the logarithms of the probabilities of the atoms, which come first.
+func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
+	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {
 		return grid[len(grid)/2]
 	}
@@ -123,7 +157,15 @@ func (d *datum) pick(grid, logs []float64, u float64) float64 {
 		}
 		total += mass[c]
 	}
+	for _, l := range atoms {
+		total += math.Exp(l - largest)
+	}
 	u *= total
+	for c, l := range atoms {
+		if u -= math.Exp(l - largest); u < 0 {
+			return d.atoms[c]
+		}
+	}
 	for c, w := range mass {
 		if u -= w; u >= 0 {
 			continue
@@ -139,7 +181,7 @@ func (d *datum) pick(grid, logs []float64, u float64) float64 {
 // densities writes to dst the log density of every record with each of its candidates for number k,
 // at the record's point. A density that is not a number, or that cannot be computed, is −Inf. The
 // density of a record does not depend on the other records.
-func (r *program) densities(dst, candidates, x []float64, k int, points [][]float64) {
+func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n
 	count := len(candidates) / records
@@ -153,12 +195,12 @@ func (r *program) densities(dst, candidates, x []float64, k int, points [][]floa
 			}
 		}
 		part, theta := dst[from*count:to*count], r.theta(point)
-		if r.density(part, rows, theta) {
+		if r.density(of, part, rows, theta) {
 			continue
 		}
 		for i := range to - from { // the computation of some record panics, which must not change the others
 			one := part[i*count : (i+1)*count]
-			if !r.density(one, rows[i*count*n:(i+1)*count*n], theta) {
+			if !r.density(of, one, rows[i*count*n:(i+1)*count*n], theta) {
 				fill(one, math.Inf(-1))
 			}
 		}
@@ -166,13 +208,13 @@ func (r *program) densities(dst, candidates, x []float64, k int, points [][]floa
 }
 
 // density writes the log densities of records at θ to dst. It reports whether it could compute them.
-func (r *program) density(dst, x, theta []float64) bool {
+func (r *program) density(of *model.Model, dst, x, theta []float64) bool {
 	err := guard.Run(func() {
-		table, err := r.load(x)
+		table, err := of.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 		if err != nil {
 			panic(err)
 		}
-		r.model.LogDensities(dst, theta, table)
+		of.LogDensities(dst, theta, table)
 	})
 	for c, l := range dst {
 		if math.IsNaN(l) || math.IsInf(l, 1) {

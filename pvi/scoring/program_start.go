@@ -17,17 +17,17 @@ const mostSteps = 60
 // prior mean are far from all records. So the point of the second round is the posterior mode for
 // made-up records whose outcomes follow the released margins. Noise makes the margins uncertain, so
 // that these records together count as the number of records that [margins.evidence] returns for the
-// outcome, but as no more than there are made-up records. The steps are those of Levenberg and
-// Marquardt, with outer products of scores for the Hessian (Berndt, Hall, Hall and Hausman,
-// "Estimation and Inference in Nonlinear Structural Models", 1974). The prior is replaced by the
-// normal distribution with the same moments.
+// outcome, or for any number if no outcome can be drawn, but as no more than there are made-up records.
+// The steps are those of Levenberg and Marquardt, with outer products of scores for the Hessian
+// (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models", 1974).
+// Far from the mode these products are much larger than the Hessian, and the steps too short. The prior
+// is replaced by the normal distribution with the same moments.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
-	for _, k := range m.outcomes {
-		weight = min(weight, of.evidence(m.program.numbers[k].first))
-	}
-	if len(m.outcomes) == 0 {
-		return nil
+	for k := range m.program.numbers {
+		if len(m.outcomes) == 0 || slices.Contains(m.outcomes, k) {
+			weight = min(weight, of.evidence(m.program.numbers[k].first))
+		}
 	}
 	weight = min(1, weight/madeUpRecords)
 	table, err := m.load(m.base)
@@ -53,12 +53,8 @@ func (m *programMadeUp) start(of *margins) []float64 {
 			pull[i] -= m.precision(i) * (theta[i] - m.mean[i])
 			curvature.SetSym(i, i, (1+damping)*(curvature.At(i, i)+m.precision(i)))
 		}
-		move := apply(inverse(curvature), pull)
-		next := slices.Clone(theta)
-		for i, x := range move {
-			next[i] += x
-		}
-		if to := m.value(records, next, weight); to > value {
+		next, to := m.along(records, theta, apply(inverse(curvature), pull), weight)
+		if to > value {
 			gain := to - value
 			theta, value, damping = next, to, damping/4
 			if gain < 1e-3 {
@@ -69,6 +65,24 @@ func (m *programMadeUp) start(of *margins) []float64 {
 		}
 	}
 	return theta
+}
+
+// along returns a point in the direction of a move, and its value. It doubles the move as long as
+// the value gets larger.
+func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
+	value = math.Inf(-1)
+	for length := 1.0; length < 1e4; length *= 2 {
+		next := slices.Clone(theta)
+		for i, x := range move {
+			next[i] += length * x
+		}
+		to := m.value(records, next, weight)
+		if !(to > value) {
+			break
+		}
+		best, value = next, to
+	}
+	return best, value
 }
 
 // value returns weight times the log density of the records plus the log density of the prior at θ,

@@ -88,7 +88,7 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"program-outcome-shared", "outcomes of a program that are drawn from the density of another record", []edit{{
-		File: "pvi/scoring/program_outcomes.go", Anchor: "\t\tr.densities(logs, grid, x, k, points)\n", After: `
+		File: "pvi/scoring/program_outcomes.go", Anchor: "\t\tr.densities(r.variates.density, logs, grid, x, k, points)\n", After: `
 		if planted.Is("program-outcome-shared") {
 			for i := range records {
 				copy(logs[i*count:(i+1)*count], logs[:count])

@@ -1,4 +1,8 @@
 // time | cens(1 - dead) ~ age + smoking, family = piecewise_exponential(30, 90, 365)
+functions {
+  real hazard_lpdf(real t, real log_h, real H) { return log_h - H; }
+  real hazard_lccdf(real t, real log_h, real H) { return -H; }
+}
 data {
   int<lower=0> N;
   vector[N] time;
@@ -29,7 +33,10 @@ model {
     H += fmax(fmin(time[n], 365) - 90, 0) * exp(log_hazard[3]);
     log_h += (time[n] > 365) * log_hazard[4];
     H += fmax(time[n] - 365, 0) * exp(log_hazard[4]);
-    target += (1 - censored) * (log_h + mu) - exp(mu) * H;
+    if (censored == 1)
+      target += hazard_lccdf(time[n] | log_h + mu, exp(mu) * H);
+    else
+      time[n] ~ hazard(log_h + mu, exp(mu) * H);
   }
 }
 // time is time 

@@ -1,0 +1,208 @@
+package scoring_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A formulated model is one of the bank of formulas. Its outcomes are drawn by hand-written samplers and
+// not by its program, and its true parameters are known.
+type formulated struct {
+	name, text, family string
+	columns            []formulaColumn // columns of the outcome; the covariates follow them
+	// draw draws the truth, and returns a function that draws the numbers of the columns of a record
+	// with the given covariates. A level is a number from 0 on.
+	draw func(d *drawer) func(c covariates) []float64
+}
+
+// A formulaColumn is a column of the study: numeric between low and high, or with levels.
+type formulaColumn struct {
+	name      string
+	low, high float64
+	levels    []string
+	keys      string // other keys of a numeric column
+}
+
+// Covariates are independent of each other.
+type covariates struct {
+	x, z            float64 // normal, clamped to ±3
+	arm, site, ward int     // 3, 10 and 3 levels
+}
+
+const arms, sites, wards = 3, 10, 3
+
+var covariateColumns = []formulaColumn{
+	{name: "x", low: -3, high: 3, keys: "centre = 0\nspread = 1\n"},
+	{name: "z", low: -3, high: 3, keys: "centre = 0\nspread = 1\n"},
+	{name: "arm", levels: named("a", arms)},
+	{name: "site", levels: named("s", sites)},
+	{name: "ward", levels: named("w", wards)},
+}
+
+func named(prefix string, n int) (levels []string) {
+	for i := range n {
+		levels = append(levels, fmt.Sprint(prefix, i+1))
+	}
+	return levels
+}
+
+// A drawer draws the truth. Its methods name a parameter of the program, and return a value.
+type drawer struct {
+	*rand.Rand
+	truth map[string]float64 // by coordinate of the unconstrained parameters
+}
+
+// normal draws a parameter from a normal distribution.
+func (d *drawer) normal(name string, mean, sd float64) float64 {
+	x := mean + sd*d.NormFloat64()
+	d.truth[name] = x
+	return x
+}
+
+// positive draws a positive parameter, whose coordinate is its logarithm, from a lognormal
+// distribution with the given median.
+func (d *drawer) positive(name string, median, sd float64) float64 {
+	return math.Exp(d.normal(name, math.Log(median), sd))
+}
+
+// share draws a probability, whose coordinate is its log odds.
+func (d *drawer) share(name string, low, high float64) float64 {
+	p := low + (high-low)*d.Float64()
+	d.truth[name] = math.Log(p / (1 - p))
+	return p
+}
+
+// spread draws a spread of effects from a half-normal distribution.
+func (d *drawer) spread(name string, scale float64) float64 {
+	s := scale * math.Abs(d.NormFloat64())
+	d.truth[name] = math.Log(s)
+	return s
+}
+
+// effects draws the effects of n groups.
+func (d *drawer) effects(name string, n int, spread float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = d.normal(fmt.Sprintf("%s[%d]", name, i+1), 0, spread)
+	}
+	return out
+}
+
+// arm draws the coefficients of the second and third level of the column arm.
+func (d *drawer) arm(prefix string, sd float64) []float64 {
+	return []float64{0, d.normal(prefix+"arm_a2", 0, sd), d.normal(prefix+"arm_a3", 0, sd)}
+}
+
+func (d *drawer) bernoulli(p float64) float64 {
+	if d.Float64() < p {
+		return 1
+	}
+	return 0
+}
+
+func (d *drawer) poisson(mean float64) float64 {
+	return distuv.Poisson{Lambda: max(mean, 1e-12), Src: d}.Rand()
+}
+
+// gamma draws a gamma number with the given shape and mean.
+func (d *drawer) gamma(shape, mean float64) float64 {
+	return distuv.Gamma{Alpha: shape, Beta: shape / mean, Src: d}.Rand()
+}
+
+// count draws a count with the variance mean + mean²/shape.
+func (d *drawer) count(mean, shape float64) float64 { return d.poisson(d.gamma(shape, mean)) }
+
+func (d *drawer) beta(mean, size float64) float64 {
+	return distuv.Beta{Alpha: mean * size, Beta: (1 - mean) * size, Src: d}.Rand()
+}
+
+func (d *drawer) binomial(n, p float64) (hits float64) {
+	for range int(n) {
+		hits += d.bernoulli(p)
+	}
+	return hits
+}
+
+// student draws a Student's t number.
+func (d *drawer) student(nu float64) float64 {
+	return d.NormFloat64() / math.Sqrt(distuv.ChiSquared{K: nu, Src: d}.Rand()/nu)
+}
+
+// above returns y(), drawn again until it is above least.
+func above(least float64, y func() float64) float64 {
+	for range 10_000 {
+		if x := y(); x > least {
+			return x
+		}
+	}
+	return least + 1 // the mean is so small that no draw is above
+}
+
+// grade draws an ordered outcome: the number of cut points below a latent number.
+func grade(latent float64, cuts []float64) (level float64) {
+	for _, c := range cuts {
+		if latent > c {
+			level++
+		}
+	}
+	return level
+}
+
+// cuts draws ordered cut points. Their coordinates are the first and the logarithms of the steps.
+func (d *drawer) cuts(first float64, n int) []float64 {
+	out := []float64{d.normal("Intercept[1]", first, 0.3)}
+	for i := 1; i < n; i++ {
+		out = append(out, out[i-1]+d.positive(fmt.Sprintf("step Intercept[%d]", i+1), 1, 0.3))
+	}
+	return out
+}
+
+// logistic draws a logistic number.
+func (d *drawer) logistic() float64 {
+	u := clamp(d.Float64(), 1e-12, 1-1e-12)
+	return math.Log(u / (1 - u))
+}
+
+// study returns a study of the formula. head has the tables
+// that are not about the model.
+func (f formulated) study(head string) string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, c := range f.all() {
+		fmt.Fprintf(&b, "[[column]]\nname = %q\n", c.name)
+		if len(c.levels) > 0 {
+			fmt.Fprintf(&b, "type = \"categorical\"\nlevels = [\"%s\"]\n", strings.Join(c.levels, `", "`))
+			continue
+		}
+		fmt.Fprintf(&b, "type = \"numeric\"\nbounds = [%g, %g]\noutside = \"clamp\"\n%s", c.low, c.high, c.keys)
+	}
+	fmt.Fprintf(&b, "[model]\nformula = '%s'\nfamily = %q\n", f.text, f.family)
+	return b.String()
+}
+
+func (f formulated) all() []formulaColumn {
+	return append(append([]formulaColumn(nil), f.columns...), covariateColumns...)
+}
+
+// drawn draws the truth and n records. The truth is by name of a coordinate of the unconstrained
+// parameters.
+func (f formulated) drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
+	d := &drawer{rand.New(rand.NewPCG(seed, 30)), map[string]float64{}}
+	outcome := f.draw(d)
+	all := f.all()
+	for range n {
+		c := covariates{clamp(d.NormFloat64(), -3, 3), clamp(d.NormFloat64(), -3, 3), d.IntN(arms), d.IntN(sites), d.IntN(wards)}
+		row := append(outcome(c), c.x, c.z, float64(c.arm), float64(c.site), float64(c.ward))
+		for j, column := range all {
+			if column.levels == nil {
+				row[j] = clamp(row[j], column.low, column.high)
+			}
+		}
+		records = append(records, row)
+	}
+	return d.truth, records
+}

@@ -1,0 +1,215 @@
+package scoring_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// formulaWorld draws n records of a formula of the bank, which five clients have. The truth of a
+// coordinate that the bank does not draw is NaN.
+func formulaWorld(t testing.TB, f formulated, n int, multiplier float64, seed uint64) *world {
+	t.Helper()
+	st, err := study.Parse("f.toml", []byte(f.study(fmt.Sprintf(
+		"study = { version = 2, name = \"f\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\nfederation = { nominal_records = %d }\n", n/5))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{model: m}
+	if w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
+		t.Fatal(err)
+	}
+	w.SetNoise(multiplier, 1)
+	truth, rows := f.drawn(n, seed)
+	for _, name := range m.Names() {
+		x, ok := truth[name]
+		if !ok {
+			x = math.NaN()
+		}
+		delete(truth, name)
+		w.truth = append(w.truth, x)
+	}
+	if len(truth) > 0 {
+		t.Fatalf("no coordinates of %v among %v", truth, m.Names())
+	}
+	records := new(shard.Records)
+	for _, row := range rows {
+		records.Append(row)
+	}
+	w.records = shard.Design(st, records)
+	return w
+}
+
+// Outcomes that are drawn from the program of a formula have the distribution of those that a sampler
+// written by hand draws. Times that are censored are not drawn.
+func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
+	const n = 1000
+	for _, f := range bank {
+		t.Run(f.name, func(t *testing.T) {
+			w := formulaWorld(t, f, n, 1, 1)
+			for i, x := range w.truth {
+				if math.IsNaN(x) {
+					w.truth[i] = 0
+				}
+			}
+			before, after := w.Redraw(w.records, w.truth)
+			free := f.family == "bernoulli(probit)" || f.family == "bernoulli(cloglog)" // target += without a density
+			if got := len(before); got != 1 && !free {
+				t.Fatalf("%d outcomes are drawn", got)
+			}
+			switch {
+			case free || f.name == "monotonic" || f.name == "weights":
+			case strings.Contains(f.text, "cens("):
+				_, rows := f.drawn(n, 1)
+				for i, y := range before[0] {
+					if dead := rows[i][1] == 1; dead == (y == after[0][i]) {
+						t.Fatalf("record %d, dead %t: the time %g is drawn as %g", i, dead, y, after[0][i])
+					}
+				}
+			default:
+				for _, y := range [][]float64{before[0], after[0]} {
+					slices.Sort(y)
+				}
+				// The grid moves the distribution a little. Chance alone exceeds 0.087 with probability 0.001.
+				if d := stat.KolmogorovSmirnov(before[0], nil, after[0], nil); d > 0.11 {
+					t.Errorf("the distributions differ by %.3f", d)
+				}
+			}
+		})
+	}
+}
+
+var (
+	studiesOfFormula = flag.Uint64("studies", 2, "with FEDPVI_LONG, number of studies of each formula of the bank")
+	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
+)
+
+// holding are the results of the studies of a formula: for each study the share of its 90 % intervals
+// that hold the truth and the mean share of draws of the pooled posterior that they hold, and sums over
+// all coordinates.
+type holding struct {
+	truths, draws        []float64
+	coordinates, squares float64 // squares are those of (mean − pooled mode)/sd
+	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
+	astray               int     // number of studies that have not arrived
+}
+
+// add plays one study.
+func (h *holding) add(t *testing.T, f formulated, records int, seed uint64) {
+	const multiplier, z90 = 3.73, 1.6448536 // the multiplier is that of ε = 1 at δ = 1e-5
+	w := formulaWorld(t, f, records, multiplier, seed)
+	state := w.play(t, multiplier, seed)
+	if !state.Arrived() {
+		h.astray++
+	}
+	mean, cov := state.Posterior()
+	var held, total float64
+	for i, m := range mean {
+		if math.IsNaN(w.truth[i]) {
+			continue
+		}
+		if total++; math.Abs(m-w.truth[i]) < z90*math.Sqrt(cov.At(i, i)) {
+			held++
+		}
+	}
+	h.truths, h.coordinates = append(h.truths, held/total), h.coordinates+total
+	if strings.Contains(f.text, "site") || strings.Contains(f.text, "s(x") || strings.Contains(f.text, "mo(") {
+		return // the posterior of a spread, or of a simplex, is far from normal around its mode
+	}
+	mode, spread := w.programMode(t, w.truth)
+	var draws float64
+	for i, m := range mean {
+		sd, own := math.Sqrt(cov.At(i, i)), math.Sqrt(spread.At(i, i))
+		draws += (special.Phi((m+z90*sd-mode[i])/own) - special.Phi((m-z90*sd-mode[i])/own)) / float64(len(mean))
+		h.squares += (m - mode[i]) * (m - mode[i]) / (sd * sd)
+		h.width += math.Log(sd / own)
+		h.pooled++
+	}
+	h.draws = append(h.draws, draws)
+}
+
+// below reports whether a mean of shares is below 0.8 with 99 % confidence. The studies are independent,
+// and the coordinates of a study are not.
+func below(shares []float64) bool {
+	if len(shares) < 2 {
+		return false
+	}
+	mean, sd := stat.MeanStdDev(shares, nil)
+	n := float64(len(shares))
+	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
+}
+
+// Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the whole
+// bank and prints a table.
+func TestFormulasHoldTheTruth(t *testing.T) {
+	if os.Getenv("FEDPVI_LONG") == "" {
+		if testing.Short() {
+			t.Skip("seconds of statistics")
+		}
+		var all []float64
+		for _, f := range bank {
+			if f.name == "weibull" || f.name == "hurdle-gamma" {
+				var h holding
+				h.add(t, f, 1000, 10_000)
+				all = append(all, h.truths...)
+				if rms := math.Sqrt(h.squares / h.pooled); rms > 2 || h.astray > 0 {
+					t.Errorf("%s: the rms of (mean − pooled mode)/sd is %.2f, and %d of 1 studies have not arrived", f.name, rms, h.astray)
+				}
+			}
+		}
+		if share := stat.Mean(all, nil); share < 0.75 {
+			t.Errorf("intervals of 90 %% hold %.2f of the truths", share)
+		}
+		return
+	}
+	var mu sync.Mutex
+	var truths, draws []float64
+	t.Run("bank", func(t *testing.T) {
+		for _, f := range bank {
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel()
+				var h holding
+				for k := range *studiesOfFormula {
+					h.add(t, f, 4000, *firstStudy+k)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				truths = append(truths, stat.Mean(h.truths, nil))
+				drawn, rms, width := "–", "–", "–"
+				if h.pooled > 0 {
+					draws = append(draws, stat.Mean(h.draws, nil))
+					drawn, rms, width = fmt.Sprintf("%.2f", stat.Mean(h.draws, nil)), fmt.Sprintf("%.2f", math.Sqrt(h.squares/h.pooled)), fmt.Sprintf("%.1f", math.Exp(h.width/h.pooled))
+				}
+				fmt.Printf("| `%s` | `%s` | %.2f | %s | %s | %s | %d |\n", strings.ReplaceAll(f.text, "|", `\|`), f.family, stat.Mean(h.truths, nil), drawn, rms, width, h.astray)
+				if below(h.truths) || below(h.draws) {
+					t.Errorf("intervals of 90 %% hold %.2f of the truths and %s of draws of the pooled posterior", stat.Mean(h.truths, nil), drawn)
+				}
+			})
+		}
+	})
+	for of, shares := range map[string][]float64{"truths": truths, "draws of pooled posteriors": draws} {
+		if mean := stat.Mean(shares, nil); mean < 0.87 || mean > 0.95 {
+			t.Errorf("intervals of 90 %% hold %.3f of %s, as a mean over %d formulas", mean, of, len(shares))
+		} else {
+			t.Logf("intervals of 90 %% hold %.3f of %s, as a mean over %d formulas", mean, of, len(shares))
+		}
+	}
+}

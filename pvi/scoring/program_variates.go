@@ -1,0 +1,196 @@
+package scoring
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// Variates say how outcomes are drawn. An outcome is a number of a record that is the variate of a
+// density.
+type variates struct {
+	column []bool // whether a column of the program has outcomes
+
+	// density is the program of which outcomes are drawn. It is the program of the study, but without
+	// the factors of log densities that are data, such as weights, because exp of a weighted log
+	// density is not a density.
+	density *model.Model
+
+	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. A record
+	// has an outcome that is drawn only if the rest does not depend on it. For example, a survival
+	// time that is censored at this time has a distribution function in place of a density.
+	rest *model.Model
+
+	// atoms has, for each column, the numbers that the program compares its values with. Outcomes
+	// that are not whole may have such a value with a probability.
+	atoms [][]float64
+}
+
+// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. Those
+// of a record with more are drawn from the margins.
+const mostOutcomes = 16
+
+// newVariates finds the outcomes of a program. There are none if a record has more than mostOutcomes, or
+// if the log likelihood is not made of densities by sums, mixtures, and choices between them.
+func newVariates(m *model.Model) *variates {
+	p := m.Verified().Program()
+	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
+	none := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: v.atoms}
+	term, variate, weights, ok := v.walk(m)
+	if !ok {
+		return none
+	}
+	width := 0
+	for c, is := range variate {
+		if v.column[c] = is; is {
+			width += p.Columns[c].Width()
+		}
+	}
+	if width == 0 || width > mostOutcomes {
+		return none
+	}
+	v.findAtoms(p)
+	var err error
+	if len(weights) > 0 {
+		if v.density, err = replaced(m, weights, nil); err != nil {
+			return none
+		}
+	}
+	if v.reads(p, term) {
+		if v.rest, err = replaced(m, nil, term); err != nil {
+			return none // without its densities the likelihood depends on no parameter
+		}
+	}
+	return v
+}
+
+// walk finds the densities that are terms of the likelihood, the columns of their variates, and the
+// argument that stays if the factors that are data are left out. It returns false if a density is in
+// the likelihood in another way.
+func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
+	p, densities := m.Verified().Program(), m.Densities()
+	const (
+		asTerm = 1 << iota
+		asOther
+		asVariate
+	)
+	seen := make([]int, len(p.Nodes))
+	seen[p.Likelihood] = asTerm
+	term, variate, weights, ok = map[int]bool{}, make([]bool, len(p.Columns)), map[int]int{}, true
+	for i, n := range slices.Backward(p.Nodes) {
+		y, isDensity := densities[i]
+		if isDensity && seen[i]&(asTerm|asOther) != 0 {
+			ok = ok && seen[i]&asOther == 0
+			term[i] = true
+			seen[y] |= asVariate
+			continue // its arguments may depend on other outcomes
+		}
+		args, others := seen[i], seen[i] // for the arguments that are terms, and for the rest
+		if others&asTerm != 0 {
+			others = others&^asTerm | asOther
+		}
+		terms := n.Args
+		switch n.Op {
+		case ir.Col:
+			variate[n.Ref] = variate[n.Ref] || seen[i]&asVariate != 0
+		case ir.Add, ir.Sub, ir.Max, ir.Sum, ir.LogSumExp, ir.Stack, ir.Element, ir.Slice, ir.Softplus:
+		case ir.Select:
+			terms = n.Args[1:]
+		case ir.Gather, ir.GatherRow: // the index of a table is no outcome
+			others, terms = others&^asVariate, nil
+		case ir.Mul:
+			terms = nil
+			for k, a := range n.Args {
+				if phase := m.Verified().Phase(a); seen[i]&asTerm != 0 && (phase == ir.Data || phase == ir.Fixed) {
+					weights[i], terms = n.Args[1-k], n.Args[1-k:2-k]
+				}
+			}
+		default:
+			terms = nil
+		}
+		for _, a := range n.Args {
+			if slices.Contains(terms, a) {
+				seen[a] |= args
+			} else {
+				seen[a] |= others
+			}
+		}
+	}
+	above := make([]bool, len(p.Nodes)) // whether a node has a term in it
+	for i, n := range p.Nodes {
+		above[i] = term[i] || slices.ContainsFunc(n.Args, func(a int) bool { return above[a] })
+		if !above[i] {
+			delete(weights, i)
+		}
+	}
+	return term, variate, weights, ok
+}
+
+// reads reports whether the likelihood reads an outcome otherwise than in a density.
+func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
+	seen := make([]bool, len(p.Nodes))
+	seen[p.Likelihood] = true
+	for i, n := range slices.Backward(p.Nodes) {
+		if !seen[i] || densities[i] {
+			continue
+		}
+		if n.Op == ir.Col && v.column[n.Ref] {
+			return true
+		}
+		for _, a := range n.Args {
+			seen[a] = true
+		}
+	}
+	return false
+}
+
+// findAtoms finds the constants that columns of outcomes are compared with.
+func (v *variates) findAtoms(p *ir.Program) {
+	for _, n := range p.Nodes {
+		if n.Op != ir.Equal {
+			continue
+		}
+		for k, a := range n.Args {
+			c, x := &p.Nodes[a], &p.Nodes[n.Args[1-k]]
+			if c.Op != ir.Col || !v.column[c.Ref] || p.Columns[c.Ref].Integer || x.Op != ir.Const {
+				continue
+			}
+			for _, value := range x.Values {
+				if !slices.Contains(v.atoms[c.Ref], value) {
+					v.atoms[c.Ref] = append(v.atoms[c.Ref], value)
+				}
+			}
+		}
+	}
+}
+
+// replaced returns the program with the nodes of instead in place of others, and with 0 in place of
+// the nodes of zeros.
+func replaced(m *model.Model, instead map[int]int, zeros map[int]bool) (*model.Model, error) {
+	out := *m.Verified().Program()
+	out.Nodes = slices.Clone(out.Nodes)
+	at := func(i int) int {
+		for {
+			other, ok := instead[i]
+			if !ok {
+				return i
+			}
+			i = other
+		}
+	}
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		if zeros[i] {
+			shape := m.Verified().Shape(i)
+			*n = ir.Node{Op: ir.Const, Rows: shape.Rows, Cols: shape.Cols, Values: make([]float64, shape.Size())}
+			continue
+		}
+		n.Args = slices.Clone(n.Args)
+		for k, a := range n.Args {
+			n.Args[k] = at(a)
+		}
+	}
+	out.Likelihood = at(out.Likelihood)
+	return model.New(out)
+}
