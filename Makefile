@@ -169,6 +169,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage|FitsOfFormulas' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'FormulasHold' ./pvi/scoring -studies 4
 	go run ./cmd/sim truth --cells '1-73,records<=20000,coefficients<=30' --replications 4 --out runs/truth-tenth.jsonl
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger

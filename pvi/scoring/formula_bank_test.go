@@ -1,6 +1,10 @@
 package scoring_test
 
-import "math"
+import (
+	"math"
+
+	"fedpvi/internal/special"
+)
 
 // numeric is a column of the outcome.
 func numeric(name string, low, high float64) []formulaColumn {
@@ -360,6 +364,62 @@ var bank = []formulated{
 					t += width
 				}
 				panic("unreachable")
+			}
+		},
+	},
+	{
+		name: "binomial-probit", text: "y | trials(n) ~ x", family: "binomial(probit)", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b := d.normal("Intercept", 0, .6), d.normal("b_x", 0, .4)
+			return func(c covariates) []float64 {
+				n := float64(1 + d.IntN(20))
+				return []float64{d.binomial(n, special.Phi(a+b*c.x)), n}
+			}
+		},
+	},
+	{
+		name: "zero-inflated-negbinomial", text: "y ~ x", family: "zero_inflated_negbinomial", columns: numeric("y", 0, 100),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, shape, zero := d.normal("Intercept", 1.5, .5), d.normal("b_x", 0, .3), d.positive("shape", 3, .4), d.share("zi", .1, .5)
+			return func(c covariates) []float64 {
+				return []float64{(1 - d.bernoulli(zero)) * d.count(math.Exp(a+b*c.x), shape)}
+			}
+		},
+	},
+	{
+		name: "zero-inflated-binomial", text: "y | trials(n) ~ x", family: "zero_inflated_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, zero := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.share("zi", .1, .5)
+			return func(c covariates) []float64 {
+				n := float64(1 + d.IntN(20))
+				return []float64{(1 - d.bernoulli(zero)) * d.binomial(n, sigmoid(a+b*c.x)), n}
+			}
+		},
+	},
+	{
+		name: "zero-inflated-beta", text: "y ~ x", family: "zero_inflated_beta", columns: numeric("y", 0, .9999),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, phi, zero := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.positive("phi", 8, .4), d.share("zi", .1, .5)
+			return func(c covariates) []float64 {
+				return []float64{(1 - d.bernoulli(zero)) * d.beta(sigmoid(a+b*c.x), phi)}
+			}
+		},
+	},
+	{
+		name: "hurdle-poisson", text: "y ~ x", family: "hurdle_poisson", columns: numeric("y", 0, 50),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, zero := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.share("hu", .1, .6)
+			return func(c covariates) []float64 {
+				return []float64{(1 - d.bernoulli(zero)) * above(0, func() float64 { return d.poisson(math.Exp(a + b*c.x)) })}
+			}
+		},
+	},
+	{
+		name: "hurdle-lognormal", text: "y ~ x", family: "hurdle_lognormal", columns: numeric("y", 0, 100),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, sigma, zero := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.positive("sigma", .7, .3), d.share("hu", .1, .6)
+			return func(c covariates) []float64 {
+				return []float64{(1 - d.bernoulli(zero)) * math.Exp(a+b*c.x+sigma*d.NormFloat64())}
 			}
 		},
 	},

@@ -69,6 +69,13 @@ func (d *drawer) positive(name string, median, sd float64) float64 {
 	return math.Exp(d.normal(name, math.Log(median), sd))
 }
 
+// share draws a probability, whose coordinate is its log odds.
+func (d *drawer) share(name string, low, high float64) float64 {
+	p := low + (high-low)*d.Float64()
+	d.truth["logit "+name] = math.Log(p / (1 - p))
+	return p
+}
+
 // spread draws a spread of effects from a half-normal distribution.
 func (d *drawer) spread(name string, scale float64) float64 {
 	s := scale * math.Abs(d.NormFloat64())

@@ -31,9 +31,10 @@ func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
 	}
 }
 
-// An outcome is drawn on a grid of gridPoints points, or from all whole numbers between its bounds if
-// there are at most mostWhole. At most mostGrids grids are computed. Each covers only the points of the
-// grid before whose density was at least exp(−gridDepth) times the largest.
+// An outcome is drawn on a grid of gridPoints points, or of mostWhole whole numbers, which are all
+// that are in its range if these are not more. At most mostGrids grids are computed. Each covers only
+// the points of the grid before whose density was at least exp(−gridDepth) times the largest. At the end
+// as many points are added where the mass is, unless the numbers are whole.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -47,8 +48,16 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 	n, d, records := len(r.numbers), &r.numbers[k], len(z)
 	drawn := r.drawn(x, k, points)
 	count := gridPoints
-	if d.whole && d.high-d.low < mostWhole {
-		count = int(d.high-d.low) + 1
+	if d.whole {
+		count = int(min(d.high-d.low+1, mostWhole))
+	}
+	evaluate := func(logs, grid []float64) {
+		r.densities(r.variates.density, logs, grid, x, k, points)
+		for c, y := range grid {
+			if slices.Contains(d.atoms, y) {
+				logs[c] = math.Inf(-1) // the program has a probability here, and no density
+			}
+		}
 	}
 	low, high := slices.Repeat([]float64{d.low}, records), slices.Repeat([]float64{d.high}, records)
 	grid, logs := make([]float64, records*count), make([]float64, records*count)
@@ -56,12 +65,7 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		for i := range records {
 			d.grid(grid[i*count:(i+1)*count], low[i], high[i])
 		}
-		r.densities(r.variates.density, logs, grid, x, k, points)
-		for c, y := range grid {
-			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // the program has a probability here, and no density
-			}
-		}
+		evaluate(logs, grid)
 		moved := false
 		for i := range records {
 			if d.whole && high[i]-low[i] < float64(count) {
@@ -77,6 +81,15 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		if !moved {
 			break
 		}
+	}
+	if !d.whole {
+		more, heights := make([]float64, len(grid)), make([]float64, len(grid))
+		for i := range records {
+			quantiles(more[i*count:(i+1)*count], grid[i*count:(i+1)*count], logs[i*count:(i+1)*count])
+		}
+		evaluate(heights, more)
+		grid, logs = merged(grid, logs, more, heights, count)
+		count *= 2
 	}
 	probabilities := make([]float64, records*len(d.atoms)) // their logarithms
 	r.densities(r.variates.density, probabilities, slices.Repeat(d.atoms, records), x, k, points)
@@ -116,7 +129,7 @@ func (d *datum) grid(dst []float64, low, high float64) {
 			dst[c] = min(low+float64(c), high)
 			continue
 		}
-		dst[c] = low + (high-low)*float64(c)/float64(len(dst)-1)
+		dst[c] = min(low+(high-low)*float64(c)/float64(len(dst)-1), high) // rounding may exceed high
 		if d.whole {
 			dst[c] = math.Round(dst[c])
 		}
@@ -132,6 +145,53 @@ func above(v []float64, least float64) (first, last int) {
 		}
 	}
 	return min(first, last), max(first, last)
+}
+
+// quantiles writes quantiles of the density with the given logarithms on a grid to dst. Their
+// probabilities have equal distances.
+func quantiles(dst, grid, logs []float64) {
+	largest := slices.Max(logs)
+	if math.IsInf(largest, -1) {
+		copy(dst, grid)
+		return
+	}
+	mass := make([]float64, len(grid)) // between a point and the point before
+	var total float64
+	for c := 1; c < len(grid); c++ {
+		mass[c] = (math.Exp(logs[c]-largest) + math.Exp(logs[c-1]-largest)) / 2 * (grid[c] - grid[c-1])
+		total += mass[c]
+	}
+	c, below := 1, 0.0
+	for k := range dst {
+		u := total * (float64(k) + 0.5) / float64(len(dst))
+		for c < len(grid)-1 && below+mass[c] < u {
+			below += mass[c]
+			c++
+		}
+		dst[k] = grid[c]
+		if mass[c] > 0 {
+			dst[k] = min(grid[c-1]+(u-below)/mass[c]*(grid[c]-grid[c-1]), grid[c])
+		}
+	}
+}
+
+// merged returns two grids of every record as one, in order, and the logarithms of the densities there.
+// Each grid has count points for a record.
+func merged(grid, logs, more, heights []float64, count int) (points, values []float64) {
+	points, values = make([]float64, 0, 2*len(grid)), make([]float64, 0, 2*len(grid))
+	for from := 0; from < len(grid); from += count {
+		i, j := from, from
+		for i < from+count || j < from+count {
+			if j == from+count || i < from+count && grid[i] <= more[j] {
+				points, values = append(points, grid[i]), append(values, logs[i])
+				i++
+			} else {
+				points, values = append(points, more[j]), append(values, heights[j])
+				j++
+			}
+		}
+	}
+	return points, values
 }
 
 // pick returns quantile u of the density with the given logarithms on a grid. If the grid consists of
