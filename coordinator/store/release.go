@@ -170,8 +170,8 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 	return s.dropFiles(fileKey(part, prefix), false)
 }
 
-// Releases calls f with the envelope of each accepted answer to the plans with the number from
-// and above, which is at least 1. The answers are in order of plan, then client.
+// Releases calls f with the envelope of each accepted answer to a plan whose number is at least
+// from. from must be at least 1. The answers are ordered by plan, then by client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, prefix(from, Answering), prefix(0, Confirming), f)
 }

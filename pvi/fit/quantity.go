@@ -126,9 +126,11 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw calls visit with [QuantityDraws] numbered draws θ of a Gaussian, which have equal
-// weights. The draws are pairs whose mean is that of the Gaussian, and along each standardised
-// axis they have the variance 1. The slice is valid until visit returns.
+// eachDraw draws [QuantityDraws] values of θ from a Gaussian and calls visit with the number k and
+// the value of each. The draws have equal weights. They are antithetic pairs, so their mean is
+// exactly the mean of the Gaussian. They are rescaled so that their variance along each
+// standardised axis is exactly 1. visit must not keep the slice theta, which is overwritten by the
+// next draw.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

@@ -211,9 +211,13 @@ func (u *update) spread(class int, q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns B + U(gain ∘ UᵀDU)Uᵀ, where D is the surprise and ∘ multiplies element by
-// element. given has the variance of G for each class. If it is nil, the gain is the mean over the
-// posterior distribution of the variance.
+// corrected returns b + U(gain ∘ UᵀDU)Uᵀ, where D is surprise and ∘ multiplies element by element.
+// [update] defines U and the gain. given has the variance v of G for each class. If given is nil,
+// each element's gain is its mean over the posterior distribution of v.
+//
+// For the posterior mean, b is the guess and D is the release minus the guess. For a posterior draw
+// (Matheron's rule), b is a draw from the guess, and D is the release plus a draw of noise, minus
+// b.
 func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *mat.SymDense {
 	d := u.rotated(surprise)
 	for i, li := range u.values {

@@ -243,9 +243,9 @@ const (
 // minClients of them take part in every step.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is the value of Colluders if the privacy target holds against one other participant,
-// which knows its own noise. The number t of colluders is then 1 if a sum has at least two answers,
-// and otherwise 0.
+// OneOther is the value of Colluders with which the privacy target holds against one other
+// participant of a sum, which knows its own share of the noise. It stands for t = 1 if every sum
+// has at least two answers (U_min ≥ 2), and for t = 0 if a sum may have a single answer.
 const OneOther = -1
 
 // Federation has the rules of the federation.

@@ -313,7 +313,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 			worlds[world].Append(row())
 		}
 	}
-	alike, others := r.IntN(2) == 0, row() // the sum of equal records is as long as possible
+	alike, others := r.IntN(2) == 0, row() // equal records make the norm of the sum as large as possible
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
 		if !alike {
@@ -331,9 +331,9 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// charged tests two properties. The charges of a number of releases must cover as many rounds, no
-// matter which rounds a client missed. The cost of all releases must be the one that follows from
-// their clips and noise.
+// charged tests the privacy cost that the ledger charges. A client may miss rounds, so the charge
+// for n releases must be the cost of the n most expensive rounds. That cost must follow from the
+// clips and the noise of these rounds.
 func (c scored) charged(context.Context, task) (Check, error) {
 	p, err := c.protocol()
 	if err != nil {
