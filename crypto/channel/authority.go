@@ -15,9 +15,10 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is the maximum time by which the clock of a party may be slow. A certificate is therefore
-// already valid at the time of issue minus Skew.
-const Skew = 5 * time.Minute
+// Skew is how far the clocks of two parties may differ. A certificate is valid from this long before
+// its issue, so that a party accepts it although its clock is slow, or the issuer's is fast. A day
+// covers a clock that is set to another time zone.
+const Skew = 24 * time.Hour
 
 // An Authority certifies the TLS keys of the parties of one study. It has a key of its own. Its
 // certificates are valid for this study only, and only if the roster contains the pin of the

@@ -21,7 +21,6 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/seal"
 	"fedpvi/internal/table/origin"
-	"fedpvi/transport"
 )
 
 // A world is a simulated study: its coordinator, its clients, and their faults.
@@ -39,9 +38,8 @@ type world struct {
 
 	mu      sync.Mutex // protects the following fields and the processes
 	address *address
-	known   []*seal.Key   // keys that have opened answers
-	passed  time.Duration // months that have passed on all clocks
-	wrong   string        // description of the first broken promise
+	known   []*seal.Key // keys that have opened answers
+	wrong   string      // description of the first broken promise
 	begun   time.Time
 	story   []string
 	told    bool // whether to record a log of events
@@ -222,23 +220,6 @@ func (w *world) befall(f fault) {
 			p.life.die(f)
 		}
 	}
-}
-
-// pardons reports whether a client may stop with this error and be restarted. It may if it
-// cannot reach the coordinator, or if certificates are not valid by its clock. Its operator, and the
-// one of the coordinator, then set their clocks right.
-func (w *world) pardons(p *process, err error) bool {
-	const early = 4 * time.Minute // a certificate is valid from this long before its creation
-	var unreachable *transport.Unreachable
-	if errors.As(err, &unreachable) {
-		return true
-	}
-	if (p.skew-w.parts[0].skew).Abs() < early && (p.skew-w.passed).Abs() < early {
-		return false
-	}
-	p.skew, w.parts[0].skew = w.passed, w.passed
-	w.tell("the clocks of %s and the coordinator are set right", p.name)
-	return true
 }
 
 // later calls a function after a delay.
