@@ -454,7 +454,8 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 }
 
 // A client sends an answer again because the reply was lost. Meanwhile the plan was closed, and the
-// coordinator and this client have new keys. The answer must be acknowledged as before.
+// coordinator and this client have new keys. The answer must be acknowledged as before. The
+// coordinator's sealing key before must be gone.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
@@ -474,6 +475,9 @@ func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	}
 	if s := h.mustStatus(); s.Roster != 2 {
 		t.Fatalf("the roster has version %d", s.Roster)
+	}
+	if left, err := filepath.Glob(filepath.Join(h.hub.files.study(h.study.hash), "sealing*.key")); err != nil || len(left) != 1 || filepath.Base(left[0]) != "sealing-2.key" {
+		t.Errorf("with new keys in force the sealing keys are %v, %v", left, err)
 	}
 	check(t, north.link.Submit(t.Context(), item))
 	north.outbox = nil

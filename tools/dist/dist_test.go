@@ -120,6 +120,35 @@ func TestProgramsOfARelease(t *testing.T) {
 	}
 }
 
+// The test checks the statement of provenance: each file with its hash, the commit, and the type.
+func TestProvenance(t *testing.T) {
+	r := made
+	r.out, r.commit = t.TempDir(), "0123"
+	check(t, os.WriteFile(filepath.Join(r.out, "a"), []byte("abc"), 0o600))
+	check(t, r.provenance())
+	text, err := os.ReadFile(filepath.Join(r.out, "fedpvi-v1.intoto.json"))
+	check(t, err)
+	var s struct {
+		Type    string `json:"_type"`
+		Kind    string `json:"predicateType"`
+		Subject []struct {
+			Name   string
+			Digest map[string]string
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				ResolvedDependencies []struct{ Digest map[string]string }
+			}
+		}
+	}
+	check(t, json.Unmarshal(text, &s))
+	if s.Type != "https://in-toto.io/Statement/v1" || s.Kind != "https://slsa.dev/provenance/v1" ||
+		len(s.Subject) != 1 || s.Subject[0].Name != "a" || !strings.HasPrefix(s.Subject[0].Digest["sha256"], "ba7816bf") ||
+		s.Predicate.BuildDefinition.ResolvedDependencies[0].Digest["gitCommit"] != "0123" {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "b"), []byte("abc"), 0o600))
