@@ -11,8 +11,8 @@ import (
 )
 
 // shift converts natural parameters, in place, from coordinates around a centre c to coordinates
-// around c − by. If by equals c, the new coordinates are around the origin. The argument entries
-// has the row and column of each element of the precision.
+// around c − by. If by equals c, the new coordinates are around the origin. entries has the row and
+// column of each element of the precision (see [gaussian.Family]).
 func shift(natural, by []float64, entries [][2]int) {
 	d := len(by)
 	for k, at := range entries {
@@ -24,8 +24,8 @@ func shift(natural, by []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is a [solver.Approximation] with its workspace, so that a new cavity can be set
-// without allocating memory.
+// A cavity is a [solver.Approximation] together with its workspace. The workspace is reused, so a
+// new cavity can be set without allocating memory.
 type cavity struct {
 	solver.Approximation
 	symmetric blas64.Symmetric // view of Covariance as a symmetric matrix, in the same memory
@@ -43,7 +43,8 @@ func newCavity(family gaussian.Family) *cavity {
 	return c
 }
 
-// solve computes the moments from Natural. It reports whether Natural is proper.
+// solve computes the mean and covariance from Natural. It returns false if Natural is not proper:
+// if the precision is not positive definite, or a moment is not finite.
 func (c *cavity) solve() bool {
 	d := len(c.Mean)
 	if c.Covariance == nil {

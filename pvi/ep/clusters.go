@@ -7,39 +7,40 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clusters is a mixture of K normal clusters with independent variables, whose weights, means
-// and sds are learned. θ has K − 1 sticks u_j, and then for each variable K means and K log sds.
-// Cluster 0 has the share σ(u_0 − log(K−1)) of the weight, where σ is the logistic function.
-// Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after clusters 0 to
-// j−1. So u = 0 means equal weights.
+// Clusters is a mixture of K normal clusters with independent variables. Its weights, means and sds
+// are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then for each
+// variable K means and K log sds. Let σ be the logistic function. Cluster 0 has the weight σ(u_0 −
+// log(K−1)). Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after clusters
+// 0 to j−1. So all weights are equal at u = 0.
 //
-// Under a diagonal cavity a record belongs to cluster k with probability r_k ∝ E[w_k]·Π_v
-// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent. The likelihood of stick j is
-// its share if k = j, and one minus its share if k > j. The likelihood of a mean and a log sd is
-// the density of one variable of the record. So each moment of the tilted distribution is a
-// mixture, over k, of integrals over one log sd or one stick, which a Gauss–Hermite rule
-// approximates.
+// Under a diagonal cavity a record belongs to cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
+// μ_kv, s_kv²)], where w_k is the weight of cluster k. Given k, the coordinates of θ are
+// independent. The likelihood of stick j given k is the stick's share if k = j, one minus this
+// share if k > j, and constant if k < j. The likelihood of a mean and a log sd is the density of
+// one variable of the record. So each moment of the tilted distribution is a mixture, over k, of
+// integrals over one log sd or one stick. A Gauss–Hermite rule approximates these integrals.
 type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// Power to which this client raises the ratio of the uniform and the normal prior of the
-	// weights.
+	// This client's power of the ratio of the uniform and the normal prior of the weights (see
+	// [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
 	sticks  []stick
 	weights []float64 // expected log weight of each cluster
 	chance  []float64 // probability of each cluster, given the record
-	beyond  []float64 // probability that the record belongs to a cluster after each stick
+	beyond  []float64 // beyond[j] is the probability that the record belongs to a cluster after j
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
-// number of variables. Precisions are multiplied by weight. The weights of the clusters have a
-// uniform prior, but q cannot express it: the prior in q has normal sticks with mean 0 and sd
-// stickSD. So the client multiplies its likelihood by the ratio of the uniform and the normal
-// prior, raised to the power share. If the shares of all clients add up to 1, the posterior has
-// the uniform prior.
+// number of variables. In sites, precisions are multiplied by weight.
+//
+// The weights of the clusters have a uniform prior, which q cannot express. The prior in q has
+// normal sticks with mean 0 and sd stickSD instead. To correct this, each client multiplies its
+// likelihood by the ratio of the uniform and the normal prior, raised to the power share. If the
+// shares of all clients add up to 1, the posterior has the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -58,8 +59,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the index in θ of the mean of a cluster in a variable. The index of the log
-// sd is larger by K.
+// mean returns the index in θ of the mean of a cluster in a variable. The index of the
+// corresponding log sd is larger by K.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -108,16 +109,16 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site that gives coordinate i a tilted distribution with the given
-// first and second moments around the cavity's mean.
+// match writes to dst the site that gives coordinate i a tilted distribution with the given moments
+// first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean of θ_i.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	dst[i] = first / variance
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign computes the probability of each cluster given the record, and the probability that the
-// record belongs to a cluster after each stick.
+// assign computes chance, the probability of each cluster given the record, and beyond. beyond[j]
+// is the probability that the record belongs to a cluster after cluster j.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -133,8 +134,8 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]. It adds the client's part of the ratio of the uniform and the
-// normal prior of the weights.
+// AddPublic implements [Public]. It adds this client's site for the ratio of the uniform and the
+// normal prior of the weights, raised to the power share.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

@@ -12,24 +12,24 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park,
-// "Differentially Private Stochastic Expectation Propagation", 2022, but unlike that paper's
-// algorithm it has a valid privacy proof. A visit, which is one call of Propose, consists of
-// steps. Each step computes the sites of a random batch of records and releases the noisy sum of
-// the clipped sites through a [dpmech.SampledSum]. The client's factor is an average of those
-// sums (see [SEPOptions]).
+// DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park, "Differentially
+// Private Stochastic Expectation Propagation", 2022. The privacy proof of that paper's algorithm is
+// not valid, and DPSEP differs from the algorithm so that it has a valid one. One call of Propose
+// takes a fixed number of steps. Each step computes the sites of a random batch of records and
+// releases the noisy sum of the clipped sites through a [dpmech.SampledSum]. The client's factor is
+// an average of those sums (see [SEPOptions]).
 //
-// All numbers that DPSEP keeps or proposes are functions of released sums. If a noisy sum leads
-// to an improper factor, the factor is repaired after the noise is added, and the step is
-// charged like every other step.
+// All numbers that DPSEP keeps or proposes are functions of released sums. If a noisy sum leads to
+// an improper factor, DPSEP repairs the factor after the noise was added. Such a step costs as much
+// privacy as every other step.
 //
 // DPSEP is not safe for concurrent use.
 type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
-	steps     int                 // number of steps in a visit
-	cost      accountant.Event    // privacy cost of one epoch of batches
-	free      accountant.Composed // cost of the second and later steps of an epoch, which is zero
+	steps     int                 // number of steps in a call of Propose
+	cost      accountant.Event    // privacy cost of an epoch, the fewest steps whose batches are drawn together
+	free      accountant.Composed // event without cost, for the second and later steps of an epoch
 	epoch     int
 
 	factor  *tied
@@ -40,13 +40,13 @@ type DPSEP struct {
 	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // buffer for the sites of a group of records, which are computed together
-	query dpmech.SampledQuery // allocated once, so that a step allocates no memory
+	sites []float64           // buffer for the sites of a group of records that are computed together
+	query dpmech.SampledQuery // method sum, stored here so that a step allocates no memory
 }
 
 // NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of
-// steps. The mechanism must be for the number of records of t and for vectors of t.Size()
-// numbers.
+// steps, which must be a multiple of m.Epoch() and divide m.Steps(). The mechanism m must be for
+// t.Records() records and for vectors of t.Size() numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
 	switch err := o.check(t.Family().Dim()); {
 	case err != nil:
@@ -81,9 +81,9 @@ func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 // Releases returns the number of released sums.
 func (s *DPSEP) Releases() int { return s.Taken() }
 
-// Propose implements [solver.Solver]. It takes the steps of one visit and returns an event for
-// each release. If the sampling draws the batches of a whole epoch at once, the event of the
-// epoch's first release has the cost of the whole epoch.
+// Propose implements [solver.Solver]. It takes the solver's number of steps and returns an event
+// for each release. If the sampling draws the batches of a whole epoch at once, the event of the
+// epoch's first release has the cost of the whole epoch, and the other events cost nothing.
 func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -116,7 +116,8 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	return spent, nil
 }
 
-// check returns an error if Propose cannot solve the problem. It runs before any release.
+// check returns an error if Propose cannot solve the problem: if p has another Gaussian family than
+// the solver, or if its cavity is improper. Propose calls check before it releases anything.
 func (s *DPSEP) check(p solver.Problem) error {
 	family := s.factor.tilted.Family()
 	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {
@@ -128,9 +129,9 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases a sum of sites and updates the factor with it. Before the release, step checks
-// that the cavity is proper. The check uses only released numbers, so an error reveals nothing
-// about the records.
+// step releases one noisy sum of sites and updates the factor with this sum. Before the release,
+// step checks that the cavity is proper. This check uses only numbers that were released before, so
+// its error reveals nothing about the records.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)
@@ -162,6 +163,6 @@ func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return nil
 }
 
-// Released returns the last noisy sum, in steps of the mechanism's lattice. The privacy
-// guarantee holds even if everybody reads it. The slice is not a copy.
+// Released returns the last noisy sum, in units of the mechanism's lattice step. The sum may be
+// published: the privacy guarantee covers it. The slice is not a copy.
 func (s *DPSEP) Released() []int64 { return s.noisy }

@@ -8,15 +8,15 @@ import (
 )
 
 type dpsepState struct {
-	Taken, Since     int // number of steps taken; number of steps since the average began
+	Taken, Since     int // number of steps taken; number of steps since the average (re)started
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
 	Velocity, Average []byte // velocity of q's mean; average of q's means
 }
 
-// State implements [solver.Solver]. The state has the number of charged steps and the average of
-// the released sums.
+// State implements [solver.Solver]. The state has the number of steps taken and charged, and all
+// numbers of the factor. These numbers are functions of released sums.
 func (s *DPSEP) State() []byte {
 	if s.Taken() == 0 {
 		return nil

@@ -8,17 +8,17 @@ import (
 
 // Options are the options of [EP].
 type Options struct {
-	Power     float64 // power of the likelihood in tilted distributions; must equal the power of the Tilted
+	Power     float64 // power of the likelihood, in (0, 1]; must equal the power of the Tilted
 	Damping   float64 // share of the step from the old site to the new site, in (0, 1]
 	Passes    int     // largest number of passes over the records
-	Tolerance float64 // largest relative change of a natural parameter in a pass at which EP counts as settled
+	Tolerance float64 // EP has settled if no parameter changes by more, relative to 1 + its size, in a pass
 }
 
-// EP is expectation propagation with one site for every record (Minka 2001). It writes the
-// product of all sites to dst, and returns the number of passes and whether EP has settled. If
-// the cavity of a record is not proper, EP skips the record in that pass. With a full covariance
-// EP needs O(Nd²) memory for N records and d coordinates, so it is used as the reference for
-// [SEP] on small data.
+// EP is expectation propagation with one site for every record (Minka 2001). prior has the natural
+// parameters of the prior. EP writes the product of all sites to dst, and returns the number of
+// passes and whether EP has settled. If the cavity of a record is not proper, EP skips the record
+// in that pass. With a full covariance EP needs O(Nd²) memory for N records and d coordinates. So
+// it is used on small data only, as the reference for [SEP].
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

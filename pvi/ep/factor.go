@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tied factor is the factor of a client, written as one site to the power of the number of
-// records (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). In DPSEP
-// the tied factor depends only on released sums.
+// A tied factor is the factor of a client in stochastic expectation propagation: all records have
+// the same site, and the factor is this site to the power of the number of records (Li,
+// Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). In DPSEP the tied
+// factor depends only on released sums.
 type tied struct {
 	tilted  Tilted
 	options *SEPOptions
@@ -17,24 +18,24 @@ type tied struct {
 	proper  *proper
 
 	taken int       // number of steps taken
-	since int       // number of steps since the average began
+	since int       // number of steps since the average (re)started
 	used  []float64 // natural parameters of the factor for which sites are computed
-	// raw is the average of start and of the released sums. It has only the precisions, which may
-	// be improper. If Published is set, it has all natural parameters.
+	// raw is the weighted average of start and of the released sums. Only its precisions are used,
+	// and they may be improper. With the option Published, raw has all natural parameters.
 	raw   []float64
-	start []float64 // factor at which the average began; nil before the first step
+	start []float64 // factor at which the average (re)started; nil before the first step
 	rest  float64   // weight of start in the average raw
-	noise float64   // variance of the noise in raw, relative to the variance of the noise in a sum
+	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
 
 	around []float64 // mean of the product of the prior and the other clients' factors
 	glide  glide
 
 	outer     []float64 // natural parameters of the product of the prior and the other clients' factors
-	deviation []float64 // vector that is subtracted from each record's site
+	deviation []float64 // with the option Deviation, vector that is subtracted from each record's site
 	sum       []float64
 	own       []float64 // the factor, in natural parameters around the cavity's mean
-	raised    []float64 // amount by which the floor raises each precision
-	gap       []float64 // field around minus the cavity's mean
+	raised    []float64 // amount by which pull raises the factor, in natural parameters
+	gap       []float64 // around minus the cavity's mean
 	zero      []float64
 }
 
@@ -48,12 +49,12 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	}
 }
 
-// ErrImproper is returned when the cavity is not a proper distribution.
+// ErrImproper states that a record's cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
 // begin sets f.around to the mean of outer, the product of the prior and the other clients'
-// factors. Before the first step it also sets f.start to the factor for which q has the mean
-// StartMean and the sds StartSD.
+// factors. Before the first step it also sets f.start. With the option StartMean, f.start is the
+// factor for which q has the mean StartMean and sds of at most StartSD. Otherwise f.start is zero.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -101,8 +102,9 @@ func (f *tied) place(outer []float64, d int) {
 	}
 }
 
-// prepare sets the cavity of a record: outer times the factor, without the record's share of the
-// factor. The argument outer is the product of the prior and the other clients' factors.
+// prepare sets the cavity for the sites of the next step: outer times the factor, without one
+// record's share of the factor (see the options Power and Nominal). outer is the product of the
+// prior and the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -131,9 +133,8 @@ func (f *tied) prepare(outer []float64) error {
 	return nil
 }
 
-// centre converts natural parameters between coordinates around the origin and coordinates
-// around the cavity's mean. With sign −1 it converts to coordinates around the mean, and with
-// sign 1 it converts back.
+// centre converts natural parameters in place. With sign −1 it converts from coordinates around the
+// origin to coordinates around the cavity's mean. With sign 1 it converts back.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -162,8 +163,8 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate replaces a record's site by the record's contribution to a sum. The options Deviation and
-// Raw determine the contribution.
+// relate replaces a record's site by the record's contribution to the sum, as the options Deviation
+// and Raw define it. With neither option, the contribution is the site.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -177,12 +178,12 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with total, the sum of a batch's contributions, and overwrites total.
-// It reports whether the average of precisions is proper.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites total. It
+// returns whether the factor was proper before its repair.
 //
-// In coordinates around the mean of the cavity, precisions times means are gradients. move takes
-// a step along the sum of the gradients. It averages the precisions separately, so that their
-// noise does not move q's mean.
+// In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
+// with respect to q's mean. move takes a step along the sum of the gradients. The precisions are
+// averaged separately, so the noise in the precisions does not move q's mean.
 func (f *tied) move(total []float64) bool {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -231,10 +232,11 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull sets the mean of the precision that floor has added to the factor. This mean is that of the
-// product of the prior and the other clients' factors. Without pull, a client whose records have
-// no information would move q's mean. If the precision matrix is full, pull does nothing: the
-// floor is then so high that the added precision would outweigh the records' information.
+// pull adds a precision times mean to f.sum for the precision that floor adds to the factor. The
+// added precision then acts like a factor whose mean is the mean of the product of the prior and
+// the other clients' factors. Without pull, a client whose records have no information would move
+// q's mean. For a full precision matrix pull does nothing. There the floor is so high that the
+// added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -255,8 +257,9 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished moves the factor towards the site of the batch's only record and clips the
-// factor, as the DP-SEP paper does. It reports whether the factor was proper without a repair.
+// moveAsPublished takes the step of the DP-SEP paper. It moves the factor towards the site of the
+// batch's only record and clips the factor. It returns whether the factor was proper before its
+// repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -274,9 +277,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor returns the lower bound that the factor's precisions keep: the sd of the noise that
-// remains in the average of precisions. For a full covariance it is √d times larger, because the
-// noise of a d×d matrix adds up along some direction.
+// floor returns the lower bound of the factor's precisions. For a diagonal family it is the sd of
+// the noise that remains in the average of precisions. For a full covariance it is √d times that
+// sd, because the spectral norm of a noisy d×d matrix grows like √d.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -285,8 +288,8 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat calls the Reseater, if there is one, to move a stuck factor. If the factor was moved,
-// reseat restarts the average.
+// reseat lets f.tilted move a stuck factor, if it is a [Reseater]. If it moved the factor, reseat
+// restarts the average at the moved factor.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
@@ -296,7 +299,7 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips the share 1/Nominal of the factor to norm Clip, as in the DP-SEP paper.
+// shorten clips the factor as in the DP-SEP paper: its share 1/Nominal gets a norm of at most Clip.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -309,14 +312,15 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is a lower bound on the divisor by which propose removes the start from the
-// average. The divisor is the weight that released sums, and not the start, have in the average.
-// After one pass of whole steps it is about 0.6.
+// leastMoved is a lower bound on 1 − rest, the weight of the released sums in the average raw; the
+// rest is the weight of start. propose removes start from the average and divides by this weight,
+// and a small divisor would amplify the noise. After one pass of whole steps the weight is about
+// 0.6.
 const leastMoved = 0.6
 
 // propose writes the factor to dst. The precision of the factor is the average of the released
-// sums, without the start, and at least the noise floor. The precision times mean is chosen so
-// that q keeps its mean. If q's mean glides, q gets the averaged mean instead.
+// sums, without start, raised to the noise floor. The precision times mean is chosen so that q
+// keeps its mean. With the option Glide, q gets the average of its means instead.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

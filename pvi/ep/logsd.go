@@ -7,13 +7,13 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule for tilted moments along one coordinate. It has 32 nodes,
-// which give six digits of both moments if the log density is concave.
+// hermite is the Gauss–Hermite rule for moments of a tilted distribution along one coordinate. Its
+// 32 nodes give both moments with six digits if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule computes averages over u, the log sd of a normal outcome, for normal u. The
-// outcome is N(centre, e^2u), and its centre is also normal and independent of u. The rule
-// raises the outcome's density to a power. A spreadRule keeps its workspace and is not safe for
+// A spreadRule averages over u, the log sd of a normal outcome. u is normal. The outcome is
+// N(centre, e^2u), where the centre is also normal and independent of u. The rule raises the
+// outcome's density to the power power. A spreadRule keeps its workspace and is not safe for
 // concurrent use.
 type spreadRule struct {
 	power     float64
@@ -21,8 +21,8 @@ type spreadRule struct {
 	variances []float64 // e^2u divided by the power, at each node
 	weights   []float64 // log weights of the nodes
 	spreads   []float64 // variance of the outcome, including the variance of its centre, at each node
-	logs      []float64 // log weight minus half the log of the outcome's variance, at each node
-	shares    []float64 // weights of the nodes given the outcome
+	logs      []float64 // at each node, the field weights minus half the log of the field spreads
+	shares    []float64 // probability of each node given the outcome
 	uncertain float64
 }
 
@@ -31,8 +31,8 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set sets the mean and variance of u. A normal density raised to power p is, up to a constant,
-// e^((1−p)u) times a normal density with 1/p times the variance.
+// set sets the mean and variance of u, and from them moves, variances and weights. The density N(y;
+// c, e^2u) raised to the power p is, up to a constant, e^((1−p)u)·N(y; c, e^2u/p).
 func (r *spreadRule) set(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range hermite.Points {
@@ -55,7 +55,8 @@ func (r *spreadRule) widen(uncertain float64) {
 }
 
 // outcome computes r.shares for an outcome whose distance from the mean of its centre is gap. It
-// returns the log density of the outcome, without its constant if the power is not 1.
+// returns the log density of the outcome. If the power is not 1, a constant is missing from the log
+// density.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -76,7 +77,8 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moment of u around its prior mean, given the outcome.
+// spread returns the first and second moments of u given the outcome, both around u's mean before
+// the outcome.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -85,8 +87,8 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moment of the centre around its prior mean, given the
-// outcome.
+// centre returns the first and second moments of the centre given the outcome, both around the
+// centre's mean before the outcome. gap is the gap of the last call of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -1,11 +1,11 @@
 package ep
 
-// The functions of this file loop over several records at a time. Conversions to float64 prevent
-// fused multiply-adds, so every processor computes the same bits.
+// The functions of this file loop over several records at a time. They convert products to float64,
+// which forbids fused multiply-adds, so every processor computes the same bits.
 
-// project writes the mean and variance of xᵀθ for each record. The covariates of record r are
-// row r of x. Each sum is computed as four partial sums, because independent additions run in
-// parallel.
+// project writes the mean and variance of xᵀθ for each record, where θ has independent coordinates
+// with the given means and variances. The covariates of record r are row r of x. Each sum is
+// computed as four partial sums, because the processor can do independent additions in parallel.
 func project(mean, variance []float64, records []uint32, x, means, variances []float64) {
 	d := len(means)
 	for l, record := range records {
@@ -19,10 +19,10 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match writes to dst the site, in a diagonal family, of a record with covariates x. Let log Z
-// be the log of the tilted distribution's normalising constant, as a function of the predictor's
-// mean. Then g is the slope of log Z and h is minus its curvature. Precisions are multiplied by
-// weight.
+// match writes to dst the site, in a diagonal family, of a record with covariates x. Let log Z be
+// the log of the tilted distribution's normalising constant, as a function of the mean of the
+// predictor xᵀθ. Then g is the first derivative of log Z and h is minus the second derivative.
+// variances has the cavity's variances. The precisions in dst are multiplied by weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]

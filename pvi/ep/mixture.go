@@ -7,9 +7,10 @@ import (
 )
 
 // A Mixture is a mixture of K normal clusters that have the same weight and the same known sd. θ
-// has the means: coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the
-// probability r_k that a record belongs to cluster k has a closed form. The tilted distribution
-// of a mean is a mixture of two normals: the cavity, and the cavity updated with the record.
+// has the means of the clusters: variable v of cluster k has the mean θ[v·K + k]. Under a diagonal
+// cavity the probability r_k that a record belongs to cluster k has a closed form. The tilted
+// distribution of a mean is a mixture of two normals: the cavity with weight 1 − r_k, and the
+// cavity updated with the record with weight r_k.
 type Mixture struct {
 	weighted
 	clusters, variables int
@@ -21,12 +22,13 @@ type Mixture struct {
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
-// number of variables. Precisions are multiplied by weight.
+// number of variables. The clusters have the given sd. In sites, precisions are multiplied by
+// weight.
 //
-// If tied is true, the site of a record for a cluster is the normal likelihood to the power r_k
-// rather than the site that matches the moments. Its precision is the same in every variable, so
-// a site has only one precision for each cluster. If each record's cluster is certain, both
-// kinds of sites are equal.
+// If tied is false, the site of a record matches the moments of the tilted distribution. If tied is
+// true, the site for cluster k is instead the normal likelihood of the record to the power r_k.
+// This site has the same precision in every variable, so only one precision for each cluster is
+// kept. The two kinds of sites are equal if each record's cluster is certain.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -121,12 +123,13 @@ func (t *Mixture) Compress(dst, natural []float64) {
 	}
 }
 
-// Reseat implements [Reseater]. The precision of a cluster shows how many records it has. As all
-// clusters have the same weight, a cluster with many records covers two true clusters, and a
-// cluster with few records is empty or shares its records with another cluster. Reseat moves the
-// cluster with the most records by at most one sd in each variable, and places the cluster with
-// the fewest records opposite to it, at the same distance from its old mean. Later steps
-// separate the two clusters.
+// Reseat implements [Reseater]. The precision of a cluster shows how many records it has. All
+// clusters have the same weight. So a cluster with many records covers two true clusters, and a
+// cluster with few records is empty or shares its records with another cluster. Reseat acts if one
+// cluster has at least 1.5 times and another at most 0.75 times the mean number of records, and the
+// difference exceeds the noise. It moves the mean of the cluster with the most records by at most
+// one sd in each variable. It places the cluster with the fewest records on the other side of the
+// old mean, at the same distance. Later steps separate the two clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -151,7 +154,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// The direction depends only on number, so each number gives a different direction.
+		// The directions are a low-discrepancy sequence in number, so each call tries a different
+		// direction.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2
@@ -163,8 +167,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records returns the precision of a cluster, averaged over its variables. The precision is
-// proportional to the number of records.
+// records returns the average of a cluster's precisions over the variables. It is proportional to
+// the cluster's number of records.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

@@ -1,11 +1,11 @@
 package ep
 
-// A glide moves the mean of a diagonal q if coordinates of θ depend on each other. It takes short
-// steps of constant length with momentum (Polyak, "Some methods of speeding up the convergence of
-// iteration methods", 1964) and averages the means after the steps. Steps that become shorter, as
-// in an average of sums, would stop too early in directions in which coordinates depend strongly
-// on each other. Steps of constant length leave noise in the mean, and the average of the means
-// removes this noise.
+// A glide moves the mean of q where a diagonal family ignores the dependence between coordinates of
+// θ. It takes short steps of constant length with momentum (Polyak, "Some methods of speeding up
+// the convergence of iteration methods", 1964), and it averages the means that the steps reach.
+// Steps that become shorter would stop too early along directions in which coordinates depend
+// strongly on each other. Steps of constant length leave noise in the mean, which the average
+// removes.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means
@@ -13,15 +13,15 @@ type glide struct {
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step updates the glide after f.sum has been set to the factor after a plain step, in
-// coordinates around the cavity's mean. It adds momentum to f.sum and updates the average of the
-// means. If moves is false, the factor does not change and the velocity becomes zero.
+// step adds momentum to the factor f.sum and updates the average of the means. Before the call,
+// f.sum is the factor after a step without momentum, in coordinates around the cavity's mean. If
+// moves is false, the factor stays as it was before that step, and the velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// The variable gap is the distance of q's mean from the cavity's mean before the step,
-		// and precision is q's precision after the step.
+		// gap is the distance of q's mean from the cavity's mean before the step. precision is q's
+		// precision after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]

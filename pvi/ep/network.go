@@ -8,16 +8,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c, and its records.
-// Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
-// units are independent normals, so the mean and variance of η are sums of integrals, each over
-// the input of one unit. The filter assumes that η is normal. Let m be the cavity's means, s its
-// variances, and Z(m, s) the expected likelihood of the record. A coordinate's tilted mean is m
-// + s·∂log Z/∂m and its tilted variance s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001;
-// Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable Learning of Bayesian
-// Neural Networks", 2015, equations 5 and 6, there for rectified linear units).
+// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c, together with its
+// records. θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 //
-// θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
+// Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
+// units are independent normals. So the mean and variance of η are sums of integrals, each over the
+// input of one unit. The filter assumes that η is normal. Let m be the cavity's mean of a
+// coordinate, s its variance, and Z(m, s) the expected likelihood of the record. Then the tilted
+// mean of the coordinate is m + s·∂log Z/∂m, and its tilted variance is s − s²((∂log Z/∂m)² − 2∂log
+// Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable
+// Learning of Bayesian Neural Networks", 2015, equations 5 and 6, there for rectified linear
+// units).
 type Network struct {
 	weighted
 	hidden, inputs int
@@ -30,26 +31,28 @@ type Network struct {
 	bends []float64 // derivative of log Z with respect to the variance of each coordinate
 }
 
-// A networkOutcome computes the likelihood of an outcome given η.
+// A networkOutcome computes the likelihood of an outcome given η. Z is the expected likelihood, as
+// in [Network].
 type networkOutcome interface {
 	// set sets the cavity for later calls of slopes.
 	set(cavity *solver.Approximation)
 
-	// slopes returns the derivatives of log Z with respect to the mean and variance of η.
+	// slopes returns the derivatives of log Z with respect to the mean and variance of η. The
+	// arguments are the outcome y, and the mean and variance of η under the cavity.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside describes a coordinate of θ, such as the log sd of the noise, on which the outcome
-	// depends directly and not only through η. It returns the index i of this coordinate, and the
-	// first and second moments of the coordinate around its mean, given the outcome of the last
-	// call of slopes. It returns i = −1 if there is no such coordinate.
+	// beside is for a coordinate of θ on which the outcome depends directly and not only through η,
+	// such as the log sd of the noise. It returns the index i of this coordinate, and the first and
+	// second moments of its tilted distribution around its cavity mean, for the outcome of the last
+	// call of slopes. If there is no such coordinate, i is −1.
 	beside() (i int, first, second float64)
 }
 
-// NewNetwork returns a Network in a diagonal family. The rows of x are the inputs of the
-// records, and y has their outcomes. The likelihood is raised to a power in (0, 1] before
-// moments are matched, and the natural parameters of sites are divided by that power. Precisions
-// are multiplied by weight. A binary outcome, 0 or 1, has log odds η. A real outcome is normal
-// with mean η.
+// NewNetwork returns a Network in a diagonal family with the given number of hidden units. The rows
+// of x are the inputs of the records, and y has their outcomes. If binary, an outcome is 0 or 1 and
+// has log odds η. Otherwise an outcome is normal with mean η. The likelihood is raised to power,
+// which lies in (0, 1], before moments are matched, and the natural parameters of sites are divided
+// by power. In sites, precisions are multiplied by weight.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -91,19 +94,21 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site that gives coordinate i a tilted distribution with the given
-// first and second moments around the cavity's mean.
+// match writes to dst the site that gives coordinate i a tilted distribution with the given moments
+// first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean of θ_i.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		// The variance of this record is not positive under the normal approximation of η.
+		// The approximation of η as normal can give a variance that is not positive. Then no site
+		// has these moments.
 		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w and the methods after it return the indices in θ of weights and biases.
+// w returns the index in θ of a weight from an input to a unit. The methods b, v and c do the same
+// for the unit's bias, the unit's weight in the output, and the output's bias.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
@@ -125,9 +130,9 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends to the derivatives of log Z with respect to the mean and
-// variance of each coordinate. The arguments inMean and inVariance are the derivatives of log Z
-// with respect to the mean and variance of η.
+// backward sets moves and bends to the derivatives of log Z with respect to the mean and variance
+// of each coordinate. inMean and inVariance are the derivatives of log Z with respect to the mean
+// and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

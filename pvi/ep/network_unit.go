@@ -7,18 +7,18 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A hiddenUnit computes the mean of tanh z and of tanh² z for a normal input z, and their
-// derivatives. It uses the trapezoid rule over the real line, because this rule converges fast
-// for smooth functions. It works even if the sd of z is so large that tanh rises from −1 to 1
-// within a small part of it.
+// A hiddenUnit computes the means of tanh z and tanh² z for a normal input z, and the derivatives
+// of these means. It uses the trapezoid rule over the real line, which converges fast for smooth
+// functions. The rule still works if the sd of z is so large that tanh rises from −1 to 1 within a
+// small fraction of an sd.
 type hiddenUnit struct {
 	first, second unitMoment // moments of tanh z and of its square
 	nodes, values []float64
 }
 
-// A unitMoment is the expectation of a function f of the normal input z, with its derivatives
-// with respect to the mean and the variance of z. By the theorems of Bonnet and Price, these are
-// E f′ and E f″/2.
+// A unitMoment is the expectation E f(z) of a function of the normal input z, with its derivatives
+// with respect to the mean and the variance of z. These derivatives are E f′(z) (Bonnet's theorem)
+// and E f″(z)/2 (Price's theorem).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
 // The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds.
@@ -71,8 +71,9 @@ type binaryOutcome struct{ *tilt }
 
 func (binaryOutcome) set(*solver.Approximation) {}
 
-// slopes implements networkOutcome. Let m and s be the mean and variance of η. Smoothing with a
-// Gaussian is diffusion, so ∂Z/∂s = ½∂²Z/∂m².
+// slopes implements networkOutcome. Let m and s be the mean and variance of η. Z is the likelihood
+// smoothed with a Gaussian of variance s, so it satisfies the diffusion equation ∂Z/∂s = ½∂²Z/∂m².
+// Therefore ∂log Z/∂s = (g² − h)/2, where g = ∂log Z/∂m and h = −∂²log Z/∂m².
 func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
 	g, h := o.tilt.slopes(y, mean, variance)
 	return g, (g*g - h) / 2
@@ -80,8 +81,8 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is an outcome that is η plus normal noise. The log sd of the noise is a
-// coordinate of θ.
+// A normalOutcome is an outcome equal to η plus normal noise. The log sd of the noise is coordinate
+// place of θ.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

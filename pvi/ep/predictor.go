@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tilt computes the tilted distribution for a record that depends on θ through one predictor
-// η. With η = mean + sd·z, it finds the mean and variance of z under the density proportional to
+// A tilt computes the tilted distribution for a record that depends on θ through one predictor η.
+// It writes η = mean + sd·z and finds the mean and variance of z under the density proportional to
 // N(z; 0, 1)·p(y | η)^power. A tilt keeps its workspace and is not safe for concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
@@ -26,16 +26,17 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns the first derivative g of log Z with respect to the mean, and minus the second
-// derivative, h, where Z(mean, variance) = ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted
-// mean of η is mean + variance·g, and its tilted variance is variance·(1 − variance·h).
+// slopes returns g = ∂log Z/∂mean and h = −∂²log Z/∂mean², where Z(mean, variance) = ∫ N(η; mean,
+// variance)·p(y|η)^power dη. The tilted mean of η is mean + variance·g, and its tilted variance is
+// variance·(1 − variance·h).
 //
-// For probit Z = Φ(mean/√(1 + variance)) (Rasmussen and Williams, "Gaussian Processes for
-// Machine Learning", 2006, equation 3.82). For a normal outcome Z is a normal density. Otherwise
-// both derivatives come from a Gauss–Hermite rule around the mode.
+// For a probit outcome with power 1, Z = Φ(±mean/√(1 + variance)), with + for y = 1 and − for y = 0
+// (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, equation 3.82). For a
+// normal outcome Z is a normal density. Otherwise both derivatives come from a Gauss–Hermite rule
+// around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	// A linear model has one predictor only if the sd of its noise is known.
+	// A linear model has only one predictor, so the sd of its noise is known.
 	case t.outcome.Family == study.Linear:
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
@@ -62,7 +63,8 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes does the same as slopesAll for a probit outcome, P(y = 1) = Φ(η).
+// probitSlopes computes what slopesAll computes, for a probit outcome, P(y = 1) = Φ(η), and power
+// 1.
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -76,8 +78,8 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns three values at η, each times the power: the log likelihood, its slope, and minus
-// its curvature.
+// at returns the log likelihood at η, its first derivative, and minus its second derivative, each
+// times the power.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
@@ -108,8 +110,8 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted z, and the sd of the normal distribution that has the same
-// curvature at the mode.
+// mode returns the mode of the tilted density of z, and width, the sd of the normal distribution
+// whose log density has the same curvature there.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {

@@ -12,17 +12,17 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// A tilts does the work of a [tilt] for a record that depends on θ through k predictors. With η =
-// mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular, it computes
-// the mean and covariance of z under the density proportional to N(z; 0, I)·p(y | η)^power. A
-// tilts keeps its workspace and is not safe for concurrent use.
+// A tilts does for a record that depends on θ through k predictors what a [tilt] does for one
+// predictor. It writes η = mean + Rz, where RRᵀ is the covariance of the predictors and R is lower
+// triangular. It computes the mean and covariance of z under the density proportional to N(z; 0,
+// I)·p(y | η)^power. A tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
 	rule     *quadrature.Rule
 
 	mode, try, slope []float64 // mode, trial point and gradient, in coordinates of z
-	bend             []float64 // minus the Hessian with respect to z, or the lower Cholesky root of that matrix
+	bend             []float64 // minus the Hessian with respect to z, then its lower Cholesky root
 	logs             []float64
 	points           []float64
 
@@ -43,8 +43,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log density at z up to a constant. It sets t.g and t.h to the derivatives with
-// respect to η.
+// log returns the log of the tilted density at z up to a constant. root is R, by rows. log sets t.g
+// and t.h to the gradient and Hessian of the log likelihood with respect to η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -59,8 +59,8 @@ func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	return t.power*t.response.Eval(y, t.eta, t.g, t.h) - squares/2
 }
 
-// match computes the tilted mean and covariance of z in t.first and t.second. It reports whether
-// they are finite.
+// match sets t.first and t.second to the tilted mean and covariance of z. It returns false if they
+// are not finite.
 func (t *tilts) match(y float64, mean, root []float64) bool {
 	if !t.climb(y, mean, root) {
 		return false
@@ -116,9 +116,10 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode of z by Newton steps, and halves a step until the density rises. It sets
-// bend to the lower root of minus the Hessian at the mode. At points where the Hessian is not
-// negative definite, climb uses only the part of the Hessian that comes from the cavity.
+// climb finds the mode of the tilted density by Newton's method. It halves a step until the density
+// does not fall. It sets bend to the lower Cholesky root of minus the Hessian at the mode. At
+// points where minus the Hessian is not positive definite, climb uses I instead, the cavity's part
+// of it. climb returns false if numbers overflow.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)
@@ -137,7 +138,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			return rise >= 0 // false if rise is NaN
 		}
 		t.back(t.try)
-		copy(t.slope, t.try) // start with the whole Newton step
+		copy(t.slope, t.try) // now slope has the whole Newton step
 		share, next := 1.0, math.Inf(-1)
 		for range halvings {
 			for a, x := range t.slope {
@@ -158,8 +159,9 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 	return t.curve(root)
 }
 
-// curve computes the gradient slope and the matrix bend with respect to z from the derivatives
-// with respect to η at the last point.
+// curve sets slope to the gradient with respect to z at the last point, and bend to the lower
+// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. It
+// computes them from the derivatives with respect to η in t.g and t.h.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {

@@ -5,13 +5,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Regression computes sites for a [solver.Regression], whose records depend on θ through one
-// or more predictors. Let m and V be the mean and covariance of the cavity, A the rows of the
-// design that belong to the record, and Z the normalising constant of the tilted distribution.
-// Let g be the gradient and H minus the Hessian of log Z with respect to the predictors' means.
-// The tilted mean is m + VAᵀg and the tilted covariance is V − VAᵀHAV (Minka 2001, section 3.3;
-// Seeger, "Expectation propagation for exponential families", 2005). A diagonal family matches
-// means and variances.
+// A Regression computes sites for a [solver.Regression], in which a record depends on θ through one
+// or more predictors Aθ. The matrix A has the rows of the design that belong to the record. Let m
+// and V be the mean and covariance of the cavity, and Z the normalising constant of the tilted
+// distribution. Let g be the gradient of log Z with respect to the predictors' means, and H minus
+// its Hessian. The tilted mean is m + VAᵀg and the tilted covariance is V − VAᵀHAV (Minka 2001,
+// section 3.3; Seeger, "Expectation propagation for exponential families", 2005). In a diagonal
+// family the site matches means and variances only.
 type Regression struct {
 	weighted
 	of     *solver.Regression
@@ -23,20 +23,21 @@ type Regression struct {
 
 	dense bool // whether every row of the design has an entry for every coordinate
 
-	// touched is a sum of elements that Fetch reads. If the elements were not used, the compiler
-	// would remove the reads.
+	// touched is a sum of the elements that Fetch reads. If Fetch did not use the elements, the
+	// compiler would remove the reads.
 	touched float64
 	alone   [1]uint32
 	beside  *beside
 
 	mean, root  []float64 // cavity mean of the predictors, and the root of their covariance
-	g, h        []float64 // gradient and minus the Hessian of log Z, for several predictors
+	g, h        []float64 // with several predictors, the gradient and minus the Hessian of log Z
 	inner, twin []float64
 }
 
-// NewRegression returns a Regression for the records of r and the given family. The likelihood
-// is raised to a power in (0, 1] before moments are matched, and the natural parameters of sites
-// are divided by that power (Minka, "Power EP", 2004). Precisions are multiplied by weight.
+// NewRegression returns a Regression for the records of r and the given family. The likelihood is
+// raised to power, which lies in (0, 1], before moments are matched, and the natural parameters of
+// sites are divided by power (Minka, "Power EP", 2004). In sites, precisions are multiplied by
+// weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()
@@ -97,7 +98,7 @@ func (t *Regression) Fetch(records []uint32) {
 	}
 }
 
-// sparse writes the site, in a diagonal family, of a record with few nonzero covariates.
+// sparse writes to dst the site, in a diagonal family, of a record with few nonzero covariates.
 func (t *Regression) sparse(dst []float64, record int) {
 	clear(dst)
 	index, value := t.of.Design().Row(record)

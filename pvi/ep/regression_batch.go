@@ -1,7 +1,7 @@
 package ep
 
-// together is the number of records whose sites are computed in one call. These records fit into
-// the CPU's caches.
+// together is the largest number of records whose sites are computed in one call. So many records
+// fit into the CPU's caches.
 const together = 32
 
 type beside struct {
@@ -24,9 +24,9 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// The method together writes the records' sites in a diagonal family to dst. The number of
-// records is at most the constant together, and every row of the design has an entry for every
-// coordinate.
+// The method together writes to dst the sites of the records, one after another. The family must be
+// diagonal, the number of records at most the constant together, and every row of the design must
+// have an entry for every coordinate.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// slopes sets g and h to the gradient and minus the Hessian of log Z with respect to the
-// predictors' means. It computes them from the moments of the tilted z: R⁻ᵀE[z] and R⁻ᵀ(I −
-// Cov[z])R⁻¹.
+// slopes sets g and h to the gradient of log Z with respect to the predictors' means, and to minus
+// its Hessian. In terms of the tilted moments of z they are R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹.
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -23,9 +22,9 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the natural parameters that the record's site has as a function of the
-// predictors, in coordinates around their means: the precision times mean R⁻ᵀCov[z]⁻¹E[z], and
-// the precision R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the natural parameters of the record's site as a function of the
+// predictors, in coordinates around the predictors' means. g is the precision times mean,
+// R⁻ᵀCov[z]⁻¹E[z]. h is the precision, R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -56,9 +55,9 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale converts from coordinates of z to predictors: it multiplies g by R⁻ᵀ, and sets h to
-// R⁻ᵀ·inner·R⁻¹. It skips a predictor that is a linear function of earlier predictors under the
-// cavity.
+// unscale converts g and inner from coordinates of z to predictors: it multiplies g by R⁻ᵀ, and
+// sets h to R⁻ᵀ·inner·R⁻¹. If a predictor is a linear function of earlier predictors under the
+// cavity, its diagonal element in R is zero, and unscale sets its elements in g and h to zero.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
@@ -95,9 +94,9 @@ func (t *Regression) transposed(x []float64) {
 	}
 }
 
-// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. The function
-// place returns the index in dst of element (i, j), j ≤ i, of the precision. It returns a
-// negative number if dst has no such element.
+// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place(i, j), for j
+// ≤ i, returns the index in dst of element (i, j) of the precision. It returns a negative number if
+// dst has no such element.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

@@ -11,75 +11,78 @@ import (
 // SEPOptions are the options of [SEP] and [DPSEP].
 type SEPOptions struct {
 	// Power is the power of the likelihood in tilted distributions, in (0, 1]. With power 1 the
-	// method is expectation propagation. With small powers it approaches variational inference.
+	// method is expectation propagation. As the power goes to 0, it approaches variational
+	// inference.
 	Power float64
 
 	// Rate is the probability that a record is in a batch. Sums over a batch are divided by
 	// Rate.
 	Rate float64
 
-	// StepSize and Recency determine the size of the steps. In one pass over the records, that
-	// is in 1/Rate steps, the factor covers a share of the way to the sum of the records' sites.
-	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency +
-	// p). The factor is thus an average of sums. The weight of sum n is proportional to n to the
-	// power Recency, so Recency 0 gives the plain average.
+	// StepSize and Recency determine the length of the steps. In one pass over the records, which
+	// is 1/Rate steps, the factor moves by a share of the way to the sum of the records' sites.
+	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p).
+	// The factor is thus a weighted average of sums. The weight of sum n is proportional to n to
+	// the power Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0 means
-	// 1. In a diagonal family the step of each coordinate ignores the steps of the other
-	// coordinates. For stability, a pass therefore moves the precisions times means, in
-	// coordinates around the mean of the cavity, by at most the share StepSize/Overlap of the
-	// way.
+	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. It is at
+	// least 1, and 0 means 1. In a diagonal family the step of each coordinate ignores the steps of
+	// the others, so their steps add up and may overshoot. In one pass the precisions times means,
+	// in coordinates around the cavity's mean, therefore move by at most the share StepSize/Overlap
+	// of the way.
 	Overlap float64
 
-	// Glide gives q's mean momentum (see glide). It needs an Overlap above 1 and a diagonal
-	// family. The factors of the other clients must not change during the steps, because the
-	// averaged means depend on these factors.
+	// Glide moves q's mean with momentum and averages the means (see glide). It has no effect
+	// unless Overlap is above 1, and it needs a diagonal family. The factors of the other clients
+	// must not change during the steps, because the averaged means depend on these factors.
 	Glide bool
 
-	// Least has, for each coordinate, a lower bound on the divisor of the gradient when the mean
-	// glides. The divisor is the precision of q if that is larger or if Least is nil. Least
-	// limits the noise in directions in which the records have little information. After steps
-	// of total length a, the mean has covered the share 1 − exp(−ha) of its way along a
-	// direction of curvature h, but the sd of the noise grows with a.
+	// Least limits the noise that Glide leaves in directions in which the records have little
+	// information. A step of the mean divides the gradient by the precision of q or by Least,
+	// whichever is larger, for each coordinate. If Least is nil, it divides by the precision of q.
+	// Why a limit is needed: after steps of total length a, the mean has covered the share 1 −
+	// exp(−ha) of its way along a direction of curvature h, but the sd of the noise grows with a.
 	Least []float64
 
-	// Nominal is a public number that is used instead of the number of records. The cavity of a
-	// record is q without 1/Nominal of the client's factor. If Nominal is 0, the cavity is q
-	// with the whole factor.
+	// Nominal is a public number that stands for the number of records, which may be private. The
+	// cavity of a record is q without 1/Nominal of the client's factor (without Power/Nominal of
+	// it, if Power is below 1). If Nominal is 0, the cavity is q with the whole factor.
 	Nominal float64
 
 	// Deviation makes a record contribute the difference between its site and 1/Nominal of the
 	// factor. Without Deviation a record contributes its site.
 	Deviation bool
 
-	// Improper selects the treatment of a factor that no likelihood could have.
+	// Improper says what happens if noise makes the factor improper: precisions that no likelihood
+	// could have are repaired, or the step is skipped.
 	Improper study.Improper
 
-	// Raw states that contributions of records are computed in coordinates around the origin. By
-	// default the coordinates are around the mean of the cavity, and contributions are smaller.
+	// Raw computes the contributions of records in coordinates around the origin. By default the
+	// coordinates are around the mean of the cavity, in which contributions are smaller and clip
+	// less.
 	Raw bool
 
-	// Published selects the step of the DP-SEP paper. The factor moves by StepSize/Nominal
-	// towards the site of the batch's only record, as if that site were 1/Nominal of the factor.
-	// That is the share StepSize/Nominal² of the way to the sum of all sites. After the step,
-	// the share 1/Nominal of the factor is clipped to norm Clip, and the factor is the clipped
-	// share times Nominal.
+	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
+	// site replaces the share 1/Nominal of the factor, and the factor moves by StepSize/Nominal of
+	// the difference. That is the share StepSize/Nominal² of the way to the sum of all sites. After
+	// the step, the share 1/Nominal of the factor is clipped to norm Clip, and the factor becomes
+	// the clipped share times Nominal.
 	Published bool
 	Clip      float64
 
-	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by the
-	// rate. The sd of the noise in the average of precisions is computed from it. Precisions of
-	// the factor below the latter sd are raised to it, because otherwise their noise would
-	// determine the mean of q and the cavities of later sites.
+	// PrecisionNoise is the sd of the noise in a precision of one sum of sites, divided by Rate.
+	// From it follows the sd of the noise that remains in the average of precisions. Precisions of
+	// the factor below the remaining sd are raised to it. Otherwise their noise would determine the
+	// mean of q and the cavities of later sites.
 	PrecisionNoise float64
 
 	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
 	// stuck factor.
 	Reseat int
 
-	// StartMean, if not nil, is the mean of q in the first pass, in which every sd of q is at
-	// most StartSD.
+	// StartMean and StartSD set the start of q. If StartMean is not nil, the first step uses a q
+	// with mean StartMean, in which every sd is at most StartSD.
 	StartMean []float64
 	StartSD   float64
 }
@@ -106,15 +109,16 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved
-// the factor. The argument outer is the product of the prior and the other clients' factors,
-// noise is the sd of the noise in the factor's precisions, and number differs between calls.
+// A Reseater moves a factor that is stuck in a poor local optimum, and returns whether it moved the
+// factor. outer is the product of the prior and the other clients' factors, noise is the sd of the
+// noise in the factor's precisions, and number is the number of steps taken, which differs between
+// calls.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns the length of step t, counted from 0. A step of length 0 does not change the
-// factor. A step of length 1 replaces it by the batch's sum of sites divided by the rate.
+// share returns the length of step t, which is counted from 0. A step of length a replaces the
+// factor by (1 − a) times the factor plus a times the batch's sum of sites divided by Rate.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)
@@ -126,12 +130,15 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns the share of step t for precisions times means, as share does for precisions.
-// In a diagonal family the step of each coordinate ignores the steps of the other coordinates.
-// Let D be the diagonal of the precision H. Steps of share β by D⁻¹ converge if β < 2/λ, where λ
-// is the largest eigenvalue of D^−½ H D^−½. λ is at most ω, the number of coordinates on which a
-// record depends, because H is a sum of positive semidefinite matrices that are each at most ω
-// times their own diagonal. If q's mean glides, ω passes count as one.
+// moving returns the length of step t for precisions times means, as share does for precisions. It
+// is shorter than share in a diagonal family, because the step of each coordinate ignores the steps
+// of the others.
+//
+// The bound is as follows. Let D be the diagonal of the precision H. Steps of length β by D⁻¹
+// converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a sum of positive
+// semidefinite matrices, one for each record, and each is at most ω times its own diagonal, where ω
+// is the number of coordinates on which a record depends. So λ is at most ω. If q's mean glides,
+// the steps become shorter as if ω passes were one pass.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -149,9 +156,9 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the weight that the mean after step t gets when it is averaged with the
-// earlier average of q's means. With these weights, mean t has a weight in the average that is
-// proportional to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
+// settling returns the weight w with which the mean after step t enters the average of q's means:
+// average ← (1 − w)·average + w·mean. With these weights, the mean after step t has a final weight
+// that is about proportional to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
 // Optimization", 2013, equation 4, with η = 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
@@ -160,9 +167,9 @@ func (o *SEPOptions) settling(t int) float64 {
 	return 2 / float64(t+2)
 }
 
-// Reach returns the total length of the given number of steps, momentum included, in units of
-// whole steps. A coordinate's mean moves by about Reach times its gradient divided by its
-// precision.
+// Reach returns the total length of the given number of steps, momentum included. A step of length
+// 1 moves the mean of a coordinate by its gradient divided by its precision. So the means move by
+// about Reach times their gradient divided by their precision.
 func (o *SEPOptions) Reach(steps int) (sum float64) {
 	for t := range steps {
 		sum += o.moving(t) / (1 - o.momentum(steps))
@@ -171,11 +178,11 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 }
 
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
-// mean of q, after the given number of steps. The unit is the variance of the noise in a sum
-// divided by its rate. The variance is exact along directions in which q has the precision of
-// the posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
+// mean of q, after the given number of steps. Its unit is the variance of the noise in one sum
+// divided by Rate. The variance is exact along directions in which q has the precision of the
+// posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of the proposal with respect to mean and velocity after step t
+	var mean, velocity float64 // derivatives of the proposal by q's mean and by its velocity after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)
@@ -189,8 +196,8 @@ func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	return variance
 }
 
-// NoiseLeft returns the variance of the noise in the average after the given number of steps.
-// The unit is the variance of the noise in a sum divided by its rate.
+// NoiseLeft returns the variance of the noise in the average of precisions after the given number
+// of steps. Its unit is the variance of the noise in one sum divided by Rate.
 func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	rest := 1.0
 	for t := range steps {
@@ -205,8 +212,8 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	return variance / (moved * moved)
 }
 
-// SEP writes the tied factor of all records to dst, after the given number of passes. The
-// argument outer has the natural parameters of the product of the prior and the other clients'
+// SEP writes the tied factor of all records to dst, after the given number of passes over the
+// records. outer has the natural parameters of the product of the prior and the other clients'
 // factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
 // reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {

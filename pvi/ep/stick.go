@@ -6,9 +6,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u that determines the weight of one cluster. The cluster takes
-// the share σ(u − log n) of the weight that the clusters before it leave, where σ is the
-// logistic function. The n clusters after it have the remaining weight.
+// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The
+// cluster takes the share σ(u − log n) of the weight that the clusters before it leave, where σ is
+// the logistic function and n is after, the number of clusters after this one. Those n clusters
+// have the remaining weight.
 type stick struct {
 	after int
 	sd    float64 // sd of the normal prior of u in q
@@ -18,9 +19,9 @@ type stick struct {
 	logs         []float64
 }
 
-// A tiltedStick has moments of u under a density that is multiplied by the cluster's share of
-// the weight, or by one minus this share: the expectation of the multiplier, and the first two
-// moments of u around its mean.
+// A tiltedStick has moments of u after the density of u is multiplied by the cluster's share of the
+// weight, or by one minus this share. chance is the expectation of the multiplier. first and second
+// are the first two moments of u around its mean before the multiplication.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
@@ -53,10 +54,10 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns the first two moments of u around its mean, tilted by a power of the prior.
-// Under a uniform prior of the weights, the share s of the cluster has density n·(1 − s)^(n−1),
-// so u has density n·s·(1 − s)^n. The tilt is the ratio of that density to the normal density,
-// raised to the power share.
+// prior returns the first two moments of u around the argument mean, after the normal density of u
+// is multiplied by r(u)^share. r(u) is the density of u under the uniform prior of the weights
+// divided by its normal prior density. Under the uniform prior, the cluster's share s of the
+// remaining weight has density n·(1 − s)^(n−1), so u has density n·s·(1 − s)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

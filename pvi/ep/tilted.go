@@ -6,13 +6,14 @@ import (
 )
 
 // Tilted computes the sites of a client's records. The tilted distribution of a record is the
-// cavity times the record's likelihood. The record's site is the Gaussian factor that
-// approximates this likelihood: the cavity times the site has the same moments as the tilted
-// distribution (Minka, "A family of algorithms for approximate Bayesian inference", 2001).
+// cavity times the record's likelihood. The record's site is the Gaussian factor that approximates
+// this likelihood: the cavity times the site has the same moments as the tilted distribution
+// (Minka, "A family of algorithms for approximate Bayesian inference", 2001).
 //
-// A site is a vector of Size numbers: for every coordinate of θ the precision times the mean, in
-// coordinates around the cavity's mean, and then precisions multiplied by a public weight. A
-// site is a function of one record and the cavity, and of nothing else.
+// A site is a vector of Size numbers. First come the precisions times means, one for each
+// coordinate of θ, in coordinates around the cavity's mean. Then come precisions, multiplied by a
+// public weight that balances the two parts when sites are clipped. A site depends only on one
+// record and the cavity.
 type Tilted interface {
 	// Family returns the Gaussian family of the cavity.
 	Family() gaussian.Family
@@ -30,14 +31,14 @@ type Tilted interface {
 	// dst gets elements that are not finite.
 	Site(dst []float64, record int)
 
-	// Expand converts a sum of sites to natural parameters around the cavity's mean.
+	// Expand converts a sum of sites to natural parameters in coordinates around the cavity's mean.
 	// Compress is the inverse of Expand.
 	Expand(dst, sum []float64)
 	Compress(dst, natural []float64)
 }
 
 // A Fetcher loads records into the CPU's caches before they are used. The records of a batch are
-// scattered in memory, and loading several at once takes as long as loading one.
+// scattered in memory, and loading several of them at once takes about as long as loading one.
 type Fetcher interface {
 	Fetch(records []uint32)
 }
@@ -49,17 +50,16 @@ type Batcher interface {
 	Sites(dst []float64, records []uint32)
 }
 
-// A Public is a Tilted with an additional factor that does not depend on records, such as the
-// part of a prior that is not Gaussian. The site of this factor is neither clipped nor hidden by
-// noise.
+// A Public is a Tilted with an additional factor that does not depend on records, such as a
+// non-Gaussian part of a prior. The factor is public, so its site is not clipped and gets no noise.
 type Public interface {
-	// AddPublic adds the site of the additional factor to natural. All natural parameters are in
+	// AddPublic adds the site of the additional factor to natural. The site and natural are both in
 	// coordinates around the cavity's mean.
 	AddPublic(natural []float64)
 }
 
-// weighted implements part of [Tilted] for sites that are natural parameters of the family, with
-// precisions multiplied by a weight.
+// weighted implements the methods of [Tilted] that do not read records. Its sites are natural
+// parameters of the family, with precisions multiplied by weight.
 type weighted struct {
 	family gaussian.Family
 	dim    int
