@@ -12,13 +12,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical is the private conjugate update if the privacy unit is the record. It clips
-// every record's sufficient statistics, adds them up and adds noise once, through a
-// [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019,
-// equations 4.20 to 4.22) draws new noise for the same statistics in every round and pays every
-// time; see [PublishedAnalytical].
+// ClippedAnalytical is the private conjugate update for studies whose privacy unit is the record.
+// It clips every record's sufficient statistics, adds them up and adds noise once, through a
+// [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019, equations
+// 4.20 to 4.22) instead adds new noise to the same statistics in every round, and each round costs
+// privacy; see [PublishedAnalytical].
 //
-// The factor is set to zero in directions in which the released precision is negative
+// In directions in which the released precision is negative, the factor is set to zero
 // ([gaussian.RepairLikelihood]). This is post-processing and costs no privacy.
 type ClippedAnalytical struct {
 	source   statisticsSource
@@ -54,8 +54,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]. The state is the released statistics. A restored solver must use
-// this release again, because a new release would cost privacy again.
+// State implements [Solver]. The state is the released statistics. A restored solver must use them
+// again, because releasing them again would cost privacy again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -84,10 +84,10 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 	return nil
 }
 
-// PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019)
-// does. The method is private, because every round is charged, but it wastes budget: T releases
-// cost as much as a single release with 1/√T of the noise. Damping gradually removes the noise
-// of earlier releases from the factor.
+// PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019) does.
+// The method is private, because every round is charged, but it wastes budget: T releases cost as
+// much as a single release with 1/√T of the noise. With damping, the factor is an average over
+// rounds, so the noise of earlier releases gradually disappears from it.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -118,7 +118,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // sum without noise, which must stay private to this function
+	exact := make([]int64, len(released)) // sum without noise; must not leave this function
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {
@@ -141,8 +141,8 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor returns the factor whose natural parameters are a released sum. It repairs a factor
-// that is improper.
+// factor returns the factor whose natural parameters are a released sum, which is in lattice steps.
+// If the factor is improper, it repairs it.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

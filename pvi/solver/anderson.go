@@ -5,14 +5,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// remembered is the largest number of earlier steps that an extrapolation uses.
+// remembered is the largest number of steps back that an extrapolation uses.
 const remembered = 6
 
-// An anderson extrapolates a fixed-point iteration x ← x + move(x). It finds the weights with
-// which the weighted sum of the last moves is shortest, and combines the last points and moves
-// with these weights (Anderson, "Iterative procedures for nonlinear integral equations", 1965; in
-// the form of Walker and Ni, "Anderson acceleration for fixed-point iterations", 2011). If the
-// iteration converges slowly along a few directions, the extrapolation needs far fewer steps.
+// An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. It
+// finds the weights, with sum 1, for which the weighted sum of the last moves is shortest, and
+// combines the last points and moves with these weights (Anderson, "Iterative procedures for
+// nonlinear integral equations", 1965; in the form of Walker and Ni, "Anderson acceleration for
+// fixed-point iterations", 2011). It needs far fewer steps than the plain iteration if that
+// converges slowly along a few directions.
 type anderson struct {
 	point, move   []float64   // arguments of the last call of add
 	points, moves [][]float64 // differences between the arguments of successive calls of add
@@ -20,7 +21,7 @@ type anderson struct {
 
 func (a *anderson) reset() { *a = anderson{} }
 
-// add adds a point of the iteration and its move.
+// add records a point of the iteration and the move from it.
 func (a *anderson) add(point, move []float64) {
 	if a.point != nil {
 		a.points = append(a.points, floats.SubTo(make([]float64, len(point)), point, a.point))
@@ -32,9 +33,9 @@ func (a *anderson) add(point, move []float64) {
 	a.point, a.move = append(a.point[:0], point...), append(a.move[:0], move...)
 }
 
-// next writes the extrapolated point to dst, with the given share of its move. The length of a
-// move is Σ (weight·element)². next returns false if there are too few points, or if their moves
-// hardly differ.
+// next writes to dst the extrapolated point plus damping times the extrapolated move. The squared
+// length of a move is Σ (weight·element)². next returns false if there are fewer than two points,
+// or if their moves hardly differ.
 func (a *anderson) next(dst, weight []float64, damping float64) bool {
 	n := len(a.moves)
 	if n == 0 {
@@ -52,7 +53,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // The ridge keeps the shares of nearly equal moves small.
+	const ridge = 1e-12 // The ridge keeps the weights small if moves are nearly equal.
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

@@ -7,20 +7,20 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at q, of
-// the shard's expected log likelihood, which is the gradient with respect to the mean parameters
-// of q (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step of one).
-// For a q with full covariance this is the likelihood's natural parameters. For a diagonal q it
-// is their mean-field projection. If all clients use Conjugate, q converges to the q of pooled
-// variational inference, for any partition.
+// Conjugate is the exact update of a conjugate model. It proposes the gradient, at q, of the
+// shard's expected log likelihood with respect to the mean parameters of q, which is a natural
+// gradient (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step size of
+// one). For a q with full covariance this gradient is the likelihood's natural parameters. For a
+// diagonal q it is their mean-field projection. If all clients use Conjugate, q converges to the q
+// of pooled variational inference, however the records are divided among clients.
 //
-// Conjugate uses the records without noise. Its proposals must be made private by a mechanism.
+// Conjugate uses the records without noise. A mechanism must make its proposals private.
 type Conjugate struct {
 	stateless
-	statistics []float64 // sum of the records' statistics, in the layout of gaussian.Full
+	statistics []float64 // sum of the records' sufficient statistics, in the layout of gaussian.Full
 }
 
-// NewConjugate returns the solver for a shard. It adds up the statistics of the shard's records.
+// NewConjugate returns the solver for a shard. It adds up the sufficient statistics of the records.
 func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	c := &Conjugate{statistics: make([]float64, m.StatisticsSize())}
 	for i := range s.Len() {
@@ -30,7 +30,7 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times multiplies the weight of each record by times, and returns c.
+// Times makes each record count as times equal records, and returns c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

@@ -3,7 +3,7 @@ package solver
 // A Design is a sparse matrix with a row for each predictor of each record, and a column
 // for each coordinate of θ.
 type Design struct {
-	start []int32 // row n has the entries start[n] to start[n+1] of index and value
+	start []int32 // row n has the entries start[n] to start[n+1]−1 of index and value
 	index []int32 // column of each entry; increasing within a row
 	value []float64
 }

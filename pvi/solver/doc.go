@@ -1,14 +1,14 @@
 // Package solver computes one client's factor. A [Solver] takes q and the cavity, which is q
-// without the client's own factor, and proposes a new factor in natural parameters of the family
-// of q.
+// without the client's own factor, and proposes a new factor in natural parameters of the family of
+// q.
 //
-// If the privacy unit is the client, a solver may use the records freely, because its proposal
-// is made private afterwards. If the unit is the record, a solver must be private itself: it
-// releases numbers through a mechanism of package dpmech, returns the events, and proposes a
-// function of its releases.
+// If the privacy unit is the client, a solver may use the records freely, because its proposal is
+// made private afterwards. If the unit is the record, a solver must be private itself: it releases
+// numbers through a mechanism of package dpmech, returns the events that they cost, and proposes a
+// function of the released numbers.
 //
-// A [Likelihood] gives a solver a shard's log likelihood: [Regression] for models with linear
-// predictors, and [Program] for any record program.
+// A [Likelihood] gives a solver a shard's log likelihood. [Regression] is the Likelihood of models
+// with linear predictors, and [Program] is that of any record program.
 package solver
 
 import (
@@ -24,26 +24,28 @@ type Problem struct {
 	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is the damping α times the number of clients of the plan. If all of them make the
-	// same change, λ moves by Weight times that change.
+	// Weight is the damping α times the number of clients that the plan asks. If all of them make
+	// the same change, λ moves by Weight times that change.
 	Weight float64
 
-	// Tied is true if the clients' factors are tied. When tied factors have converged, the
-	// changes that clients propose are not zero but cancel in the sum. A solver should therefore
-	// propose its whole change.
+	// Tied is true if each client's factor is its share of λ − λ_prior ([study.Tied]). When λ has
+	// converged, the changes that clients propose are then not zero, but cancel in their sum. A
+	// solver should therefore propose its whole change, even if a smaller one would improve its own
+	// objective.
 	Tied bool
 }
 
 // A Solver proposes factors for one client.
 type Solver interface {
-	// Propose writes the natural parameters of the new factor to dst. It returns the events
-	// of its releases, even if it also returns an error. Noise comes from src.
+	// Propose writes the natural parameters of the new factor to dst. It returns the events of its
+	// releases, also if it returns an error after some releases. It takes its randomness from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
-	// State returns all that [Solver.Restore] needs to continue the solver with the same
-	// records. It returns nil if the solver keeps nothing between calls.
+	// State returns all that [Solver.Restore] needs to continue the solver with the same records.
+	// It returns nil if the solver has nothing to keep.
 	State() []byte
 
-	// Restore sets the solver to a state that State returned.
+	// Restore sets the solver to a state that State returned. It returns an error if the state does
+	// not fit.
 	Restore(state []byte) error
 }

@@ -15,34 +15,33 @@ import (
 
 // DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps of one visit, that is of one call of Propose. The mechanism
-	// counts the steps of all visits.
+	// Steps is the number of steps of a visit, which is one call of Propose. The mechanism counts
+	// the steps of all visits.
 	Steps int
-	// Draws is the number of draws of θ in a step. The gradients at all draws are released
-	// as one vector.
+	// Draws is the number of draws of θ in a step. A step releases the gradients at all draws as
+	// one vector.
 	Draws int
 	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
 	Rate float64
-	// Gradients selects the gradients that a record contributes for each draw.
-	// PublishedGradients needs Records, a public number that is used instead of the number of
-	// records.
+	// Gradients selects the gradients that a record contributes for each draw. PublishedGradients
+	// needs Records, a public number that stands for the private number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser computes how each step changes the mean and the spread of q. Its step sizes
-	// follow Schedule over the steps of all visits.
+	// Optimiser computes from the gradient how the mean and the spread of q change in a step. Its
+	// step sizes follow Schedule, whose steps are those of all visits together.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of a visit's last steps over which q is averaged. The visit proposes
-	// the factor of the averaged q.
+	// Average is the share of a visit's steps, at its end, over which q is averaged. The visit
+	// proposes the factor of the averaged q.
 	Average float64
-	// InitialSD is an upper bound on the sds of q in the first step of the study.
+	// InitialSD is an upper bound on the sds of q at the beginning of the first visit.
 	InitialSD float64
-	// Start, if not nil, sets the mean and sd of q at the beginning of the first visit. If it is
+	// Start, if not nil, sets the mean and sd of q at the beginning of the first visit. If Start is
 	// nil, the first visit begins at the q of the plan.
 	Start *Start
 }
 
-// size returns the length of the vector that a record contributes if θ has d coordinates.
+// size returns the length of the vector that a record contributes in a step if θ has d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -50,17 +49,17 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program. A visit, which is one call of Propose,
-// consists of steps of doubly stochastic variational inference of the local free energy E_q[log
-// likelihood] − KL(q‖cavity), with q diagonal (Jälkö, Dikmen and Honkela, "Differentially
-// Private Variational Inference for Non-conjugate Models", 2017). Each step draws one θ from q
-// for all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
-// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence
-// from the cavity, are added after the noise.
+// DPSVI is the private solver for any record program. It maximises the local free energy E_q[log
+// likelihood] − KL(q‖cavity), with q diagonal, by doubly stochastic variational inference (Jälkö,
+// Dikmen and Honkela, "Differentially Private Variational Inference for Non-conjugate Models",
+// 2017). A visit, which is one call of Propose, consists of steps. Each step draws θ from q, the
+// same for all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
+// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence from
+// the cavity, are added after the noise.
 //
-// All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters
-// of q, the moments of the optimiser, and the precisions. If noise makes a precision smaller
-// than the cavity's precision, the cavity's precision is used.
+// All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters of
+// q, the moments of the optimiser, and the precisions. If noise makes a precision of q smaller than
+// the cavity's, the cavity's precision is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
@@ -84,18 +83,19 @@ type DPSVI struct {
 	prior   []float64
 	sd      []float64
 	mean    []float64
-	at      *gpu.Query // query of the current step; nil until the points of the step are drawn
+	at      *gpu.Query // query of the current step; nil until the step has drawn its values of θ
 
-	// NewDPSVI sets query, drawn and next once, so that a step allocates no memory.
+	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. normals
+	// fills a vector with standard normals for draws of θ: it is drawn if the CPU takes the steps.
 	query   dpmech.SampledQuery
 	normals func([]float64)
-	drawn   func([]float64)                          // fills a vector with normals from the stream for draws of θ
-	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum of the gradients at a query
+	drawn   func([]float64)                          // fills a vector with standard normals from draws
+	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes
 }
 
-// NewDPSVI returns the solver for the records of a program. The mechanism must be for the
-// program's number of records. Its vectors must have one number for each coordinate of θ and
-// each draw, or two if the gradients with respect to the spread are released too.
+// NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
+// number of records. Its vectors must have one number for each draw and coordinate of θ, or two if
+// o.Gradients also releases the gradients with respect to the spread.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -152,7 +152,7 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 // Taken returns the number of steps that the solver has taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of released sums of gradients, plus 1 if the statistics of a start
+// Releases returns the number of released sums of gradients, plus 1 if the statistics of a [Start]
 // were released.
 func (s *DPSVI) Releases() int {
 	if s.options.Start.released() {
@@ -162,7 +162,7 @@ func (s *DPSVI) Releases() int {
 }
 
 // Propose implements [Solver]. It takes the steps of one visit and returns an event for each
-// release.
+// release. The first visit also releases the statistics of the Start, if there is one.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -208,7 +208,8 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// check returns an error if Propose cannot solve the problem. It runs before any release.
+// check returns an error if Propose cannot solve the problem: if q is not diagonal with d
+// coordinates, or if the cavity is improper. Propose calls it before it releases anything.
 func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {
@@ -222,9 +223,9 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a visit. They are the mean and sd of the
-// plan's q. In the first visit of a solver with a Start, begin computes them from the released
-// statistics instead.
+// begin sets the mean and sd of q at the beginning of a visit. In the first visit of a solver with
+// a Start they follow from the released statistics. Otherwise they are the mean and sd of the
+// plan's q. In the first visit, sds are at most InitialSD.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -262,7 +263,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step calls next to release a sum, and moves q with that sum.
+// step calls next to release a noisy sum of gradients, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
@@ -284,8 +285,8 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// points returns the query of the current step. It draws the points at the first call in a step,
-// which may come after the release if the batch is empty.
+// points returns the query of the current step. The first call in a step draws the values of θ at
+// which gradients are computed. If the batch is empty, nothing calls points before the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)
@@ -300,9 +301,9 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes the factor whose product with the cavity is the averaged q. If the factor's
-// precision in a coordinate would be negative, propose writes zero, which means that the factor
-// has no information about the spread of that coordinate.
+// propose writes to dst the factor whose product with the cavity is the averaged q. If a precision
+// of this factor would be negative, propose writes zero. The factor then has no information about
+// the spread of q in that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -318,9 +319,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later returns the step-size schedule of a visit that begins after the first taken steps of a
-// study with total steps. Step t of the visit has the size that schedule gives to step taken + t
-// of the study.
+// later is the step-size schedule of a visit that begins after the first taken of total steps. Step
+// t of the visit has the size that schedule gives to step taken + t.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

@@ -8,18 +8,18 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An Accelerator is a device that computes the steps of [DPSVI], with the options for its use.
+// An Accelerator is a device that takes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way to draw batches. Either this machine draws them with an exact sampler
-	// and sends them to the device, or the device draws them with a Feistel network. The Feistel
-	// network makes all sets of records equally likely only by conjecture.
+	// Selection says who draws the batches. Either this machine draws them with an exact sampler
+	// and sends them to the device, or the device draws them with a Feistel network. That a Feistel
+	// network makes all sets of records equally likely is a conjecture.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the visits of several clients together on the device.
 	Gathering *cuda.Gathering
-	// Failed is called if the device fails to compute the steps of a visit. No release of these
-	// steps has left the solver. If Failed returns nil, the CPU takes the same steps. Otherwise
-	// the visit ends with the error, and its steps stay charged.
+	// Failed is called if the device fails during the steps of a visit. None of their releases has
+	// left the solver. If Failed returns nil, the CPU takes the same steps. Otherwise the visit
+	// ends with the error that Failed returns, and its steps stay charged.
 	Failed func(error) error
 }
 
@@ -28,11 +28,10 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device compute the steps of all later visits. The argument records has the
-// program's records in the form that package cuda needs, with the program's share of the prior.
-// The mechanism m must have the same event as the solver's mechanism, and batches that the
-// device can draw. If the device does not support the solver's options, On returns an error and
-// changes nothing.
+// On makes a device take the steps of all later visits. records has the program's records in the
+// form that package cuda needs, with the program's share of the prior. The mechanism m must have
+// the same event as the solver's mechanism, and must draw batches that the device can draw too. If
+// the device does not support the solver's options, On returns an error and changes nothing.
 //
 // Records are on the device only during a visit. The device uses randomness in a different order
 // ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
@@ -60,7 +59,7 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice computes the steps of a visit on the device, in groups of at most MaxPlan steps.
+// visitOnDevice takes the steps of a visit on the device, in groups of at most MaxPlan steps.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())
@@ -72,8 +71,8 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes the given number of steps on the device. If the device declines or fails,
-// the CPU takes them.
+// stepsOnDevice takes the given number of steps on the device. If the device does not take them or
+// fails, the CPU takes them.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 )
 
 // Start sets the q at which the first visit of [DPSVI] begins, if the model is conjugate. The
-// client releases the clipped, noisy statistics of its records once, as [ClippedAnalytical]
-// does, and its first visit begins at the q computed from them. With a nil Start nothing is
-// released, and the first visit begins at the q of the plan.
+// client releases the clipped, noisy sufficient statistics of its records once, as
+// [ClippedAnalytical] does, and its first visit begins at the q that follows from them. If a Start
+// is nil, nothing is released, and the first visit begins at the q of the plan.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before they are released
@@ -28,7 +28,8 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the statistics at the first call. Later calls do nothing.
+// release releases the statistics at the first call and returns the event. Later calls do nothing
+// and return no events. So does a nil Start.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil
@@ -44,8 +45,8 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place writes the mean and sd of the diagonal q that minimises KL(q‖p), where p is the cavity
-// times the factor of the released statistics.
+// place writes the mean and sd of the diagonal q that minimises KL(q‖p), where p is proportional to
+// the cavity times the factor of the released statistics. If s is nil, it changes nothing.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil
@@ -69,8 +70,8 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error if saved statistics have the wrong length. If the Start is nil, there
-// must be no saved statistics.
+// check returns an error if the saved statistics sum have the wrong length. If s is nil, sum must
+// be empty.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {

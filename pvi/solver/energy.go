@@ -10,17 +10,19 @@ import (
 )
 
 // An energy computes the free energy of a Gaussian q: weight · E_q[log likelihood] + E_q[log
-// cavity] + entropy of q. Natural-gradient steps increase it. The cavity may be improper.
+// cavity] + entropy of q, where weight is the number of times that the records count.
+// Natural-gradient steps increase it. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	pooled     bool // whether results may differ by rounding from those of the clients
-	rough      bool // whether expectations may have the errors of quadrature rules with few points
-	point      bool // whether log likelihood and log cavity are computed only at the mean of q
+	pooled     bool // for pooled fits, whose results may differ from those of clients by rounding
+	rough      bool // whether expectations may use quadrature rules of few points, which have larger errors
+	point      bool // whether log likelihood and log cavity are computed at the mean of q only
 }
 
-// at returns the expectations of the log likelihood under the q with the given natural
-// parameters, and its free energy up to a constant.
+// at returns the expectations of the log likelihood under the q with the given natural parameters,
+// and the free energy of q up to a constant. natural and cavity are natural parameters of the
+// family.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
 	moments := f.family.Moments
 	if f.pooled {
@@ -49,8 +51,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns the expectation under q of the exponent hᵀθ − θᵀΛθ/2 of a Gaussian with
-// natural parameters (h, Λ).
+// expected returns the expectation under q of hᵀθ − θᵀΛθ/2, the log density, up to a constant, of a
+// Gaussian with natural parameters (h, Λ).
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

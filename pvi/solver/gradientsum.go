@@ -8,11 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum is one client's part of a [SumDescent]. It releases the sum of its records'
-// clipped gradients at a public θ, with the client's share of the noise. A GradientSum does not
-// store its releases.
-//
-// It is not safe for concurrent use.
+// A GradientSum is one client's part of a [SumDescent]. It releases the sum of its records' clipped
+// gradients at a public θ, with the client's share of the noise. A GradientSum keeps no releases,
+// and it is not safe for concurrent use.
 type GradientSum struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
@@ -22,11 +20,11 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // allocated once, so that a release allocates no memory
+	query   dpmech.SampledQuery // method sum, stored here so that a release allocates no memory
 }
 
-// NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must
-// be for the same number of records.
+// NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must be
+// for p's number of records, and for vectors of p.Dim() or 2·p.Dim() numbers.
 func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
 		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
@@ -49,7 +47,7 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume sets the number of releases that a restored GradientSum made and charged before.
+// Resume sets the number of releases that were made and charged before a restart.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {
@@ -59,7 +57,7 @@ func (g *GradientSum) Resume(taken int) error {
 	return nil
 }
 
-// Release writes to dst the noisy sum of the gradients at the θ of a query, in steps of the
+// Release writes to dst the noisy sum of the gradients at the query's θ, in steps of the
 // mechanism's lattice. It draws the noise and the batch from src before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)

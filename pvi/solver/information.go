@@ -9,16 +9,16 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a bounded Fisher information. The Fisher information is the expected
-// negative second derivative of the log likelihood with respect to the predictors. It does not
+// An informative response has a bounded Fisher information with respect to its predictors. The
+// Fisher information is the expected negative second derivative of the log likelihood. It does not
 // depend on the observed outcome.
 type informative interface {
 	Response
 
-	// Information writes the K×K information at the predictors eta to w, by rows.
+	// Information writes to w, by rows, the K×K Fisher information at the K predictors eta.
 	Information(eta, w []float64)
 
-	// most returns an upper bound on the Frobenius norm of the information.
+	// most returns an upper bound on the Frobenius norm of the Fisher information.
 	most() float64
 }
 
@@ -29,7 +29,8 @@ func (logit) Information(eta, w []float64) {
 
 func (logit) most() float64 { return 1. / 4 }
 
-// Information implements informative. It is φ²/(Φ(1−Φ)) at η, which is at most 2/π.
+// Information implements informative. The information is φ(η)²/(Φ(η)(1−Φ(η))), which is at most
+// 2/π.
 func (probit) Information(eta, w []float64) {
 	_, above := logNormalCDF(eta[0])
 	_, below := logNormalCDF(-eta[0])
@@ -42,8 +43,8 @@ func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// Information implements informative. It is diag(p) − ppᵀ, where p has the probabilities of all
-// classes but the first.
+// Information implements informative. The information is diag(p) − ppᵀ, where p has the
+// probabilities of all classes except the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
 	var largest float64 // largest log odds; the log odds of the first class are 0
@@ -77,8 +78,8 @@ func (s softmax) most() float64 {
 	return 1. / 2
 }
 
-// Information returns a public upper bound on the Frobenius norm of a record's information with
-// respect to its predictors. It returns an error if there is no bound.
+// Information returns a public upper bound on the Frobenius norm of a record's Fisher information
+// with respect to its predictors. It returns an error if no bound is known.
 func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
 		return 0, errors.New("the curvature of coefficients that vary between groups has no public bound")
@@ -91,7 +92,8 @@ func (o Outcome) Information() (float64, error) {
 }
 
 // EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
-// records whose gradient panics. The slice is valid until add returns.
+// records whose gradient panics. add must not keep the slice. EachGradient stops at the first error
+// of add and returns it.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
@@ -117,9 +119,10 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls add with the information matrix of every record with respect to θ, at
-// theta, packed as in package onestep. It skips records whose information panics. The slice is
-// valid until add returns. The outcome must have a bounded [Outcome.Information].
+// EachInformation calls add with every record's Fisher information with respect to θ, at theta. The
+// matrix is packed as in package onestep. EachInformation skips records whose information panics.
+// add must not keep the slice. The outcome must have a bounded information (see
+// [Outcome.Information]).
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Likelihood is the log likelihood of one client's records as a function of θ, plus the
-// client's share of the part of the prior that is not Gaussian.
+// A Likelihood is the log likelihood of one client's records as a function of θ. If a part of the
+// prior is not Gaussian, the Likelihood includes the log of the client's share of this part.
 type Likelihood interface {
 	// Dim returns d, the dimension of θ.
 	Dim() int
@@ -21,11 +21,11 @@ type Likelihood interface {
 	// first and second derivatives.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance returns the relative error of an expected log likelihood. A decrease of the free
-	// energy by less than this error may be due to the quadrature rule.
+	// Tolerance returns a bound on the relative error of an expected log likelihood. If the free
+	// energy falls by less than this, the quadrature rule may be the reason.
 	Tolerance() float64
 
-	// Reach returns the largest change of a predictor of any record when θ changes by the vector
+	// Reach returns the largest absolute change of a predictor of any record when θ changes by
 	// move.
 	Reach(move []float64) float64
 }
@@ -34,7 +34,7 @@ type Likelihood interface {
 type Expected struct {
 	Value    float64
 	Gradient []float64
-	Hessian  []float64 // second derivatives, in the order of gaussian.Family.Precision
+	Hessian  []float64 // expected second derivatives, in the order of gaussian.Family.Precision
 }
 
 // NewExpected returns an Expected of zeros for a family.
@@ -46,10 +46,10 @@ func NewExpected(family gaussian.Family) *Expected {
 // Finite reports whether all derivatives are finite.
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
-// Factor writes to dst the natural parameters of the factor that approximates the log
-// likelihood: the gradient of its expectation with respect to the mean parameters of a q with
-// the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with the
-// identities of Bonnet and Price).
+// Factor writes to dst the natural parameters of the factor that approximates the log likelihood.
+// They are the gradient of the expected log likelihood with respect to the mean parameters of a q
+// with the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017). By the
+// identities of Bonnet and Price they follow from the expected first and second derivatives.
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -71,18 +71,18 @@ type Approximation struct {
 	Variance   []float64 // variance of each coordinate
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // whether expectations use only the mean of q, as if the covariance were zero
-	Rough      bool // whether expectations may have the errors of a rule of few points
+	Point      bool // whether expectations are taken at the mean of q, as if its covariance were zero
+	Rough      bool // whether expectations may use a rule of few points, which has larger errors
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters. It does not copy
-// them.
+// NewApproximation returns the Gaussian with the given natural parameters. It keeps the slice
+// natural. It returns an error if the parameters are not proper.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation returns the same as NewApproximation. The function moments returns the moments
-// of a q with a full covariance.
+// newApproximation does what NewApproximation does. If the family has full covariances, it calls
+// moments for the mean and covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

@@ -9,23 +9,23 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Described response has a Fisher information and a distribution of outcomes. From them,
-// public numbers about typical records can be computed before any record is read. All responses
+// A Described response has a Fisher information and can draw outcomes. With them, numbers about
+// typical records can be computed before any record is read. Such numbers are public. All responses
 // of regressions without groups implement Described.
 type Described interface {
 	Response
 
-	// Information writes to w, by rows, the Fisher information at the predictors eta: the
+	// Information writes to w, by rows, the Fisher information at the predictors eta, which is the
 	// expected negative second derivative of the log likelihood with respect to the predictors.
 	Information(eta, w []float64)
 
-	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If z are
-	// independent standard normals, the outcome has the distribution of the response at eta. The
-	// function is continuous except for the steps of discrete outcomes.
+	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If the
+	// elements of z are independent standard normals, the outcome has the distribution of the
+	// response at eta. The function is continuous except where a discrete outcome jumps.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
-// Described returns the response of an outcome. It returns an error if effects vary between
+// Described returns the response of an outcome. It returns an error if coefficients vary between
 // groups.
 func (o Outcome) Described() (Described, error) {
 	r, ok := o.Response().(Described)
@@ -72,9 +72,9 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
-// poissonAt returns the quantile with probability Φ(z) of a Poisson distribution. For a mean
-// above 600 it uses the normal distribution with the same mean and variance, because exp(−mean)
-// may underflow.
+// poissonAt returns quantile Φ(z) of the Poisson distribution with the given mean. For a mean above
+// 600 it uses the normal distribution with the same mean and variance, because exp(−mean) may
+// underflow.
 func poissonAt(mean, z float64) float64 {
 	const many = 600
 	if mean > many {
@@ -89,15 +89,16 @@ func poissonAt(mean, z float64) float64 {
 }
 
 // Overdispersed returns a count whose mean is exp(eta) times a gamma-distributed factor with mean 1
-// and the given variance: a negative binomial count of size 1/frailty. The numbers z are as in
-// [Described].
+// and variance frailty. This is a negative binomial count of size 1/frailty. The numbers z are as
+// in [Described].
 func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }
 
-// Information implements [Described]. It is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ) for the dispersion φ,
-// where Y is the count and μ its mean. The expectation has no closed form, so it is computed as a
-// sum over counts. The sum ends when the remaining probability is at most 10⁻⁶.
+// Information implements [Described]. Let Y be the count, μ its mean and φ the dispersion. The
+// information about log φ is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ), where ψ′ is the trigamma function.
+// The expectation has no closed form, so it is computed as a sum over counts. The sum ends when the
+// remaining probability is at most 10⁻⁶, or after 16384 counts.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)

@@ -8,10 +8,10 @@ import (
 
 const mostNewton = 100
 
-// PooledDiagonal computes the same q as [Pooled] for a diagonal family, by Newton steps in the
-// mean of q. It uses the whole expected Hessian, so it converges fast even for nearly collinear
-// columns. The precisions are computed from the diagonal of the Hessian. PooledDiagonal returns
-// false if the steps fail, as they may if a log likelihood is not concave.
+// PooledDiagonal computes the same q as [Pooled] for a diagonal family, by Newton steps of the mean
+// of q. A step uses the whole expected Hessian, so PooledDiagonal converges fast even if columns
+// are nearly collinear. The precisions of q follow from the diagonal of the Hessian. PooledDiagonal
+// returns false if the steps fail, as they may if a log likelihood is not concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
@@ -46,12 +46,12 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	return false
 }
 
-// newtonSettled is the relative change of natural parameters below which Newton steps have
-// converged. Near the solution each step doubles the number of correct digits.
+// newtonSettled is the relative change of natural parameters at which the steps end. Near the
+// solution each Newton step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q. It keeps the q and the
-// expected Hessian of the last call of evaluate.
+// A newtonStep computes Newton steps of the mean of a diagonal q. Its fields q and e have the q and
+// the expected Hessian of the last call of evaluate.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -82,9 +82,10 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// step writes to dst the q after a Newton step from the q of the last call of evaluate. The
-// argument from must have the natural parameters of the latter q. step returns the largest change
-// of a natural parameter and the largest natural parameter, both as absolute values.
+// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
+// the last call of evaluate, whose natural parameters must be from. move is the largest absolute
+// change of a natural parameter, and size is the largest absolute value in from. ok is false if the
+// Hessian is not negative definite.
 func (n *newtonStep) step(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

@@ -10,17 +10,19 @@ import (
 
 const (
 	mostOfMode = 200
-	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode counts as found
-	steepest   = 1e12  // largest multiple of the prior's precision that shortens a step
+	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode has been found
+	steepest   = 1e12  // largest multiple of the prior's precision that step adds to the curvature
 )
 
-// Mode writes to dst the normal distribution of a full family at the mode of the posterior. Its
-// precision is the curvature there. Mode takes Newton steps from the mean of the prior, with
-// derivatives at single points, so a step costs far less than a step of [Pooled]. It returns
-// false if the steps find no mode with a positive definite curvature.
+// Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the
+// full family, whose mean is the posterior mode and whose precision is the curvature there. Mode
+// takes Newton steps from the mean of the prior. It needs derivatives at single points only, so a
+// step costs far less than a step of [Pooled]. It returns false if the steps find no mode with a
+// positive definite curvature.
 //
 // A step uses the curvature plus a multiple of the prior's precision (Levenberg 1944, Marquardt
-// 1963). The multiple is 0 if the steps raise the log posterior, and grows until they do.
+// 1963). The multiple falls towards 0 while the steps raise the log posterior, and grows when they
+// do not.
 func Mode(dst, prior []float64, all []Likelihood) bool {
 	d := all[0].Dim()
 	family := gaussian.Full(d)
@@ -40,10 +42,11 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 	return false
 }
 
-// A mode searches for the mode of a posterior. Its fields describe the log posterior at theta.
+// A mode searches for the mode of a posterior. Its fields value, slope and curvature describe the
+// log posterior at theta.
 type mode struct {
 	energy
-	prior []float64 // natural parameters
+	prior []float64 // natural parameters of the prior
 
 	theta     []float64
 	value     float64
@@ -52,8 +55,8 @@ type mode struct {
 	shortened float64       // multiple of the prior's precision that step adds to the curvature
 }
 
-// look moves to theta and computes the derivatives at theta. If the log posterior or a derivative
-// is not finite, look does not move, and returns false.
+// look moves to theta and computes the log posterior and its derivatives there. If one of them is
+// not finite, look does not move, and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)
@@ -79,8 +82,8 @@ func (m *mode) look(theta []float64) bool {
 	return true
 }
 
-// step tries one step. It returns the squared length of the step, in the metric of the shortened
-// curvature, and whether the step was taken.
+// step tries one step. It returns the squared length of the step, in the metric of the matrix that
+// steeper returns, and whether the step was taken. The length is NaN if there is no step.
 func (m *mode) step() (length float64, moved bool) {
 	d := len(m.theta)
 	var root mat.Cholesky
@@ -120,7 +123,7 @@ func (m *mode) step() (length float64, moved bool) {
 
 func (m *mode) shorten() { m.shortened = max(10*m.shortened, 1e-3) }
 
-// steeper returns the curvature plus m's multiple of the prior's precision.
+// steeper returns the curvature plus m.shortened times the diagonal of the prior's precision.
 func (m *mode) steeper() *mat.SymDense {
 	d := len(m.theta)
 	out := mat.NewSymDense(d, nil)
@@ -131,7 +134,8 @@ func (m *mode) steeper() *mat.SymDense {
 	return out
 }
 
-// found writes the normal distribution at theta to dst and reports whether it is proper.
+// found writes the normal distribution at theta to dst. It returns false if that distribution is
+// not proper.
 func (m *mode) found(dst []float64) bool {
 	d := len(m.theta)
 	for i := range d {

@@ -11,14 +11,14 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// ErrDiverged is returned if a solver finds no proper factor. Whether this happens depends on
-// the records, so reporting it would reveal private information. If the privacy unit is the
-// client, the client therefore proposes no change instead.
+// ErrDiverged is returned if a solver finds no proper factor. Whether this happens depends on the
+// records. If the privacy unit is the client, reporting it would reveal private information, so the
+// client proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
-// ProposeAlways calls s.Propose for a solver that uses the records without noise. If s diverges
-// or panics, ProposeAlways fills dst with NaNs and returns no error, because an error would
-// reveal private information.
+// ProposeAlways calls s.Propose, where s is a solver that uses the records without noise. If s
+// diverges or panics, ProposeAlways fills dst with NaNs and returns no error, because an error
+// would reveal private information. Other errors are returned.
 func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error {
 	var err error
 	fault := guard.Run(func() { _, err = s.Propose(dst, p, src) })
@@ -33,15 +33,14 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 
 // NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
 // factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
-// of q (conjugate-computation variational inference; Khan and Lin 2017). It depends only on q, so
-// the clients' factors converge to those of pooled variational inference for any partition, and for
-// tied factors too.
+// of q (conjugate-computation variational inference; Khan and Lin 2017). It depends on q but not on
+// the client's current factor. So the clients' factors converge to those of pooled variational
+// inference, however the records are divided among clients, also if factors are tied.
 //
 // With Laplace's approximation the derivatives are computed only at the mean of q. q then converges
 // to the mode and curvature of the pooled posterior.
 //
-// NaturalGradient uses the records without noise. Its proposals must be made private by a
-// mechanism.
+// NaturalGradient uses the records without noise. A mechanism must make its proposals private.
 type NaturalGradient struct {
 	stateless
 	likelihood Likelihood
@@ -53,14 +52,15 @@ type NaturalGradient struct {
 // NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver with Laplace's approximation: it computes derivatives only at the
-// mean of q.
+// NewLaplace returns the solver with Laplace's approximation, which computes derivatives only at
+// the mean of q.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// This cavity belongs to a q to which Weight clients with this client's records contribute.
+	// This is the cavity if Weight clients had this client's records and factor: q without the
+	// factors of all of them.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
@@ -84,17 +84,17 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 }
 
 const (
-	// farthest is the largest move of a record's predictor in one step. After a larger move, the
-	// curvature at q would not describe the likelihood.
+	// farthest is the largest change of a record's predictor in one step. After a larger change,
+	// the curvature at q would say little about the likelihood.
 	farthest = 4
 	shortest = 0x1p-60
 )
 
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
-// step until three conditions hold: the new q is near the current q; better returns true for the
-// new q; and q is still proper if all clients change their factors as this client does. The last
-// condition also keeps q proper when clients change their factors differently, because proper
-// precisions are a convex set.
+// step until three conditions hold: the new q is near the current q; better, if not nil, returns
+// true for the new q; and q stays proper if all clients change their factors as this client does.
+// The third condition suffices if clients change their factors differently: λ then moves to the
+// mean of the points that the clients checked, and proper natural parameters are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -116,9 +116,9 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: the posterior would be improper after any step", ErrDiverged)
 }
 
-// proper computes the q that results if the client makes the given multiple of its change to
-// s.target, and reports whether this q is proper. It sets s.trial to the natural parameters of
-// this q and s.move to its mean.
+// proper computes the q that results if the client makes its change to s.target multiplied by
+// times, and returns whether this q is proper. It sets s.trial to the natural parameters of this q
+// and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -126,8 +126,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near does the same as proper, but reports true only if, in addition, no predictor of a record
-// moves by more than farthest.
+// near returns true if proper does and, in addition, no predictor of a record changes by more than
+// farthest. If proper holds, it sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -9,28 +9,27 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. A change of natural parameters is measured relative to the
-// largest natural parameter.
+// These constants limit a pooled fit. A change is the largest change of a natural parameter divided
+// by the largest natural parameter. A "change at which" something happens is an upper bound.
 const (
 	mostSteps = 1500
-	mostRough = 100   // number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // largest change at which steps with rules of few points end
-	coarsest  = 1e-3  // the same bound if the rules of the clients also have coarse errors
-	local     = 0.01  // largest change after which a step is extrapolated
-	exhausted = 1e-13 // a change of at most this size ends the fit
-	settled   = 1e-11 // a change of at most this size ends the fit if changes no longer become smaller
-	enough    = 1e-10 // a change of at most this size ends the fit if expectations have coarse errors
-	// a change of at most this size ends the fit if the free energy has not risen for plateau
-	// steps.
+	mostRough = 100   // largest number of steps with quadrature rules of few points
+	sharpest  = 1e-6  // change at which the steps with rules of few points end
+	coarsest  = 1e-3  // the same if the clients' own rules are as coarse
+	local     = 0.01  // change at or below which steps are extrapolated
+	exhausted = 1e-13 // change at which the fit ends
+	settled   = 1e-11 // change at which the fit ends if it is not smaller than the last change
+	enough    = 1e-10 // change at which the fit ends if expectations have coarse errors
+	// change at which the fit ends if the free energy has not risen for plateau steps
 	still   = 1e-7
-	plateau = 25 // number of steps without progress after which only rounding can still change q
+	plateau = 25 // number of steps without progress after which only rounding still changes q
 
-	growth  = 1.3  // largest factor by which the damping or its limit grows in a step
+	growth  = 1.3  // factor by which the damping and its limit may grow in a step
 	reduced = 0.75 // factor by which the limit of the damping falls
-	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows
+	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
 )
 
-// These are bounds on the relative error of a free energy, for different ways to compute it.
+// These are bounds on the relative error of a free energy, by the way in which it is computed.
 const (
 	rounding = 1e-13
 	sharp    = 1e-10 // expectations by quadrature rules of many points
@@ -38,19 +37,19 @@ const (
 	coarse   = 1e-4 // expectations by quadrature rules of few points
 )
 
-// ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit
-// is the q with the largest free energy that the fit found.
+// ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit is
+// the last q to which it moved.
 var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 
-// Pooled maximises the free energy of the given likelihoods, and writes the natural parameters
-// of q to dst. A study without privacy whose clients have these likelihoods converges to the
-// same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
+// Pooled maximises the free energy of the given likelihoods together, and writes the natural
+// parameters of q to dst. A study without privacy whose clients have these likelihoods converges to
+// the same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
 //
-// Pooled starts at the mode of the posterior, if q has a full covariance and there is a mode. It
-// takes natural-gradient steps, extrapolated as [anderson] does: first with quadrature rules of
-// few points, then with the rules of the clients. If the steps have not settled after the
-// largest number of steps, or when stop returns true, Pooled returns [ErrUnsettled]. It calls
-// stop before every step, unless stop is nil.
+// Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
+// the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
+// with quadrature rules of few points, then with the rules of the clients. It calls stop before
+// every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true or if the steps
+// have not settled after the largest number of steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
@@ -76,8 +75,8 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 }
 
 // roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
-// computes the free energy with the rules of the clients. It moves back to the start if the free
-// energy is larger there, or cannot be computed at the new point.
+// compares the new q with the start, by their free energies with the rules of the clients. It moves
+// back to the start if the start has the larger free energy, or if the new q has none.
 func (f *fit) roughly() {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -108,13 +107,13 @@ type fit struct {
 	highest  float64 // largest free energy so far
 	earlier  anderson
 
-	damping, most float64 // damping, and its present upper limit
+	damping, most float64 // damping of the next step, and the present limit of the damping
 	flat          int     // number of steps since the free energy last rose
-	last, lowest  float64 // relative change of the last step, and the smallest so far
+	last, lowest  float64 // change in the last step, and the smallest change so far
 	stalled       int     // number of steps since the smallest change so far
 }
 
-// begin starts the steps at the current q.
+// begin computes the free energy at the current q and resets the state of the steps.
 func (f *fit) begin() (err error) {
 	if f.expected, f.best, err = f.at(f.natural, f.prior, 1); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (f *fit) run(most int) error {
 	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
 }
 
-// step takes one step of the fit, and reports whether the fit has settled.
+// step takes one step of the fit, and returns whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -169,7 +168,7 @@ func (f *fit) step() (done bool, err error) {
 	return done, nil
 }
 
-// tolerance returns the relative error of free energies.
+// tolerance returns the relative error of the free energies that f computes.
 func (f *fit) tolerance() float64 {
 	if f.rough {
 		return coarse
@@ -177,7 +176,7 @@ func (f *fit) tolerance() float64 {
 	return f.likelihood.Tolerance()
 }
 
-// roughEnough returns the largest change at which steps with rules of few points end.
+// roughEnough returns the change at which the steps with rules of few points end.
 func (f *fit) roughEnough() float64 {
 	if f.likelihood.Tolerance() == coarse {
 		return coarsest
@@ -185,8 +184,9 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate moves to the extrapolated q and reports whether it did. It moves only if the last
-// change is small, and only to a q whose free energy is not smaller.
+// extrapolate moves to the extrapolated q and returns whether it moved. It moves only if the change
+// of the plain step is at most local, and only to a q whose free energy has not fallen by more than
+// the error tolerance.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()
@@ -210,9 +210,9 @@ func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) 
 	return trial, value, true
 }
 
-// weights returns weights of natural parameters. With these weights the moves along all
-// coordinates have comparable lengths. They are the inverse sds of the parameters of a q with the
-// present precisions.
+// weights returns weights of natural parameters for [anderson.next]. They make the moves along all
+// coordinates comparable in length. The weight of a parameter is the product of 1/√p over the
+// coordinates to which it belongs, where p is the coordinate's precision.
 func (f *fit) weights() []float64 {
 	d := f.family.Dim()
 	pairs := f.family.Precision()
@@ -230,8 +230,8 @@ func (f *fit) weights() []float64 {
 	return weight
 }
 
-// propose writes the q after the next step to f.next, and returns the size of the undamped
-// change.
+// propose writes the q after the next step to f.next. It returns the change that the step would
+// make without damping.
 func (f *fit) propose() (change float64, err error) {
 	mean := make([]float64, f.family.Dim())
 	if err := f.family.Mean(mean, f.natural); err != nil {
@@ -250,8 +250,9 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping of the next step. If the changes no longer become smaller, the steps
-// overshoot, and adapt lowers the upper limit of the damping.
+// adapt chooses the damping of the next step, given the change of the last step and the free energy
+// after it. If changes have not become smaller for plateau steps, the steps overshoot, and adapt
+// lowers the limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

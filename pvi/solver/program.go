@@ -12,25 +12,25 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program. If the program's prior is
-// not the Gaussian base with which q begins, the log likelihood includes the client's share of
-// the log ratio of prior and base. Expectations are averages over fixed quasi-random points.
-// Every client uses the same points, so a study and a pooled fit maximise the same function.
+// A Program is the log likelihood of a shard under a record program. q begins with a Gaussian, the
+// [Base]. If the program's prior is not this Gaussian, the log likelihood includes the client's
+// share of log(prior/base). Expectations are averages over fixed quasi-random points. Every client
+// uses the same points, so a study and a pooled fit maximise the same function.
 type Program struct {
 	records gpu.Evaluator
-	prior   *model.Shared // evaluator of the prior; nil if the prior is the base
+	prior   *model.Shared // evaluator of the prior; nil if the prior equals the base
 	base    Base
 	share   float64
 	rule    *quadrature.Rule
 	rough   *quadrature.Rule // rule of few points
-	atMean  bool             // whether to use the curvature at the mean of q instead of its average
+	atMean  bool             // whether to use the Hessian at the mean of q instead of the average Hessian
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // of the records and of the share of the prior, at one point
+	hessian                    []float64 // Hessian of the records and of the share of the prior, at one point
 }
 
-// Base has independent normal distributions of the coordinates of θ. Their product is the
-// Gaussian with which q begins.
+// Base is the Gaussian with which q begins. The coordinates of θ are independent with these means
+// and sds.
 type Base struct{ Mean, SD []float64 }
 
 // These are the numbers of points over which expectations are averaged.
@@ -39,9 +39,8 @@ const (
 	roughlyOver  = 4
 )
 
-// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's
-// prior is not the base, and this client adds the given share of the log ratio of prior and
-// base.
+// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's prior
+// is not the base, and the likelihood includes share·log(prior/base).
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -58,13 +57,13 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 	return p, nil
 }
 
-// mostAveraged is the largest dimension of a program for which [Program.CurveAtMean] keeps the
-// average curvature.
+// mostAveraged is the largest dimension at which [Program.CurveAtMean] has no effect.
 const mostAveraged = 32
 
-// CurveAtMean makes a program with many coordinates use the curvature at the mean of q. A Hessian
-// needs two gradients for each coordinate, and an average Hessian needs this number for each
-// point. Gradients and values remain averages, so the mean of q does not move.
+// CurveAtMean makes a program with more than mostAveraged coordinates use the Hessian at the mean
+// of q instead of an average Hessian. A Hessian needs two gradients for each coordinate, and an
+// average Hessian needs them at each point. Gradients and values remain averages, so the mean of q
+// does not change.
 func (p *Program) CurveAtMean() { p.atMean = p.Dim() > mostAveraged }
 
 // Dim implements [Likelihood].
@@ -88,8 +87,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior computes the client's share of the log ratio of prior and base at theta. It adds the
-// gradient to dst and returns the value.
+// addPrior adds to dst the gradient of share·log(prior/base) at theta, and returns the value. It
+// does nothing if the prior equals the base.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -141,7 +140,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// place sets p.theta to the point of q that corresponds to a standard normal z.
+// place sets p.theta to the point of q that corresponds to the standard normal point z. root is the
+// Cholesky root of the covariance of q, or nil if q is diagonal.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -161,10 +161,9 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf computes the client's share of the log ratio of prior and base at the draws of a
-// query, and adds its gradients to total. It multiplies them by the sampling rate, because the
-// caller later divides total, the noisy sum of records' gradients, by the rate. scratch has the
-// dimension of θ.
+// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. total
+// is the noisy sum of the records' gradients. The caller later divides it by the sampling rate, so
+// addPriorOf multiplies by the rate. scratch must have the dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -184,9 +183,8 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the Hessian at p.theta of the records and of the client's share of the log
-// ratio of prior and base. If the density of a record overflows at or near this point of q,
-// addHessian returns false, and the value is NaN.
+// addHessian adds to e weight times the Hessian of the log likelihood at p.theta. If the density of
+// a record overflows at or near p.theta, addHessian sets e.Value to NaN and returns false.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
 	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
 	if diagonal {
@@ -203,9 +201,8 @@ func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool
 	return true
 }
 
-// addPriorHessian adds to p.hessian the Hessian of the client's share of the log ratio of prior
-// and base. It computes the Hessian by finite differences. If diagonal is true, it adds only the
-// diagonal.
+// addPriorHessian adds to p.hessian the Hessian of share·log(prior/base), or only its diagonal if
+// diagonal is true. It computes the Hessian by finite differences.
 func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return
@@ -233,8 +230,8 @@ func (p *Program) addPriorHessian(diagonal bool) {
 // Tolerance implements [Likelihood].
 func (p *Program) Tolerance() float64 { return coarse }
 
-// Reach implements [Likelihood]. A program has no predictors, so Reach returns the largest move
-// of a coordinate in units of the sd of its base.
+// Reach implements [Likelihood]. A program has no predictors. Reach returns the largest change of a
+// coordinate, in units of its sd in the base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])

@@ -6,9 +6,9 @@ import (
 	"fedpvi/internal/quadrature"
 )
 
-// A Regression is a likelihood whose records depend on θ through a few linear predictors each,
-// in most models one or two. Expectations are computed by quadrature over the predictors. They
-// are deterministic, and exact up to the error of the quadrature rule.
+// A Regression is a likelihood in which each record depends on θ through a few linear predictors,
+// in most models one or two. Expectations are computed by quadrature over the predictors. They are
+// deterministic, and exact up to the error of the quadrature rule.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -19,18 +19,18 @@ type Regression struct {
 	design   Design
 }
 
-// NewRegression returns a regression over R^dim without records. It panics if the outcome's
-// family is not a regression.
+// NewRegression returns a regression over R^dim without records. It panics if the family of o is
+// not a regression.
 func NewRegression(dim int, o Outcome) *Regression {
 	r := o.Response()
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds value times a coordinate of θ to the current predictor. Coordinates must come in
-// increasing order.
+// Load adds value times a coordinate of θ to the predictor that is being loaded. Coordinates must
+// come in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the current predictor.
+// EndPredictor ends the predictor that is being loaded. The next call of Load begins another one.
 func (r *Regression) EndPredictor() { r.design.end() }
 
 // EndRecord ends a record and sets its outcome to y. All predictors of the record must have ended.
@@ -42,7 +42,7 @@ func (r *Regression) Outcome() Outcome { return r.outcome }
 // Outcomes returns the records' outcomes. The slice is not a copy.
 func (r *Regression) Outcomes() []float64 { return r.y }
 
-// Design returns the design matrix: K rows for each record, one for each predictor.
+// Design returns the design matrix. Each record has K rows, one for each of its predictors.
 func (r *Regression) Design() *Design { return &r.design }
 
 // Dim implements [Likelihood].
@@ -66,7 +66,7 @@ func (r *Regression) AddGradient(dst, theta []float64) float64 {
 	return sum
 }
 
-// Predictors writes the K predictors of record i at theta to eta.
+// Predictors writes the K predictors of record i at theta to eta, which has length K.
 func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	for a := range eta {
 		index, value := r.design.Row(i*len(eta) + a)
@@ -78,8 +78,8 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]. It depends on the number of predictors. The rule for one
-// predictor has so many points that its error is negligible.
+// Tolerance implements [Likelihood]. The error depends on the number of predictors, because rules
+// in more dimensions have fewer points along each.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -103,9 +103,9 @@ func (r *Regression) Reach(move []float64) float64 {
 	return most
 }
 
-// A workspace has the vectors that are needed to compute the expectation of one record.
+// A workspace has the vectors with which the expectations of one record are computed.
 type workspace struct {
-	mean, root []float64 // mean of the predictors, and root of their covariance by rows
+	mean, root []float64 // mean of the predictors, and Cholesky root of their covariance by rows
 	eta, g, h  []float64
 	sumG, sumH []float64
 }
@@ -151,7 +151,8 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// average integrates the response of one record over its predictors.
+// average returns the expected log likelihood of one record over its predictors. It sets w.sumG and
+// w.sumH to the expected gradient and Hessian with respect to the predictors.
 func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)
@@ -169,7 +170,7 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 }
 
 // Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
-// predictors under q. It replaces a negative pivot, which can result from rounding, by zero.
+// predictors under q. Rounding can make a pivot negative. Spread replaces such a pivot by zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()
 	for a := range k {
@@ -190,7 +191,8 @@ func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	}
 }
 
-// Covariance returns the covariance, under q, of the predictors in rows a and b of the design.
+// Covariance returns the covariance under q of two predictors, which are rows a and b of the
+// design.
 func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	indexA, valueA := r.design.Row(a)
 	indexB, valueB := r.design.Row(b)
@@ -217,8 +219,9 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	return sum
 }
 
-// gather adds to e the derivatives of record i with respect to θ, computed from the derivatives
-// with respect to predictors in w.
+// gather adds to e the expected derivatives of record i with respect to θ. It computes them by the
+// chain rule from the derivatives with respect to the predictors in w. If diagonal is true,
+// e.Hessian has the diagonal only.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

@@ -12,49 +12,48 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Response is the likelihood of one record's outcome y as a function of its predictors η,
-// which are linear in θ. A Response is not safe for concurrent use, because it may keep a
-// workspace.
+// A Response is the likelihood of one record's outcome y as a function of its predictors η, which
+// are linear in θ. A Response may keep a workspace, so it is not safe for concurrent use.
 type Response interface {
 	// Size returns the number of predictors.
 	Size() int
 
-	// Eval returns the log likelihood, and writes to g its gradient with respect to η, and to h
-	// its Hessian by rows.
+	// Eval returns the log likelihood of y at the predictors eta. It writes to g the gradient with
+	// respect to η, and to h the Hessian by rows.
 	Eval(y float64, eta, g, h []float64) float64
 
-	// Mean returns the expected outcome, or NaN for several classes.
+	// Mean returns the expected outcome, or NaN if the outcome is one of several classes.
 	Mean(eta []float64) float64
 
 	// Program returns the log likelihood as an expression of a record program, and makes the
-	// program predict y. The argument eta is the predictor of the location, or the log odds of
-	// all classes. The argument scale is the scale of the outcome, if it has one.
+	// program predict y. eta is the predictor of the location, or a vector with the log odds of all
+	// classes. scale is the scale of the outcome, if it has one.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
-	// Typical returns typical sizes of the derivatives with respect to the predictor of the
-	// location. Defaults such as the clip are computed from them.
+	// Typical returns typical sizes of the derivatives of a record's log likelihood with respect to
+	// the predictor of the location. Defaults such as the clip are computed from them.
 	Typical(p Public) Typical
 
-	// Draw returns a random outcome. The argument eta has the predictors of the location. The
-	// argument scale is the scale of the outcome, if it has one.
+	// Draw returns a random outcome. eta has the predictors of the location. scale is the scale of
+	// the outcome, if it has one.
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// A Public has numbers about an outcome on the model's scale. They are computed from public bounds
-// and priors.
+// A Public has numbers about the outcome, on the model's scale. They are computed from the public
+// bounds and priors of a study.
 type Public struct {
-	Scale      float64 // known scale, or the median of its prior
-	LeastScale float64 // known scale, or a small scale under its prior
+	Scale      float64 // the scale of the outcome if it is known, otherwise the median of its prior
+	LeastScale float64 // the scale of the outcome if it is known, otherwise a small value under its prior
 	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }
 
-// A Typical has typical sizes of the derivatives of a record's log likelihood with respect to the
-// predictor.
+// A Typical has typical sizes of derivatives of a record's log likelihood with respect to the
+// predictor of the location.
 type Typical struct {
 	Slope     float64 // typical size of a large first derivative
 	Curvature float64 // typical size of the second derivative; 0 if public numbers give no estimate
-	Bound     float64 // plausible upper bound on the natural parameters that a record adds for a regressor of length 1
+	Bound     float64 // plausible upper bound on a record's natural parameters for a regressor of length 1
 }
 
 // A Source returns random numbers that need not be secret. A Rand of math/rand/v2 is a Source.
@@ -64,8 +63,8 @@ type Source interface {
 	NormFloat64() float64 // standard normal
 }
 
-// regressions maps each family that is a regression to a function that returns the response of
-// an outcome, without effects that vary between groups.
+// regressions maps each family that is a regression to a function that returns the response of an
+// outcome. The response has no effects that vary between groups.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },
@@ -76,14 +75,14 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Softmax:          func(o *Outcome) Response { return softmax{o.Classes} },
 }
 
-// An Outcome is the distribution of a record's outcome given its predictors. The predictors come
-// in this order: the predictor of the location, or one predictor for every class but the first;
-// the log of the scale, if the model learns the scale; and two predictors for each effect that
-// varies between groups, which are the log of the effect's sd between groups and the
-// standardised effect of the record's group.
+// An Outcome is the distribution of a record's outcome given its predictors. The predictors come in
+// this order. First is the predictor of the location; a softmax model has one for every class but
+// the first. Then comes the log of the scale, if the model learns the scale. Then come two
+// predictors for each effect that varies between groups: the log of the effect's sd between groups,
+// and the regressor times the standardised effect of the record's group.
 type Outcome struct {
 	Family           study.Family
-	NoiseSD          float64 // sd of the noise of a linear model; 0 if it is learned
+	NoiseSD          float64 // sd of the noise of a linear model; 0 if the sd is learned
 	DegreesOfFreedom float64 // degrees of freedom of a robust model
 	Classes          int     // number of classes of a softmax model
 	Effects          int     // number of effects that vary between groups
@@ -124,7 +123,7 @@ func (logit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliLogit, y, eta)
 }
 
-// Typical implements [Response]. The slope is the largest possible one.
+// Typical implements [Response]. The slope is the largest that is possible.
 func (logit) Typical(Public) Typical { return Typical{1, 1. / 4, 1} }
 
 func (l logit) Draw(eta []float64, _ float64, r Source) float64 {
@@ -151,15 +150,15 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliProbit, y, eta)
 }
 
-// Typical implements [Response]. The slope is twice φ(0)/Φ(0), the slope at η = 0, where both
-// outcomes are equally likely.
+// Typical implements [Response]. The slope is twice φ(0)/Φ(0), where φ(0)/Φ(0) is the slope at η =
+// 0, at which both outcomes are equally likely.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
 func (p probit) Draw(eta []float64, _ float64, r Source) float64 {
 	return indicator(r.Float64() < p.Mean(eta))
 }
 
-// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x below −5 it uses the continued fraction of
+// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x at most −5 it uses the continued fraction of
 // Mills' ratio, which avoids cancellation.
 func logNormalCDF(x float64) (log, ratio float64) {
 	if x > -5 {
@@ -199,7 +198,7 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. The slope is the derivative at a count two sds above its mean.
+// Typical implements [Response]. The slope is the derivative for a count two sds above its mean.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -251,14 +250,13 @@ func (negativeBinomial) Program(b *model.Builder, y, eta, scale model.Expr) mode
 
 func (negativeBinomial) Typical(p Public) Typical { return poisson{}.Typical(p) }
 
-// Draw implements [Response]. A negative binomial count is a Poisson count whose mean has a
-// gamma distribution.
+// Draw implements [Response]. It draws a Poisson count whose mean has a gamma distribution.
 func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial returns the first and second derivatives with respect to φ, and the value, of
-// log Γ(φ + n) − log Γ(φ) for a whole number n.
+// risingFactorial returns log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0 as value, and its first
+// and second derivatives with respect to φ.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -302,8 +300,7 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. The slope is the derivative at an outcome two sds from its
-// mean.
+// Typical implements [Response]. The slope is the derivative for an outcome two sds from its mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }
@@ -412,8 +409,8 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns the class at quantile u of the distribution with log odds eta, in the order of
-// the classes.
+// class returns a class, as a number from 0, with the log odds eta relative to class 0. For uniform
+// u in [0, 1], the class has the probabilities that eta gives.
 func class(eta []float64, u float64) float64 {
 	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {
@@ -433,16 +430,16 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying is the response of base, with effects that vary between groups added to its first
-// predictor. Each of these effects adds e^κ·p times its regressor, where κ is the logarithm of
-// the effect's sd between groups and p is the standardised effect of the record's group. The
-// pairs κ, p come after the predictors of base.
+// varying is the response called base, with effects that vary between groups added to its first
+// predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and p is
+// the regressor times the standardised effect of the record's group. The pairs κ, p come after the
+// predictors of base.
 type varying struct {
 	Response // the response called base above
 	effects  int
 	eta      []float64 // predictors of base
 	g, h     []float64
-	v        []float64 // derivatives of the first predictor with respect to each κ and p
+	v        []float64 // derivatives of the first predictor of base with respect to each κ and p
 }
 
 func newVarying(base Response, effects int) *varying {

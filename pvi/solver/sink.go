@@ -2,9 +2,10 @@ package solver
 
 import "fedpvi/dpmech"
 
-// A Sink passes the gradients of records from the engine to the mechanism's accumulator.
+// A Sink passes the gradients of records from the evaluator of package gpu to the accumulator of a
+// mechanism.
 type Sink struct {
-	Sum   *dpmech.Accumulator // sum of the current batch
+	Sum   *dpmech.Accumulator // accumulator of the current batch
 	dense []float64           // scratch space, all zeros between records
 }
 
@@ -34,8 +35,8 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the record numbers of a batch to dst, converted to the type that the
-// engine uses.
+// AppendBatch appends the record numbers in batch to dst, as int32s, the type that package gpu
+// uses.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {
 		dst = append(dst, int32(record))

@@ -5,18 +5,18 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that calls another Solver with the cavity replaced by the client's
-// share of the prior.
+// splitPrior is a Solver that calls another Solver with the cavity raised to the power share.
 type splitPrior struct {
 	Solver
 	share  float64
 	cavity []float64
 }
 
-// SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000)
-// whose members, the clients, split the prior. It raises the cavity, which is the prior in the
-// first round, to the power 1/clients. Then the product of the prior and of all factors is the
-// product of the clients' posteriors.
+// SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000) in
+// which the clients, its members, split the prior. The cavity in the first round is the prior. The
+// solver raises it to the power 1/clients before it calls s. So each client computes a posterior
+// with its share of the prior, and q, the product of the prior and all factors, is the product of
+// these posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

@@ -2,7 +2,7 @@ package solver
 
 import "fmt"
 
-// stateless implements State and Restore for solvers without state between rounds.
+// stateless implements State and Restore for solvers that keep nothing between rounds.
 type stateless struct{}
 
 // State implements [Solver].

@@ -8,18 +8,18 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent runs one gradient descent for all clients of a study. The server and the sites move
-// the same q with the opened sums of the clients' gradients. Each sum is a step of [DPSVI] on all
-// records. The option Steps counts the steps of the whole study, and Average is a share of these
-// steps.
+// A SumDescent runs one gradient descent for all clients of a study. In each round it opens the sum
+// of the clients' gradients. Each sum is one step of [DPSVI] on all records, and the server and the
+// sites move the same q with it. The option Steps counts the steps of the whole study, and Average
+// is a share of these steps.
 //
-// A SumDescent stores no q between calls. Every call has a state as its argument. A state is a
-// vector that is a function of the sums so far and of public draws. If the floating-point
+// A SumDescent stores no q between calls. Instead, every call takes a state as an argument. A state
+// is a vector that is a function of the sums so far and of public draws. If the floating-point
 // libraries of two machines round differently, their states differ in the last bits.
 //
 // It is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // program without records, for the prior's part of the gradient
+	program *Program // program without records, for the gradient of the prior
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -29,7 +29,7 @@ type SumDescent struct {
 }
 
 // NewSumDescent returns the descent on the free energy of all records. The program must have no
-// records, and must include the whole log ratio of its prior and its base.
+// records, and its share of log(prior/base) must be 1.
 func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	d := p.Dim()
 	if o.Draws != 1 {
@@ -61,11 +61,11 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of an opened sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum. Its q is the base of the prior, with sds of at
-// most InitialSD.
+// Start returns the state before the first sum. Its q is the base of the program, with sds reduced
+// to at most InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
-// Check returns an error for a vector that is not a state of this descent.
+// Check returns an error if the vector is not a state of this descent with finite elements.
 func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
@@ -76,15 +76,17 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the query that asks clients for gradients at θ = m + s∘ε, where m and s are the
-// mean and sds of q. The query is valid until the next call.
+// Query returns the query that asks clients for gradients at θ = m + s∘epsilon, where m and s are
+// the mean and sds of the state's q and ∘ multiplies element by element. The query is valid until
+// the next call of a method.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step writes to next the state after the opened sum, which is the noisy sum of all records'
-// gradients at the query's θ. Step reports whether every element of the state is finite.
+// Step returns the state after a sum, in the memory of next. sum is the opened noisy sum of all
+// records' gradients at the θ of Query(state, epsilon). The result is false if an element of the
+// new state is not finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -94,8 +96,9 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes the natural parameters of the diagonal q of a state to dst. If averaged is
-// true, q is the average over the last steps.
+// Natural writes to dst the natural parameters of a state's diagonal q. If averaged is true, this q
+// is the average over the last steps that the option Average selects. Otherwise it is the q after
+// the last step.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

@@ -15,13 +15,14 @@ import (
 )
 
 // SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
-// (Kingma and Ba's Adam, 2015). It draws θ = m + Rε, where RRᵀ is the covariance of q, and climbs
-// in the coordinates in which q is standard normal at the beginning of the round. It uses only the
-// path derivative as the gradient, because the variance of this estimate is zero if q is exact
-// (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in pairs ε, −ε. The step size
-// falls linearly to zero, and the proposal is the average over the second half of the steps.
+// with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where m and RRᵀ are the mean
+// and covariance of q, and ascends in coordinates in which q is standard normal at the beginning of
+// the round. Its gradient is the path derivative only, because the variance of this estimate is
+// zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in
+// antithetic pairs ε, −ε. The step size falls linearly to zero, and SVI proposes the average over
+// the second half of the steps.
 //
-// SVI uses the records without noise. Its proposals must be made private by a mechanism.
+// SVI uses the records without noise. A mechanism must make its proposals private.
 type SVI struct {
 	stateless
 	likelihood Likelihood
@@ -47,21 +48,21 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// A climb is the state of one call of Propose. In coordinates u, with θ = m₀ + R₀u, q is N(0, I)
-// at the beginning and N(mean, LLᵀ) later, with L lower triangular or diagonal. m₀ and R₀ are
-// the mean and covariance root of q at the beginning. The diagonal of L is stored as its
-// logarithm.
+// A climb is the state of one call of Propose. It uses coordinates u with θ = m₀ + R₀u, where m₀
+// and R₀ are the mean of q and the root of its covariance at the beginning. In these coordinates q
+// is N(0, I) at the beginning and N(mean, LLᵀ) later, where L is lower triangular or diagonal. The
+// diagonal of L is stored as its logarithm.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
 	d          int
 	origin     []float64
-	root       []float64 // rows of R₀, which is lower triangular, or the diagonal of R₀ if q is diagonal
+	root       []float64 // R₀, lower triangular by rows, or its diagonal if q is diagonal
 	cavityH    []float64 // precision times mean of the cavity, in coordinates u
-	cavityP    []float64 // precision of the cavity in coordinates u, by rows, or its diagonal
+	cavityP    []float64 // precision of the cavity in coordinates u, by rows, or its diagonal if q is diagonal
 
-	// The vector x has the parameters: the mean, and then L row by row, with the logarithm of
-	// its diagonal. The vector gradient has their gradient.
+	// x has the parameters of q: the mean, and then L row by row, with the logarithm of its
+	// diagonal. gradient has the gradient with respect to x.
 	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
@@ -92,7 +93,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// The initial values are zero, because the logarithm of the diagonal of L = I is 0.
+		// At the beginning x is zero: the mean is 0, and L = I, whose diagonal has the logarithm 0.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -163,7 +164,7 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds weight times the path derivative at one draw ε to the gradient.
+// draw adds weight times the path derivative at the draw c.eps to the gradient.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)
@@ -185,7 +186,7 @@ func (c *climb) draw(weight float64) {
 	}
 }
 
-// place computes u = mean + Lε and θ = m₀ + R₀u.
+// place sets u = mean + Lε and θ = m₀ + R₀u, where ε is c.eps.
 func (c *climb) place() {
 	at := c.d
 	for i := range c.u {
@@ -211,7 +212,7 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative computes the gradient, with respect to u, of log likelihood + log cavity − log
+// pathDerivative sets path to the gradient with respect to u of log likelihood + log cavity − log
 // q, with the parameters of q held fixed. The gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
@@ -226,7 +227,7 @@ func (c *climb) pathDerivative() {
 	for i := range c.path {
 		c.path[i] += c.slope[i] + c.cavityH[i]
 	}
-	// This loop solves a system with Lᵀ by back substitution.
+	// This loop solves Lᵀx = ε by back substitution.
 	for i := d - 1; i >= 0; i-- {
 		sum := c.eps[i]
 		for k := i + 1; k < d; k++ {
@@ -246,7 +247,8 @@ func (c *climb) average() {
 	c.averaged++
 }
 
-// result writes the factor whose product with the cavity is the averaged q.
+// result writes to dst the factor whose product with the cavity is the q with the averaged
+// parameters.
 func (c *climb) result(dst []float64, p Problem) error {
 	d := c.d
 	for i, x := range c.sum {
@@ -272,7 +274,8 @@ func (c *climb) result(dst []float64, p Problem) error {
 	return nil
 }
 
-// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ).
+// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ). It returns false if they are not
+// finite.
 func (c *climb) natural(dst []float64) bool {
 	d := c.d
 	root := make([]float64, d*d)
@@ -284,7 +287,7 @@ func (c *climb) natural(dst []float64) bool {
 	}
 	general := blas64.General{Rows: d, Cols: d, Stride: d, Data: root}
 	blas64.Trmm(blas.Left, blas.NoTrans, 1, c.triangular(), general)
-	// The precision is AᵀA, where A is the inverse of the root.
+	// The precision is AᵀA, where A is the inverse of the covariance's root R₀L.
 	inverse := make([]float64, d*d)
 	for i := range d {
 		inverse[i*d+i] = 1
@@ -308,7 +311,7 @@ func (c *climb) natural(dst []float64) bool {
 	return special.Finite(dst)
 }
 
-// cholesky returns the lower Cholesky root of a covariance, by rows. It returns nil if the
+// cholesky returns the lower Cholesky root of a d×d covariance, by rows. It returns nil if the
 // covariance is not positive definite.
 func cholesky(covariance []float64, d int) []float64 {
 	root := make([]float64, d*d)
@@ -331,8 +334,8 @@ func cholesky(covariance []float64, d int) []float64 {
 	return root
 }
 
-// normals fills v with standard normal variates from src (Box and Muller 1958). These variates
-// do not protect privacy.
+// normals fills v with standard normal variates from src by the method of Box and Muller (1958).
+// They protect no privacy.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {
