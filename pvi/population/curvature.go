@@ -6,15 +6,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawCurvature returns n draws of a client's mean curvature W from the posterior of W given the
-// rounds. The argument obs has the rounds' gradients, corrected by [rules.effective].
+// drawCurvature returns n draws of W, the mean curvature of clients, from the posterior of W given
+// the rounds. obs has the rounds' gradients, corrected by [rules.effective]. drawCurvature returns
+// false if a matrix that must be positive definite is not.
 //
-// The prior of W is aE plus a deviation, where the diagonal matrix E is one of the scales. The
-// factor a is normal around W₀·typical. The deviation has independent elements in units of the
-// scale, and its relative sd is one of curvatureSDs. Scales and sds are weighted by the evidence.
+// The prior of W is aE plus a deviation. The diagonal matrix E is one of r.scales. The factor a is
+// normal with mean W₀·typical. The deviation has independent elements, whose sd is a relative sd
+// (one of curvatureSDs) times the prior mean of the corresponding element. Scales and relative sds
+// are weighted by the evidence.
+//
 // The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise. The unknown
-// h is integrated out under a flat prior, so only contrasts between rounds matter. For a given
-// scale and relative sd, the posterior is Gaussian in vec W.
+// vector h is integrated out under a flat prior, so only differences between rounds matter. For a
+// given scale and relative sd, the posterior is Gaussian in vec W.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
 	size := packedSize(r.dim)
 	precision, linear := r.curvatureLikelihood(rounds, obs)
@@ -49,11 +52,12 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// givenScale returns the posterior of vec W for one scale and relative sd: its mean, the
-// Cholesky root of its precision, and the log evidence up to a constant.
+// givenScale returns the posterior of vec W for one scale and relative sd: its mean, the Cholesky
+// root of its precision, and the log evidence up to a constant. precision and linear describe the
+// likelihood, as curvatureLikelihood returns them.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
-	// The prior covariance of vec W is D + along·vvᵀ, where v is vec of the scale and the diagonal
+	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
 	// matrix D has the variances of the deviation. weighted is D⁻¹v, and square is vᵀD⁻¹v.
 	along := typicalSD * typicalSD * mean * mean
 	inverse, weighted := make([]float64, size), mat.NewVecDense(size, nil)
@@ -91,8 +95,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
-// curvatureLikelihood returns the precision of vec W in the likelihood of the rounds, and this
-// precision times the mean.
+// curvatureLikelihood returns the likelihood of the rounds as a Gaussian in vec W: its precision,
+// and the precision times the mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
@@ -104,7 +108,8 @@ func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymD
 		linear.AddScaledVec(linear, weight, packed)
 		total += weight
 	}
-	// g_t − ḡ = X_t vec W, where X_t maps vec W to −W(θ_t − θ̄).
+	// The gradients inform about W through g_t − ḡ = X_t vec W + noise, where X_t maps vec W to
+	// −W(θ_t − θ̄). The bars denote means over rounds, weighted by precision.
 	g, point, _ := average(obs)
 	rows := mat.NewDense(size, d*len(obs), nil)
 	contrasts := mat.NewVecDense(d*len(obs), nil)

@@ -2,70 +2,71 @@
 // privacy unit is the client. It reads no records: a [Query] and a [State] are functions of the
 // study and of opened sums. So the server and every client compute the same posterior.
 //
-// Public units ([Units]) are coordinates in which a synthetic record has information I. Records
-// may have much less information than synthetic ones, above all if bounds are wide. The first
-// round corrects that: clients vote for the information that they have about each coordinate, and
-// from then on a coordinate is multiplied by the square root of the information per record that
-// the votes show. In these units a client of n records has information about nI. All vectors and
-// matrices below are in these units.
+// Public units ([Units]) are coordinates in which a synthetic record has information I. Real
+// records may have much less information than synthetic ones, especially if the study's bounds are
+// wide. The first round corrects the units. Clients vote for the information that they have about
+// each coordinate. From then on a coordinate is multiplied by the square root of the information
+// per record that the votes show. In these units a client of n records has an information of about
+// nI. All vectors and matrices below are in these units.
 //
 // # The votes
 //
-// Let Λ be a client's information at the prior mean, in public units. For coordinate i the client
-// has eight numbers for the places 0 to 7, where place k stands for Λ_ii = n·4^-k. A vote is
-// divided linearly between the two places around its own, and the places at the ends also count
-// the votes beyond them. The d votes are multiplied by 1/√d, so that the client's vector has norm
-// at most 1. All its elements are positive or zero, so that two such vectors differ by at most
-// √2.
+// Let Λ be a client's information at the prior mean, in public units. For each coordinate i the
+// client's vector has eight elements, the places 0 to 7. Place k stands for Λ_ii = n·4^-k. A client
+// whose Λ_ii lies between two places divides its vote linearly, in log Λ_ii, between these places.
+// A client whose Λ_ii lies beyond the first or last place votes for this place. The d votes are
+// multiplied by 1/√d, so that the client's vector has norm at most 1. All elements are at least
+// zero, so two such vectors differ by at most √2.
 //
-// The places of all coordinates have a posterior. Its mean gives the units, and its draws are part
-// of the prior of the curvature: where noise hides the votes, the curvature may be much smaller
-// than the units say, and q is nearly the prior.
+// From the noisy sum of votes follows a posterior distribution of each coordinate's place. Its mean
+// determines the units. Its draws enter the prior of the curvature: if noise hides the votes, the
+// curvature may be much smaller than the units say, and q is nearly the prior.
 //
 // # The releases of a later round
 //
-// A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a
-// typical client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and
-// information Λ at θ_t computes
+// A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a typical
+// client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and information Λ at
+// θ_t computes
 //
 //	F = κ(κI + Λ)⁻¹        g = F∇ℓ        W = κ(I − F)
 //	u = g·min(1, C/‖g‖)    s = 1 if ‖g‖ ≤ C, else (1 − 1/d)·C/‖g‖
 //	D = (W − Ā)·min(1, K/‖W − Ā‖)
 //
-// g and W are the gradient and the curvature of the client's likelihood if the client has its
-// own effect N(0, I/κ), which is integrated out. F bounds the contribution of a large client. If
-// the target is the pooled posterior, F = I. s is the slope of the clip, averaged over
-// directions. The client releases the vector
+// g and W are the gradient and the curvature of the client's likelihood after an effect of this
+// client with distribution N(0, I/κ) is integrated out. F bounds the contribution of a client with
+// many records. If the target is the pooled posterior, F = I. s is tr(∂u/∂g)/d, the slope of the
+// clip averaged over directions. The client releases the vector
 //
 //	[√a₁ u/C; √a₂ vec D/K; √a₃ vec uuᵀ/C²; √a₄ ‖D‖²/K²; √a₅ s]
 //
-// where vec lists the lower triangle with elements off the diagonal times √2, so that the norm
-// of vec is the Frobenius norm. The shares a₁ to a₅ add up to 1.
+// where vec lists the lower triangle, with the elements off the diagonal multiplied by √2, so that
+// the norm of vec is the Frobenius norm. The shares a₁ to a₅ add up to 1.
 //
 // # Sensitivity
 //
 // Every block divided by its √a has norm at most 1: ‖u‖ ≤ C; ‖D‖ ≤ K; ‖uuᵀ‖ = ‖u‖² ≤ C²; and the
 // two scalars lie in [0, 1]. The squared norm of the vector is therefore at most Σa = 1. This is
-// the sensitivity if a client's vector is replaced by zero. If it is replaced by another
-// client's vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of
-// norm at most 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change
-// by at most 1. The sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The
-// accountant uses 2. The bounds do not depend on θ_t, C, Ā and K, so these may be any public
-// numbers. A client whose gradient or information is not finite releases zero in all blocks.
+// the sensitivity if a client's vector is replaced by zero. If it is replaced by another client's
+// vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of norm at most
+// 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change by at most 1. The
+// sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The accountant uses 2. The
+// bounds do not depend on θ_t, C, Ā and K, so these may be any public numbers. A client whose
+// gradient or information is not finite releases zero in all blocks.
 //
 // # The posterior
 //
-// q is a mixture over draws of a client's mean curvature W, of the covariance J of clients'
-// gradients, and of the slope ρ of the clip. The likelihood of each draw is Gaussian: the mean
-// gradient of U clients is W(θ̂ − θ_t) with covariance J/U plus the noise. J contains the spread
-// between clients, so q describes the mean of the population from which the clients are drawn.
-// The posterior of W has three sources: the prior, the released curvatures, and the contrasts of
-// gradients between rounds. The draws use public random numbers, so all machines compute the
-// same q.
+// q is a mixture over draws of the mean curvature W of clients, of the covariance J of clients'
+// gradients, and of the slope ρ of the clip. Given a draw, the likelihood is Gaussian: with θ̂ the
+// mode of the clients' likelihood, the mean gradient of U clients is W(θ̂ − θ_t) with covariance
+// J/U plus the noise. J contains the differences between clients, so q describes the mean of the
+// population from which the clients are drawn. The posterior of W has three sources: the prior, the
+// released curvatures, and the differences of gradients between rounds. The draws use public random
+// numbers, so all machines compute the same q.
 //
 // # Errors that q does not include
 //
-// A clip moves the mode of a skewed model. q counts this bias as if every client that is clipped
-// lost one clip, all in one unknown direction. Clients with much longer gradients lose more. The
-// first clip is computed as if the prior were isotropic.
+// If the distribution of gradients is skewed, a clip moves the mode. q accounts for this bias as if
+// every clipped client lost a gradient of norm C, all in the same unknown direction. A client whose
+// gradient is much longer loses more than that. The first clip is computed as if the prior were
+// isotropic.
 package population

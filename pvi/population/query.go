@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// shares has the shares a₁ to a₅ of the blocks of a client's vector in the budget of a round.
+// shares has a₁ to a₅, the shares of the blocks in the squared norm of a client's vector.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector in a round, for d coordinates. Vectors end with
-// zeros where the round needs fewer numbers.
+// Size returns the length of a client's vector for d coordinates. It is the same in all rounds. A
+// vector ends with zeros in a round that needs fewer numbers.
 func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
 
-// A Query has the public numbers from which a client computes its vector in a round.
+// A Query has the public numbers of a round from which a client computes its vector.
 type Query struct {
 	Point         []float64     // point θ_t, in public units
 	Clip          float64       // clip C, the largest norm of a gradient
@@ -22,16 +22,17 @@ type Query struct {
 	CurvatureClip float64       // clip K, the largest norm of W − Ā
 	Kappa         float64       // constant κ; infinite if F = I
 
-	// A coordinate in public units, times its factor, is a coordinate in the units of clips and
-	// curvatures. Factors are nil if all are 1.
+	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the
+	// latter units, coordinate i of a point is Factors[i] times its value in public units. Factors
+	// is nil if all factors are 1.
 	Factors []float64
 
-	// Votes has the nominal number of records of a client if the vector has votes instead of
-	// these blocks, and otherwise 0.
+	// Votes is 0 except in the first round, in which the vector has votes instead of blocks. Votes
+	// is then the nominal number n of records of a client.
 	Votes float64
 }
 
-// blocks are the parts of a client's vector.
+// blocks are the blocks of a client's vector in a round after the first: parts of one slice.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {
@@ -39,9 +40,9 @@ func split(v []float64, d int) blocks {
 	return blocks{v[:d], v[d : d+n], v[d+n : d+2*n], v[d+2*n : d+2*n+1], v[d+2*n+1:]}
 }
 
-// Vector writes the vector of a client to dst, given the gradient and information at the query's
-// point in public units. Its norm is at most 1, up to rounding. The vector is zero if a number
-// is not finite.
+// Vector writes the vector of a client to dst, given the gradient and information of its records at
+// q.Point, in public units. The norm of the vector is at most 1, up to rounding. If a number of the
+// gradient, the information or the vector is not finite, the vector is zero.
 func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	clear(dst)
 	if q.Votes > 0 {
@@ -83,8 +84,8 @@ func (q *Query) write(dst, gradient []float64, information *mat.SymDense) {
 	floats.Scale(math.Sqrt(shares.curvature)/(q.CurvatureClip*math.Max(ratio, 1)), b.curvature)
 }
 
-// shrink returns g = F∇ℓ and W = κ(I − F). They are NaN if the information is not a positive
-// semidefinite matrix.
+// shrink returns g = F∇ℓ and W = κ(I − F) (see the package documentation). g has a NaN if the
+// information is not finite or I + Λ/κ is not positive definite.
 func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64, *mat.SymDense) {
 	d := len(gradient)
 	g := mat.NewVecDense(d, nil)

@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// divided returns v with every element divided by its factor. Without factors it returns v.
+// divided returns v with each element divided by the factor of its coordinate. If factors is nil,
+// it returns v itself.
 func divided(v, factors []float64) []float64 {
 	if factors == nil {
 		return v
@@ -17,7 +18,8 @@ func divided(v, factors []float64) []float64 {
 	return v
 }
 
-// dividedTwice returns s with rows and columns divided by the factors. Without factors it returns s.
+// dividedTwice returns s with element (i, j) divided by factors[i]·factors[j]. If factors is nil,
+// it returns s itself.
 func dividedTwice(s *mat.SymDense, factors []float64) *mat.SymDense {
 	if factors == nil {
 		return s
@@ -31,7 +33,7 @@ func dividedTwice(s *mat.SymDense, factors []float64) *mat.SymDense {
 	return out
 }
 
-// divided returns the mixture in coordinates that are divided by the factors.
+// divided returns the mixture after each coordinate is divided by its factor.
 func (m *Mixture) divided(factors []float64) *Mixture {
 	out := new(Mixture)
 	for k, mean := range m.means {

@@ -16,28 +16,28 @@ type Setting struct {
 	Precision *mat.SymDense // prior precision
 	Records   float64       // nominal number n of records of a client
 	Clients   int           // number of clients in the roster
-	Weights   []float64     // weights of the rounds, as [Weights] returns them
+	Weights   []float64     // weight of each round, as [Weights] returns it
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
-	// Pooled makes q approximate the posterior of all clients' records in one place. The model
-	// then assumes that clients do not differ.
+	// Pooled makes q approximate the posterior of all clients' records in one place. The model then
+	// assumes that θ is the same for all clients.
 	Pooled bool
 
-	// Skewed is true if the distribution of records' gradients may be skewed. The late clip is
-	// then at least twice the root mean square norm of gradients, because a smaller clip moves
-	// the mode of a skewed model.
+	// Skewed says that the distribution of records' gradients may be skewed. A low clip then moves
+	// the mode, so the late clip is usually at least twice the root mean square norm of the
+	// gradients (see [rules.chooseClips]).
 	Skewed bool
 
 	Digest [32]byte // digest of the protocol, from which random numbers are computed
 }
 
 const (
-	growth = 1.3 // ratio of a round's cost to the cost of the round before it
-	voting = .08 // share of the budget that the votes of the first round cost
+	growth = 1.3 // ratio of the squared weights of successive rounds after the first
+	voting = .08 // share of the first round, with the votes, in the sum of the squared weights
 )
 
-// Weights returns the weight w_t of each round: a client's vector times w_t has norm at most w_t.
-// The largest weight is 1. It needs two rounds or more.
+// Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose
+// norm is at most 1, by w_t. The largest weight is 1. rounds must be at least 2.
 func Weights(rounds int) []float64 {
 	weights := make([]float64, rounds)
 	for t := 1; t < rounds; t++ {
@@ -50,45 +50,47 @@ func Weights(rounds int) []float64 {
 // These constants were chosen in simulations of federations with linear, logistic and Poisson
 // models. The tests use other seeds.
 const (
-	draws     = 100 // number of draws of curvature, spread and slope in a round
-	lastDraws = 250 // number of draws in the last round
+	draws     = 100 // number of draws of curvature, spread and slope in a round that is not the last
+	lastDraws = 250 // number of draws in the last round, whose q is reported
 
-	typical    = .7    // prior mean of a client's curvature, in units of the nominal curvature
-	typicalSD  = .7    // relative prior sd of a client's curvature
+	typical    = .7    // prior mean of clients' mean curvature, in units of the nominal curvature W₀
+	typicalSD  = .7    // prior sd of clients' mean curvature, in units of its prior mean
 	leastShare = .0003 // smallest eigenvalue of a curvature, in units of its prior mean
 
 	slopeSD    = .15 // prior sd of the slope of the clip
 	leastSlope = .3  // smallest slope of the clip, in units of its prior mean
 
-	likeClip   = 1.3 // largest ratio of the clips of two rounds that count as rounds with like clips
-	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
-	farthest   = 4.  // largest distance of θ_t from the prior mean in each coordinate, in prior sds
-	deviations = .9  // curvature clip, in units of the root mean square norm of deviations
+	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
+	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
+	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
+	deviations = .9  // curvature clip, in units of the root mean square norm of W − Ā
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
-// curvatureSDs and spreadSDs are the possible relative sds of the deviations of curvature and of
-// spread from their means.
+// curvatureSDs are the possible sds of the deviation of W from its prior mean, in units of this
+// mean. spreadSDs are the possible sds of the deviation of J from a multiple of its value for
+// clients that do not differ, in units of this value.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules are the numbers that are computed from a setting, together with the setting.
+// rules are a setting with the numbers that follow from it.
 type rules struct {
 	*Setting
 	dim     int
-	kappa   float64 // κ
+	kappa   float64 // κ, as in the package documentation
 	nominal float64 // W₀, the curvature of a client of n made-up records
 	priorSD float64 // root mean square prior sd
-	signal  float64 // S = Mμ/√d
+	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 
 	covariance *mat.SymDense // prior covariance
 	scales     []scale       // draws of the information of a typical client, divided by W₀
 
-	// early and late are the clips in units of the root mean square norm of gradients. If two is
-	// true, rounds from the middle on use late. Otherwise the clips are equal.
+	// early and late are the clips of the first and the later rounds, in units of the root mean
+	// square norm of gradients. two says that there are two clips: rounds in the second half use
+	// late. Otherwise late equals early.
 	early, late float64
 	two         bool
 
-	noisy bool // whether a skewed model has low clips, because the signal is between leastSignal and fairSignal
+	noisy bool // whether Skewed is true, but the clips are low: the signal lies between leastSignal and fairSignal
 }
 
 func newRules(s *Setting) (*rules, bool) {
@@ -108,17 +110,20 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
-// Skewed models have a high clip in the late rounds, because a low clip moves their mode. If the
-// signal is below fairSignal, the noise of a high clip is worse than this bias. Below leastSignal the
-// first rounds do not find the mode, and the high clip, which makes intervals wide, stays.
+// If gradients may be skewed, the late rounds have a high clip, because a low clip moves the mode.
+// But the noise grows with the clip. If the signal is below fairSignal, the noise of a high clip
+// would be worse than the bias of a low one, so the late clip is low. If the signal is even below
+// leastSignal, the first rounds do not find the mode. The high clip then stays, because it makes
+// intervals wide.
 const leastSignal, fairSignal = 5, 15
 
-// chooseClips chooses the clips from the ratio of signal to noise. The noise is proportional to
-// the clip, but a clip below the root mean square norm clips most clients.
+// chooseClips chooses the clips from the ratio of signal to noise. A low clip has less noise,
+// because the noise is proportional to the clip. But a clip below the root mean square norm clips
+// most clients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
-	// Parameter μ of one Gaussian release that is equivalent to a client's vectors after the
-	// first round.
+	// mu is the parameter of Gaussian differential privacy of all vectors of one client after the
+	// first round together, with the noise of all clients.
 	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
@@ -134,7 +139,7 @@ func (r *rules) chooseClips() {
 	}
 }
 
-// clip returns the clip in units of the root mean square norm.
+// clip returns the late or the early clip, in units of the root mean square norm of gradients.
 func (r *rules) clip(late bool) float64 {
 	if late {
 		return r.late
@@ -142,7 +147,8 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first round.
+// first returns the query of the first round that releases gradients, before the point and clips
+// are corrected by sums.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	return &Query{
@@ -151,7 +157,8 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns a source of n public standard normal numbers for a round.
+// normals returns a source of n public standard normal numbers, which depend on the round and the
+// protocol.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
@@ -172,7 +179,7 @@ func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }
 
-// choose returns a random index. The argument weights has the probability of each index.
+// choose returns index i with probability weights[i]. It uses one number of the source.
 func (s *source) choose(weights []float64) int {
 	left := math.Erfc(-s.next()/math.Sqrt2) / 2
 	for i, w := range weights {
@@ -183,9 +190,10 @@ func (s *source) choose(weights []float64) int {
 	return len(weights) - 1
 }
 
-// guessedSlope returns the mean slope of clipped vectors with independent standard normal
-// coordinates, at a clip of c root mean square norms. If x has the chi distribution with d
-// degrees of freedom, the mean slope is P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d].
+// guessedSlope returns the mean slope of a clip c√d on vectors with d independent standard normal
+// elements. Their root mean square norm is √d, so c is the clip in units of that norm. If x has the
+// chi distribution with d degrees of freedom, the mean slope is P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x
+// > c√d].
 func guessedSlope(c float64, d int) float64 {
 	half, at := float64(d)/2, c*c*float64(d)/2
 	slope := mathext.GammaIncReg(half, at)
@@ -199,8 +207,8 @@ func guessedSlope(c float64, d int) float64 {
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions returns weights that add up to 1, given their logarithms up to a constant. It
-// overwrites logs.
+// proportions returns weights that add up to 1 and are proportional to exp(logs). It overwrites
+// logs.
 func proportions(logs []float64) []float64 {
 	most := math.Inf(-1)
 	for _, x := range logs {

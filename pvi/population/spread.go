@@ -6,12 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns n draws of the covariance of clients' gradients. The argument released is
-// this covariance plus isotropic noise of the given sd. The argument alike is the covariance
-// that clients would have if they did not differ, computed from their records' curvature.
+// drawSpread returns n draws of the covariance J of clients' gradients. released is J plus
+// isotropic noise of the given sd. alike is the value that J would have if clients did not differ.
 //
-// The model is a multiple of alike plus a deviation that is isotropic in Frobenius norm. The
-// relative sd of the deviation is one of spreadSDs, weighted by the evidence.
+// The model is that J is a multiple of alike plus an isotropic deviation, with the Frobenius norm
+// as metric. The sd of the deviation relative to alike is one of spreadSDs, weighted by the
+// evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

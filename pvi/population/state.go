@@ -9,20 +9,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A State is the posterior after the rounds so far, with the estimates on which it depends. It
+// A State is the posterior of θ after the rounds so far, with the estimates on which it depends. It
 // is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // whether the query has the late clip
+	late   bool // whether query has the late clip
 
-	// A coordinate in public units, times its factor, is a coordinate in the state's units. All
-	// other fields are in the state's units. Factors are nil before the votes are counted.
+	// factors converts public units to the state's units: coordinate i of a point in the state's
+	// units is factors[i] times its value in public units. factors is nil before the votes are
+	// counted. All other fields are in the state's units.
 	factors []float64
 
 	posterior *Mixture // q
-	// Draws of the covariance of θ between clients, which may have negative eigenvalues.
+	// between has draws of the covariance of θ between clients. A draw may have negative
+	// eigenvalues, because a noisy estimate is subtracted.
 	between []*mat.SymDense
 	slope   Estimate
 }
@@ -43,7 +45,8 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of a round, from 1.
+// Query returns the query of the round after the state. number is the number of this round, at
+// least 1.
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
@@ -56,33 +59,33 @@ func (s *State) Query(number int) *Query {
 // Posterior returns q in public units.
 func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 
-// Signal returns S = Mμ/√d for M clients and d coordinates, where μ is the parameter of one
-// Gaussian release, with the noise of M clients, that is equivalent to a client's vectors after
-// the first round. If S is above 30, intervals are nearly as narrow as the records allow. Between 5 and
-// 15 they are wide, and below 5 they are hardly narrower than the prior's.
+// Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
+// parameter of Gaussian differential privacy of all vectors of one client after the first round,
+// with the noise of M clients. If S is above 30, intervals are nearly as narrow as the records
+// allow. Between 5 and 15 they are wide. Below 5 they are hardly narrower than the prior's.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the mean slope of the clip in the last round and in earlier rounds with a like
-// clip. It is about the share of clients whose gradient is not clipped, and 1 if no gradient is
-// clipped.
+// Slope returns the estimated mean slope of the clip in the last round, together with earlier
+// rounds that have about the same clip. It is about the share of clients whose gradient is not
+// clipped. It is 1 if no gradient is clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
-// Spread returns quantile p of the sd of θ between clients. The sd is the root mean square over
-// coordinates, in units in which a typical record has about unit information. Spread is 0 before
-// the second round.
+// Spread returns quantile p of the posterior of the sd of θ between clients, 0 ≤ p ≤ 1. The sd is
+// the root mean square over coordinates, in units in which a typical record has about unit
+// information. Spread returns 0 before the second round has ended.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns quantile p of the sd of xᵀθ between clients, for a vector x in public
-// units. It is 0 before the second round.
+// SpreadAlong returns quantile p of the posterior of the sd of xᵀθ between clients, for a vector x
+// in public units. It returns 0 before the second round has ended.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	v := mat.NewVecDense(len(x), divided(x, s.factors))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile returns quantile p, over draws, of the square root of the function variance. Negative
-// variances count as 0.
+// quantile returns quantile p, over the draws in s.between, of the square root of the function
+// variance. Negative variances count as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -95,9 +98,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after round number, from 1. The argument sum is the opened sum of the
-// round. Next returns false if the result is not finite. Rounds must come in order, and some may
-// be missing.
+// Next returns the state after round number, which is at least 1. answers is the number of clients
+// that answered, and sum is the opened sum of the round. Next returns false if the result is not
+// finite. Rounds must come in order, and some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -136,7 +139,8 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, finite(next.query.Point)
 }
 
-// count returns the state with the units that are computed from the opened sum of votes.
+// count returns the state after the first round. Its units are computed from sum, the opened sum of
+// votes.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -153,15 +157,15 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round has the estimates that an opened sum gives: means over clients, and the sds of the
-// noise in these means.
+// A round has what an opened sum tells: estimates of means over clients, and the sds of the noise
+// in these estimates.
 type round struct {
 	query    *Query
 	late     bool
 	answers  int
 	gradient []float64
-	// outer is the covariance of clients' gradients: their mean outer product minus the outer
-	// product of their mean, corrected for the noise in the mean.
+	// outer estimates the covariance of clients' gradients. It is the mean outer product minus the
+	// outer product of the mean, corrected for the noise in the mean.
 	curvature, outer *mat.SymDense
 	size             float64 // mean squared norm of D
 	slope            Estimate
@@ -169,7 +173,8 @@ type round struct {
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open computes a round's estimates from its opened sum.
+// open computes the estimates of a round from its opened sum, the number of clients that answered
+// and the round's number.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -191,8 +196,8 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds whose clip differs from the last round's clip by at most the factor
-// likeClip, including the last round.
+// like returns the rounds whose clip equals the last round's clip up to the factor likeClip. The
+// last round is one of them.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -200,7 +205,7 @@ func (s *State) like() []*round {
 	})
 }
 
-// fewest returns the smallest number of answers of a round.
+// fewest returns the smallest number of answers that one of the rounds got.
 func fewest(rounds []*round) int {
 	n := rounds[0].answers
 	for _, o := range rounds {
@@ -209,8 +214,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in the rounds of like, and n draws of the
-// slope.
+// slopes returns the estimated slope of the clip in the rounds like, and n draws of this slope from
+// its posterior.
 func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
 	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)
@@ -229,16 +234,17 @@ func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64)
 	return e, all
 }
 
-// An effective is the mean gradient of a round, corrected for the slope of the clip, with the sd
-// of its error.
+// An effective has the mean gradient of a round, divided by the slope of the clip if the round is
+// like the last one, and the sd of its error.
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the corrected gradients of all rounds. It corrects only the gradients of the
-// rounds in like.
+// effective returns the gradients of all rounds. It divides the gradients of the rounds in like by
+// the slope of their clip. The clips of the other rounds have other slopes, so their gradients
+// stay.
 func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -253,8 +259,8 @@ func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	return all
 }
 
-// average returns the mean gradient and the mean point of the rounds, weighted by precision. It
-// also returns the sd of the mean gradient.
+// average returns the mean gradient ḡ and the mean point θ̄ of the rounds, weighted by the
+// precision 1/sd² of their gradients. It also returns the sd of ḡ.
 func average(obs []effective) (gradient, point []float64, sd float64) {
 	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
 	var precision float64
@@ -271,14 +277,15 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean over rounds with like clips, noise included
+	released      *mat.SymDense // mean of the estimates of J over the rounds with like clips, noise included
 	releasedSD    float64
 	alike         *mat.SymDense   // value of J if clients do not differ
-	excess, draws []*mat.SymDense // draws of J − alike; draws of J, in which negative eigenvalues of J − alike are set to 0
+	excess, draws []*mat.SymDense // draws of J − alike; draws of J, without negative eigenvalues of J − alike
 }
 
-// spreads returns the posterior of the covariance of clients' gradients. If clients do not
-// differ, J equals W − W²/κ.
+// spreads returns the posterior of the covariance J of clients' gradients. If clients do not
+// differ, J equals W − W²/κ. spreads returns false if the eigenvalues of a matrix cannot be
+// computed.
 func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -310,12 +317,13 @@ func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []floa
 	return j, true
 }
 
-// mix returns q. Its components are the posteriors of θ for each draw of curvature W, spread J
-// and slope, given the averaged gradient ḡ = W(θ − θ̄) + N(0, S).
+// mix returns q. Its components are the posteriors of θ given each draw of the curvature W, the
+// covariance J and the slope. The likelihood of a component is ḡ = W(θ − θ̄) + N(0, S), where ḡ and
+// θ̄ are the averaged gradient and point.
 //
-// S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered.
-// If the target is the pooled posterior of all M clients in the roster, S is W/M + (1/U − 1/M)J
-// plus noise, where the second term is due to the clients that did not answer.
+// S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered. If
+// the target is the pooled posterior of all M clients in the roster, S is W/M + (1/U − 1/M)J plus
+// noise, where the second term is due to the clients that did not answer.
 func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope, clip float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
@@ -340,13 +348,14 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 	return m, true
 }
 
-// clipped returns the variance, in each coordinate, of the bias that a clip of the given slope
-// causes in the mean gradient of a model with skewed gradients. The slope determines the share of
-// clients that are clipped. Each clipped client is assumed to lose one clip, in the same unknown
-// direction. Low clips cut most clients, on both sides, so only half of this bias is counted. To
-// first order in the skewness γ, a clip of c root mean square norms causes a bias of γφ(c)/3 clips
-// in a direction, where φ is the standard normal density. Half of the bias therefore covers a
-// skewness of about 2.
+// clipped returns the variance, in each coordinate, of the bias that the clip causes in the mean
+// gradient if gradients may be skewed. The slope tells how many clients are clipped. Each clipped
+// client is assumed to lose a gradient of norm clip, all in the same unknown direction.
+//
+// If the clips are low (r.noisy), they shorten most gradients, in all directions, so only half of
+// this bias is counted. Half is enough for a skewness of about 2: to first order in the skewness γ,
+// a clip of c root mean square norms causes a bias of γφ(c)/3 times the clip in each direction,
+// where φ is the standard normal density.
 func (r *rules) clipped(clip, slope float64) float64 {
 	if !r.Skewed {
 		return 0
@@ -358,9 +367,9 @@ func (r *rules) clipped(clip, slope float64) float64 {
 	return lost * lost / float64(r.dim)
 }
 
-// solve returns the mean of θ − θ̄ and its covariance B⁻¹. With P and θ₀ the prior's precision
-// and mean, B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). The argument fromPrior is
-// the last term.
+// solve returns the mean of θ − θ̄ and its covariance B⁻¹, in a component of the mixture. Let P and
+// θ₀ be the prior's precision and mean. Then B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ −
+// θ̄). fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -378,7 +387,8 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns W⁻¹(J − alike)W⁻¹ for every draw.
+// between returns W⁻¹(J − alike)W⁻¹ for every draw of W and of J − alike: the covariance of θ
+// between clients. It returns false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -392,7 +402,8 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of the round after round number.
+// ask sets s.query to the query of the round after round number. Its point is the mean of q, and
+// its clips follow from the estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2
@@ -421,7 +432,8 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 }
 
-// distance returns the median over draws of the expected ‖W(θ − point)‖².
+// distance returns the expected ‖W(θ − point)‖², as the median over the components of the mixture.
+// The draw of W of component k is curvatures[k].
 func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
 	all := make([]float64, len(m.means))
 	for k, x := range m.means {

@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// packedSize returns the length of vec of a d×d matrix.
+// packedSize returns the length of vec S for a symmetric d×d matrix S.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal times
-// √2.
+// pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal
+// multiplied by √2. The norm of vec S is the Frobenius norm of S.
 func pack(dst []float64, s mat.Symmetric) {
 	k := 0
 	for i := range s.SymmetricDim() {

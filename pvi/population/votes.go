@@ -8,34 +8,34 @@ import (
 )
 
 const (
-	// A client votes for its information about a coordinate, divided by the information of
-	// made-up records. Place k stands for base^-k, for k < places.
+	// A client votes for its information about each coordinate, divided by the information of a
+	// client with synthetic records. Place k stands for the ratio base^-k, for k < places.
 	places = 8
 	base   = 4.
 
-	// finer is the number of steps between two places in the posterior of a coordinate's place.
+	// finer is the number of grid steps from one place to the next in the posterior of a place.
 	finer = 8
-	// unalike is the sd of the mean votes of clients that do not all have the same information.
+	// unalike is the sd of the error of mean votes that is due to differences between clients.
 	unalike = .1
 )
 
-// expected are the possible prior means of places.
+// expected has the possible prior means of the place of a coordinate.
 var expected = []float64{.5, 1, 2, 4}
 
-// vote writes a client's votes to dst. Each coordinate has one number for each place, and at most
-// two of these are not zero. A vote between two places is divided linearly. The norm of a
-// coordinate's votes is at most 1/√d, and the norm of all votes is at most 1.
+// vote writes a client's votes to dst. Each coordinate has one element for each place. A vote
+// between two places is divided linearly between them, so at most two of a coordinate's elements
+// are not zero. Their norm is at most 1/√d, so the norm of all votes is at most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	for i := range d {
-		// The place of no information is the last one.
+		// A client without information about a coordinate votes for the last place.
 		at := within(-math.Log(information.At(i, i)/q.Votes)/math.Log(base), 0, places-1)
 		divide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))
 	}
 }
 
-// divide divides a vote of the given size between the places around at. It writes NaN if at is
-// NaN.
+// divide divides a vote of the given size linearly between the two places around at. If at is NaN,
+// it writes a NaN.
 func divide(dst []float64, at, size float64) {
 	if math.IsNaN(at) {
 		dst[0] = at
@@ -45,17 +45,17 @@ func divide(dst []float64, at, size float64) {
 	dst[low], dst[low+1] = size*(1-(at-float64(low))), size*(at-float64(low))
 }
 
-// A scale has the information of a typical client about each coordinate, divided by the
-// information of a client with made-up records.
+// A scale has, for each coordinate, the information of a typical client divided by the information
+// of a client with synthetic records.
 type scale []float64
 
-// drawScales returns draws of the scale from its posterior given the opened sum of votes, and the
-// geometric mean of each coordinate.
+// drawScales returns the posterior of the scale given sum, the opened sum of votes. mean has the
+// geometric mean of each coordinate, and draws has draws divided by this mean.
 //
-// The prior of a place is exponential, because a bound is more likely to be slightly too wide than
-// much too wide. Its mean is one of expected for all coordinates, with equal probabilities. The mean
-// votes of clients are the votes of a client at that place, plus noise and an error due to the
-// differences between clients.
+// The prior of a coordinate's place is exponential, because a bound is more likely to be slightly
+// too wide than much too wide. All coordinates have the same prior mean, which is each number of
+// expected with the same probability. The mean vote of the clients is modelled as the vote of one
+// client at that place, plus noise, plus an error due to differences between clients.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
 	size := math.Sqrt(float64(r.dim)) / clients
@@ -75,7 +75,7 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 			}
 		}
 	}
-	// given[e][i] is the posterior of the place of coordinate i, if its prior mean is expected[e].
+	// given[e][i] is the posterior of the place of coordinate i if all prior means are expected[e].
 	given, evidence := make([][][]float64, len(expected)), make([]float64, len(expected))
 	for e, m := range expected {
 		given[e] = make([][]float64, r.dim)
@@ -112,8 +112,8 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 	return draws, mean
 }
 
-// scaleDraws returns the number of draws of the scale. Each takes time in proportion to the sixth
-// power of the dimension.
+// scaleDraws returns the number of draws of the scale, from 1 to 60. It falls with the dimension,
+// because the time for each draw is proportional to the sixth power of the dimension.
 func (r *rules) scaleDraws() int {
 	size := float64(packedSize(r.dim))
 	return int(within(2e7/(size*size*size), 1, 60))
