@@ -1,10 +1,18 @@
 package client_test
 
 import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"fedpvi/client"
+	"fedpvi/internal/table/origin"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/words"
 )
 
 const lineProgram = `[study]
@@ -76,6 +84,38 @@ func TestProgramIsReviewedAndRuns(t *testing.T) {
 		if a := p.account(); a.Spent == 0 {
 			t.Errorf("%s has spent nothing", p.name)
 		}
+	}
+	check(t, all[0].with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+		predictLine(t, c, m)
+		return nil
+	}))
+}
+
+// predictLine predicts for records without an outcome from the result of the study.
+func predictLine(t *testing.T, c *client.Client, m *client.Member) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "new.csv")
+	check(t, os.WriteFile(file, []byte("x\n1\n9\n-1.5\n"), 0o600))
+	records, _, err := client.ReadNew(t.Context(), m, origin.Source{From: file})
+	check(t, err)
+	ending, err := c.Ending(m)
+	check(t, err)
+	var result session.Result
+	check(t, json.Unmarshal(ending.Result, &result))
+	p, err := session.Describe(m.Study, &result)
+	check(t, err)
+	predicted, err := p.Predict(records)
+	check(t, err)
+	var b strings.Builder
+	sum, err := words.PredictedCSV(&b, records, predicted)
+	check(t, err)
+	lines := strings.Split(b.String(), "\n")
+	if !math.IsNaN(sum) || len(lines) != 4 || !strings.HasPrefix(lines[0], "row,y_expected_mean,") || !strings.HasPrefix(lines[1], "2,") || !strings.HasPrefix(lines[2], "4,") {
+		t.Errorf("predictions with the sum %g:\n%s", sum, b.String())
+	}
+	line := result.Mean[0] + result.Mean[1]*-1.5
+	if got, err := strconv.ParseFloat(strings.Split(lines[2], ",")[1], 64); err != nil || math.Abs(got-line) > 1e-6 {
+		t.Errorf("the expected outcome is %g, not %g (%v)", got, line, err)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"fedpvi/internal/private"
+	"fedpvi/internal/table"
 	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/shard"
 )
@@ -48,6 +50,18 @@ func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	if err != nil {
 		c.log.Warn("the report on the records could not be written", "file", ReadingFile)
 	}
+}
+
+// ReadNew reads records for predictions. They need not be those of the study, and may lack columns.
+func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard.New, report shard.Report, err error) {
+	err = data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), io.Discard, func(rows table.Reader) (err error) {
+		records, report, err = shard.ReadNew(data.From, rows, m.Study)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		err = &UsageError{err}
+	}
+	return records, report, err
 }
 
 // byColumn lists counts by column, or returns "" if there are none.

@@ -35,18 +35,7 @@ var errNotOver = errors.New("the study is not over: it has no posterior yet")
 
 func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	return c.with(func(k *client.Client, m *client.Member) error {
-		ending, err := k.Ending(m)
-		if err != nil {
-			return err
-		}
-		if ending == nil || ending.Aborted {
-			return &client.UsageError{Err: errNotOver}
-		}
-		var result session.Result
-		if err := json.Unmarshal(ending.Result, &result); err != nil {
-			return err
-		}
-		p, err := session.Describe(m.Study, &result)
+		p, err := over(k, m)
 		if err != nil {
 			return err
 		}
@@ -72,4 +61,20 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 		fmt.Printf("Outcomes of %d records, and outcomes drawn for them from the posterior of %s. Keep this table as the records are kept.\n\n", records.Len(), m.Study.Name)
 		return words.Checks(os.Stdout, checks)
 	})
+}
+
+// over returns the posterior of a study that is over.
+func over(k *client.Client, m *client.Member) (*session.Posterior, error) {
+	ending, err := k.Ending(m)
+	if err != nil {
+		return nil, err
+	}
+	if ending == nil || ending.Aborted {
+		return nil, &client.UsageError{Err: errNotOver}
+	}
+	var result session.Result
+	if err := json.Unmarshal(ending.Result, &result); err != nil {
+		return nil, err
+	}
+	return session.Describe(m.Study, &result)
 }

@@ -51,6 +51,7 @@ type commands struct {
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
 	Check      checkCommand      `cmd:"" help:"Compare records with the posterior of a finished study. Nothing is sent."`
+	Predict    predictCommand    `cmd:"" help:"Predict for records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`

@@ -46,10 +46,11 @@ type commands struct {
 	Draft   draftCommand   `cmd:"" help:"Write a first study file, from a data dictionary or made-up records."`
 	Explain explainCommand `cmd:"" help:"Describe in plain words what a study estimates, reads and sends."`
 
-	Plan  planCommand  `cmd:"" help:"Compute the cost of a study's privacy target."`
-	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
-	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
-	Tune  tuneCommand  `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
+	Plan    planCommand    `cmd:"" help:"Compute the cost of a study's privacy target."`
+	Run     runCommand     `cmd:"" help:"Run a study with all its clients."`
+	Predict predictCommand `cmd:"" help:"Predict for a file of records with the posterior of a run."`
+	Sweep   sweepCommand   `cmd:"" help:"Run a study over a grid of settings and seeds."`
+	Tune    tuneCommand    `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
 
 	Autoencoder autoencoderCommand `cmd:"" help:"Train a variational autoencoder that protects every image."`
 

@@ -12,9 +12,19 @@ import (
 
 // compile builds the record program of a study whose model is a program in the Stan language.
 func (m *Model) compile() (*model.Model, error) {
+	compiled, err := m.compiled(false)
+	if err != nil {
+		return nil, err
+	}
+	m.notes, m.generated = compiled.Notes, compiled.Quantities
+	return compiled.Model, nil
+}
+
+// compiled compiles the program of the study. For the argument predict see [program.Data].
+func (m *Model) compiled(predict bool) (*program.Compiled, error) {
 	p := m.Study.Model.Program
 	data := program.Data{
-		Name: m.Study.Name, Records: p.Records, Complete: p.Complete,
+		Name: m.Study.Name, Records: p.Records, Complete: p.Complete, Predict: predict,
 		Columns: map[string]ir.Column{}, Constants: map[string]program.Constant{},
 	}
 	for _, v := range p.Variables {
@@ -39,11 +49,10 @@ func (m *Model) compile() (*model.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("study %s, %s:\n%w", m.Study.Name, key, err)
 	}
-	m.notes, m.generated = compiled.Notes, compiled.Quantities
 	if err := runs(compiled.Model); err != nil {
 		return nil, fmt.Errorf("study %s, %s: the engine cannot run the program: %w", m.Study.Name, key, err)
 	}
-	return compiled.Model, nil
+	return compiled, nil
 }
 
 // runs returns an error if the engine refuses a program. A study with such a program is refused

@@ -53,7 +53,7 @@ func (m *Model) Quantities(family gaussian.Family, natural []float64) ([]Quantit
 	}
 	values := make([][]float64, len(names))
 	one := make([]float64, len(names))
-	err := m.eachDraw(family, natural, func(k int, theta []float64) {
+	err := m.eachDraw(family, natural, QuantityDraws, func(k int, theta []float64) {
 		g.Shared(one, theta, k)
 		for i, x := range one {
 			values[i] = append(values[i], x)
@@ -126,23 +126,23 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw draws [QuantityDraws] values of θ from a Gaussian and calls visit with the number k and
-// the value of each. The draws have equal weights. They are antithetic pairs, so their mean is
-// exactly the mean of the Gaussian. They are rescaled so that their variance along each
+// eachDraw draws n values of θ from a Gaussian and calls visit with the number k and the value of
+// each. The number n must be even. The draws have equal weights. They are antithetic pairs, so their
+// mean is exactly the mean of the Gaussian. They are rescaled so that their variance along each
 // standardised axis is exactly 1. visit must not keep the slice theta, which is overwritten by the
 // next draw.
-func (m *Model) eachDraw(family gaussian.Family, natural []float64, visit func(k int, theta []float64)) error {
+func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {
 		return err
 	}
-	const pairs = QuantityDraws / 2
+	pairs := n / 2
 	z, scale, theta := make([]float64, family.Dim()), make([]float64, family.Dim()), make([]float64, family.Dim())
 	draw := func(k int) { dpmech.FillPublicNormal(z, "draws for quantities", m.Study.Digest, k) }
 	for k := range pairs {
 		draw(k)
 		for i, x := range z {
-			scale[i] += x * x / pairs
+			scale[i] += x * x / float64(pairs)
 		}
 	}
 	for k := range pairs {

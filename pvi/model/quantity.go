@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
 )
 
 // A Quantity is a number, or a container of numbers, that a program generates from parameters and,
@@ -98,6 +99,7 @@ type Generator struct {
 	of     *Quantities
 	shared *Shared
 	digest [32]byte
+	draw   int // number of the present point
 }
 
 // Generator returns a generator whose random numbers are computed from the digest of the study, so
@@ -106,7 +108,7 @@ func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
 	}
-	return &Generator{q, q.model.Shared(), digest}
+	return &Generator{of: q, shared: q.model.Shared(), digest: digest}
 }
 
 // Names returns the names of all elements of the quantities of parameters alone.
@@ -145,7 +147,83 @@ func (g *Generator) Shared(dst, theta []float64, draw int) {
 		dpmech.FillPublicNormal(z, "generated quantities", g.digest, draw)
 	}
 	g.shared.Set(theta)
+	g.draw = draw
 	for _, one := range g.of.shared {
 		dst = dst[copy(dst, g.shared.Value[one.Value.node]):]
+	}
+}
+
+// RecordNames returns the names of all elements of the quantities of a record.
+func (g *Generator) RecordNames() []string {
+	if g == nil {
+		return nil
+	}
+	return names(g.of.records)
+}
+
+// Reads reports, for each element of the quantities of a record, whether it depends on one of the
+// given columns.
+func (g *Generator) Reads(columns []bool) (reads []bool) {
+	v := g.of.model.verified
+	on := make([]bool, len(v.Program().Nodes))
+	for i, n := range v.Program().Nodes {
+		on[i] = n.Op == ir.Col && columns[n.Ref] || slices.ContainsFunc(n.Args, func(a int) bool { return on[a] })
+	}
+	for _, one := range g.of.records {
+		for range v.Shape(one.Value.node).Size() {
+			reads = append(reads, on[one.Value.node])
+		}
+	}
+	return reads
+}
+
+// Load prepares rows for [Generator.Records], as [Model.Load] does.
+func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error) {
+	table, err := g.of.model.Load(rows, columns)
+	if err != nil {
+		return nil, err
+	}
+	r := &RecordGenerator{Generator: g, table: table}
+	for _, one := range g.of.records {
+		r.size += g.of.model.verified.Shape(one.Value.node).Size()
+		r.each = append(r.each, tape.NewRecords(g.shared, table, ir.Block, one.Value.node, false))
+	}
+	return r, nil
+}
+
+// A RecordGenerator computes the quantities of some records.
+type RecordGenerator struct {
+	*Generator
+	table *Table
+	each  []*tape.Records // computes each quantity
+	size  int             // number of elements of all quantities
+}
+
+// Records writes all elements of the quantities of all rows to dst, row after row, at the point of
+// the last call of [Generator.Shared]. The argument first is the number of the first row among
+// all rows of the data. It must be a multiple of [ir.Block], and selects the random numbers.
+func (r *RecordGenerator) Records(dst []float64, first int) {
+	at := 0
+	for k, one := range r.of.records {
+		records, size := r.each[k], r.of.model.verified.Shape(one.Value.node).Size()
+		records.Begin()
+		rows := make([]int32, 0, ir.Block)
+		for from := 0; from < r.table.Rows; from += ir.Block {
+			rows = rows[:0]
+			for row := from; row < min(from+ir.Block, r.table.Rows); row++ {
+				rows = append(rows, int32(row))
+			}
+			if z := records.Normals(); len(z) > 0 {
+				block := (first + from) / ir.Block
+				dpmech.FillPublicNormal(z, "generated quantities of records", r.digest, r.draw<<32|block)
+			}
+			records.Forward(rows)
+			for l, row := range rows {
+				for e := range size {
+					dst[int(row)*r.size+at+e] = records.Value[one.Value.node][e*ir.Block+l]
+				}
+			}
+		}
+		at += size
 	}
 }

@@ -2,6 +2,7 @@ package program
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"fedpvi/pvi/model/ir"
@@ -47,6 +48,8 @@ type density struct {
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
 	// draw writes a random number with the density. It is nil if there is no such function.
 	draw func(p pencil, a []value) value
+	// mean writes the mean of the density. It is nil if there is no such function.
+	mean func(p pen, a []value) value
 	// vector is true if a number with the density has a vector as an argument.
 	vector bool
 	// whole is true if outcomes are counts or classes, which must be integers of at least least.
@@ -127,6 +130,9 @@ func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.
 	y, args := s.arguments(d, name, variate, arguments, at)
 	if s.isPrior(y, args) && s.addPrior(d, name, y, args, at) {
 		return
+	}
+	if s.phase(y) == ir.Data {
+		s.outcome = outcome{nameOf(variate), d, y, slices.Clone(args), s.mask.known}
 	}
 	s.add(s.termOf(d, name, y, args, at), at)
 }
@@ -238,39 +244,39 @@ const logRoot2Pi = .918938533204672741780329736406
 
 func init() {
 	densities = map[string]density{
-		"normal":             {args: 2, write: writeNormal, draw: drawNormal, fused: ir.Normal, prior: ir.Normal},
-		"std_normal":         {write: writeNormal, draw: drawNormal, fused: ir.Normal, prior: ir.Normal, change: standard},
-		"student_t":          {args: 3, write: writeStudent, draw: drawStudent, fused: ir.StudentT, prior: ir.StudentT},
+		"normal":             {args: 2, write: writeNormal, draw: drawNormal, mean: meanFirst, fused: ir.Normal, prior: ir.Normal},
+		"std_normal":         {write: writeNormal, draw: drawNormal, mean: meanFirst, fused: ir.Normal, prior: ir.Normal, change: standard},
+		"student_t":          {args: 3, write: writeStudent, draw: drawStudent, mean: meanStudent, fused: ir.StudentT, prior: ir.StudentT},
 		"cauchy":             {args: 2, write: writeCauchy, draw: drawCauchy, prior: ir.Cauchy},
-		"double_exponential": {args: 2, write: writeLaplace, draw: drawLaplace, prior: ir.DoubleExponential},
-		"logistic":           {args: 2, write: writeLogistic, draw: drawLogistic, prior: ir.Logistic},
-		"gumbel":             {args: 2, write: writeGumbel, draw: drawGumbel},
-		"lognormal":          {args: 2, write: writeLogNormal, draw: drawLogNormal, prior: ir.LogNormal},
-		"gamma":              {args: 2, write: writeGamma, draw: drawGamma, prior: ir.Gamma},
+		"double_exponential": {args: 2, write: writeLaplace, draw: drawLaplace, mean: meanFirst, prior: ir.DoubleExponential},
+		"logistic":           {args: 2, write: writeLogistic, draw: drawLogistic, mean: meanFirst, prior: ir.Logistic},
+		"gumbel":             {args: 2, write: writeGumbel, draw: drawGumbel, mean: meanGumbel},
+		"lognormal":          {args: 2, write: writeLogNormal, draw: drawLogNormal, mean: meanLogNormal, prior: ir.LogNormal},
+		"gamma":              {args: 2, write: writeGamma, draw: drawGamma, mean: meanGamma, prior: ir.Gamma},
 		"inv_gamma":          {args: 2, write: writeInvGamma, draw: drawInvGamma, prior: ir.InvGamma},
-		"chi_square":         {args: 1, write: writeGamma, draw: drawGamma, prior: ir.Gamma, change: chiSquare},
-		"exponential":        {args: 1, write: writeExponential, draw: drawExponential, prior: ir.Exponential},
-		"weibull":            {args: 2, write: writeWeibull, draw: drawWeibull, prior: ir.Weibull},
-		"beta":               {args: 2, write: writeBeta, draw: drawBeta, prior: ir.Beta},
-		"beta_proportion":    {args: 2, write: writeBeta, draw: drawBeta, prior: ir.Beta, change: proportion},
-		"uniform":            {args: 2, write: writeUniform, draw: drawUniform},
+		"chi_square":         {args: 1, write: writeGamma, draw: drawGamma, mean: meanGamma, prior: ir.Gamma, change: chiSquare},
+		"exponential":        {args: 1, write: writeExponential, draw: drawExponential, mean: meanExponential, prior: ir.Exponential},
+		"weibull":            {args: 2, write: writeWeibull, draw: drawWeibull, mean: meanWeibull, prior: ir.Weibull},
+		"beta":               {args: 2, write: writeBeta, draw: drawBeta, mean: meanBeta, prior: ir.Beta},
+		"beta_proportion":    {args: 2, write: writeBeta, draw: drawBeta, mean: meanBeta, prior: ir.Beta, change: proportion},
+		"uniform":            {args: 2, write: writeUniform, draw: drawUniform, mean: meanUniform},
 		"dirichlet":          {args: 1, prior: ir.Dirichlet},
 
-		"bernoulli":           {args: 1, write: writeBernoulli, draw: drawBernoulli, whole: true},
-		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, draw: drawBernoulliLogit, fused: ir.BernoulliLogit, whole: true},
-		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, draw: drawBernoulliLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
-		"binomial":            {args: 2, write: writeBinomial, draw: drawBinomial, whole: true},
-		"beta_binomial":       {args: 3, write: writeBetaBinomial, draw: drawBetaBinomial, whole: true},
-		"binomial_logit":      {args: 2, write: writeBinomialLogit, draw: drawBinomialLogit, whole: true},
-		"poisson":             {args: 1, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, change: logFirst, whole: true},
-		"poisson_log":         {args: 1, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, whole: true},
-		"poisson_log_glm":     {args: 3, write: writePoissonLog, draw: drawPoissonLog, fused: ir.PoissonLog, change: linear, whole: true},
-		"neg_binomial_2":      {args: 2, draw: drawNegBinomialLog, fused: ir.NegBinomialLog, change: logFirst, whole: true},
-		"neg_binomial_2_log":  {args: 2, draw: drawNegBinomialLog, fused: ir.NegBinomialLog, whole: true},
+		"bernoulli":           {args: 1, write: writeBernoulli, draw: drawBernoulli, mean: meanFirst, whole: true},
+		"bernoulli_logit":     {args: 1, write: writeBernoulliLogit, draw: drawBernoulliLogit, mean: meanLogit, fused: ir.BernoulliLogit, whole: true},
+		"bernoulli_logit_glm": {args: 3, write: writeBernoulliLogit, draw: drawBernoulliLogit, mean: meanLogit, fused: ir.BernoulliLogit, change: linear, whole: true},
+		"binomial":            {args: 2, write: writeBinomial, draw: drawBinomial, mean: meanBinomial, whole: true},
+		"beta_binomial":       {args: 3, write: writeBetaBinomial, draw: drawBetaBinomial, mean: meanBetaBinomial, whole: true},
+		"binomial_logit":      {args: 2, write: writeBinomialLogit, draw: drawBinomialLogit, mean: meanBinomialLogit, whole: true},
+		"poisson":             {args: 1, write: writePoissonLog, draw: drawPoissonLog, mean: meanLog, fused: ir.PoissonLog, change: logFirst, whole: true},
+		"poisson_log":         {args: 1, write: writePoissonLog, draw: drawPoissonLog, mean: meanLog, fused: ir.PoissonLog, whole: true},
+		"poisson_log_glm":     {args: 3, write: writePoissonLog, draw: drawPoissonLog, mean: meanLog, fused: ir.PoissonLog, change: linear, whole: true},
+		"neg_binomial_2":      {args: 2, draw: drawNegBinomialLog, mean: meanLog, fused: ir.NegBinomialLog, change: logFirst, whole: true},
+		"neg_binomial_2_log":  {args: 2, draw: drawNegBinomialLog, mean: meanLog, fused: ir.NegBinomialLog, whole: true},
 		"neg_binomial_2_log_glm": {
-			args: 4, fused: ir.NegBinomialLog, draw: drawNegBinomialLog, change: linear, whole: true,
+			args: 4, fused: ir.NegBinomialLog, draw: drawNegBinomialLog, mean: meanLog, change: linear, whole: true,
 		},
-		"normal_id_glm":     {args: 4, write: writeNormal, draw: drawNormal, fused: ir.Normal, change: linear},
+		"normal_id_glm":     {args: 4, write: writeNormal, draw: drawNormal, mean: meanFirst, fused: ir.Normal, change: linear},
 		"categorical_logit": {args: 1, vector: true, draw: drawCategorical, fused: ir.Categorical, change: fromZero, whole: true},
 		"categorical":       {args: 1, vector: true, draw: drawCategorical, fused: ir.Categorical, change: logOdds, whole: true},
 		"ordered_logistic":  {args: 2, vector: true, write: writeOrdered, draw: drawOrdered, whole: true, least: 1},

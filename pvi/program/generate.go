@@ -8,11 +8,8 @@ import (
 )
 
 // generate evaluates the generated quantities. The argument likelihood is the log density of a
-// record. The result is nil if the program generates nothing.
+// record. The result is nil if there are no quantities.
 func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quantities {
-	if len(p.Generated) == 0 {
-		return nil
-	}
 	s.generating = true
 	if s.statements(p.Generated); len(s.messages) > 0 {
 		return nil
@@ -31,13 +28,19 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 			}
 		})
 	}
-	if len(s.messages) > 0 || len(shared)+len(records) == 0 {
+	if len(s.messages) > 0 {
 		return nil
 	}
-	s.noteGenerated(p.Generated[0].At, shared, records)
+	s.noteGenerated(p, shared, records)
+	if len(records) == 0 && s.data.Predict {
+		records = s.predictions()
+	}
+	if len(shared)+len(records) == 0 {
+		return nil
+	}
 	out, err := s.b.Generate(likelihood, shared, records)
 	if err != nil {
-		s.report("E412", p.Generated[0].At, "the generated quantities cannot be computed: %v", err)
+		s.report("E412", syntax.Span{}, "the generated quantities cannot be computed: %v", err)
 	}
 	return out
 }
@@ -58,7 +61,8 @@ func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: s.nodeOf(got)}, v.role == rows
 }
 
-func (s *stager) noteGenerated(at syntax.Span, shared, records []model.Quantity) {
+// noteGenerated notes which quantities the program generates, and where they are computed.
+func (s *stager) noteGenerated(p *syntax.Program, shared, records []model.Quantity) {
 	for _, of := range []struct {
 		all []model.Quantity
 		how string
@@ -68,7 +72,7 @@ func (s *stager) noteGenerated(at syntax.Span, shared, records []model.Quantity)
 			names = append(names, q.Name)
 		}
 		if len(names) > 0 {
-			s.note("W504", at, "generated quantities that are %s: %s.", of.how, strings.Join(names, ", "))
+			s.note("W504", p.Generated[0].At, "generated quantities that are %s: %s.", of.how, strings.Join(names, ", "))
 		}
 	}
 }

@@ -193,3 +193,58 @@ func TestQuantities(t *testing.T) {
 		t.Error("generated quantities change the record program")
 	}
 }
+
+// A program without quantities of records gets the log density, the mean and a new outcome of its
+// density. The mean is that of the outcomes.
+func TestPredictionsOfDensities(t *testing.T) {
+	for density, outcomes := range map[string][]string{
+		"z ~ normal(a, c)":                                   {"z"},
+		"z ~ student_t(4, a, c)":                             {"z"},
+		"z ~ gumbel(a, c)":                                   {"z"},
+		"y ~ bernoulli(inv_logit(a))":                        {"y"},
+		"k ~ poisson(c)":                                     {"k"},
+		"k ~ neg_binomial_2(c, 2)":                           {"k"},
+		"k ~ binomial_logit(50, a)":                          {"k"},
+		"k ~ beta_binomial(50, c, 2)":                        {"k"},
+		"for (n in 1:N) k[n] ~ poisson_log(a)":               {"k"},
+		"for (n in 1:N) if (z[n] > 0) k[n] ~ poisson_log(a)": nil,
+		"z ~ normal(a, c); k ~ poisson(c)":                   nil,
+	} {
+		text := "data { int N; vector[N] z; array[N] int<lower=0> k; array[N] int<lower=0, upper=1> y; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); " + density + "; }"
+		tree, err := syntax.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := used(tree, usual())
+		data.Predict = true
+		compiled, err := program.Compile(tree, data)
+		if err != nil {
+			t.Fatal(density, err)
+		}
+		g := compiled.Quantities.Generator([32]byte{3})
+		want := []string{"log_lik"}
+		for _, y := range outcomes {
+			want = append(want, y+"_expected", y+"_rep")
+		}
+		if !slices.Equal(g.RecordNames(), want) {
+			t.Errorf("%s: %v", density, g.RecordNames())
+		}
+		if outcomes == nil {
+			continue
+		}
+		r, err := g.Load(1, [][]float64{{.5}, {3}, {1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 4000
+		one, sum, squares := make([]float64, 3), 0., 0.
+		for k := range n {
+			g.Shared(nil, point, k)
+			r.Records(one, 0)
+			sum, squares = sum+one[2], squares+one[2]*one[2]
+		}
+		if sd := math.Sqrt(squares/n - sum*sum/n/n); math.Abs(sum/n-one[1]) > 4*sd/math.Sqrt(n) {
+			t.Errorf("%s: the mean is %g, and that of outcomes %g", density, one[1], sum/n)
+		}
+	}
+}

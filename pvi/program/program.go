@@ -18,6 +18,11 @@ type Data struct {
 	Columns   map[string]ir.Column
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
 	Complete  map[string]string   // priors, by parameter, that the program lacks
+	// Predict adds quantities of records to those that the program generates, if it generates none.
+	// The quantity log_lik is the log density of the record. If the density of a record is one
+	// density of one outcome y, y_expected is the mean of the outcome and y_rep is a new outcome, as far
+	// as the language has them.
+	Predict bool
 }
 
 // A Constant is a public constant. The Dims of a scalar are empty.
@@ -130,6 +135,8 @@ type stager struct {
 	parameters []*parameter
 	dim        int   // number of coordinates of all parameters declared so far
 	likelihood value // sum of the terms of one record's log density
+	terms      int   // number of these terms
+	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
 	mask       value // condition on the record for the statements; not known if there is none
 	functions  map[string]*syntax.Function

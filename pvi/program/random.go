@@ -26,12 +26,13 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	}
 	variate := &syntax.Expr{Kind: syntax.Number, Value: 1, Whole: true, At: e.At}
 	_, args := s.arguments(d, name, variate, e.Args, e.At)
-	return s.drawn(d, args, e.At)
+	return s.drawn(d, args, s.loop != nil, e.At)
 }
 
 // drawn returns random numbers with a density, given its changed arguments. Arguments that are
-// containers of one shape give a container of independent numbers.
-func (s *stager) drawn(d density, args []value, at syntax.Span) value {
+// containers of one shape give a container of independent numbers. Every record has numbers of its
+// own if record is true, or if the arguments have a value for each record.
+func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {
 		for _, b := range args[:k+1] {
@@ -45,7 +46,7 @@ func (s *stager) drawn(d density, args []value, at syntax.Span) value {
 			p.of = a.shape
 		}
 	}
-	p.record = role == rows || s.loop != nil
+	p.record = record || role == rows
 	args = slices.Clone(args)
 	for k := range args {
 		args[k].role = plain

@@ -398,6 +398,7 @@ func (s *stager) add(v value, at syntax.Span) {
 }
 
 func (s *stager) addToRecord(v value, at syntax.Span) {
+	s.terms++
 	if s.mask.known {
 		v = s.choose(s.mask, v, constant(0), at)
 	}

@@ -111,6 +111,43 @@ func Wanted(st *study.Study) []string {
 // of records. ReadTable returns an error only if the table cannot be read at all: if reading fails,
 // if its columns do not fit the study, or if it has more than [MaxRows] records.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
+	d := newDecoder(file, rows, st)
+	if err := d.findColumns(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := d.read(func() {}); err != nil {
+		return nil, Report{}, err
+	}
+	return d.records, d.report, nil
+}
+
+// A New is a table of records for which a model predicts. They need not have all columns.
+type New struct {
+	*Records
+	Rows   []int  // number of the row of each record in the table, see [table.Reader]
+	Absent []bool // whether the table lacks each column; the records have a value inside the bounds in its place
+}
+
+// ReadNew reads records for predictions. It keeps all records of a person, and leaves out records as
+// [ReadTable] does.
+func ReadNew(file string, rows table.Reader, st *study.Study) (*New, Report, error) {
+	d := newDecoder(file, rows, st)
+	n := &New{Records: d.records, Absent: make([]bool, len(st.Columns))}
+	header := rows.Columns()
+	for i, c := range st.Columns {
+		n.Absent[i] = header != nil && !slices.ContainsFunc(header, func(name string) bool { return d.trim(name) == c.Name })
+	}
+	d.absent = n.Absent
+	if err := d.findColumns(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := d.read(func() { n.Rows = append(n.Rows, rows.Row()) }); err != nil {
+		return nil, Report{}, err
+	}
+	return n, d.report, nil
+}
+
+func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	d := &decoder{
 		study:   st,
 		file:    file,
@@ -126,31 +163,37 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 	for i := range d.counted {
 		d.counted[i] = st.Counts(i)
 	}
-	if err := d.findColumns(); err != nil {
-		return nil, Report{}, err
-	}
+	return d
+}
+
+// read reads all rows. It calls kept after each row that becomes a record.
+func (d *decoder) read(kept func()) error {
 	for {
-		cells, err := rows.Next()
+		before := d.records.Len()
+		cells, err := d.rows.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
 			err = d.decode(cells)
 		} else {
-			err = located(file, err)
+			err = located(d.file, err)
 		}
 		var unfit *Error
 		switch {
 		case errors.As(err, &unfit):
 			d.leaveOut(unfit)
 		case err != nil:
-			return nil, Report{}, err
+			return err
 		case d.records.Len() > MaxRows:
-			return nil, Report{}, fmt.Errorf("%s: more than %d records, which is the most that this program can read", file, MaxRows)
+			return fmt.Errorf("%s: more than %d records, which is the most that this program can read", d.file, MaxRows)
+		}
+		if d.records.Len() > before {
+			kept()
 		}
 	}
 	d.report.Records = d.records.Len()
-	return d.records, d.report, nil
+	return nil
 }
 
 // located adds the position in the file to an error of a table's reader.
@@ -191,6 +234,7 @@ type decoder struct {
 	report  Report
 	row     []float64
 	counted []bool // whether each column must have whole numbers
+	absent  []bool // whether the table may lack each column, and does; nil if it must have all
 	missing []int  // columns in which the present record has no value; nil if the study does not describe records
 }
 
@@ -210,11 +254,15 @@ func (d *decoder) findColumns() (err error) {
 		return nil
 	}
 	for i, c := range d.study.Columns {
+		if d.absent != nil && d.absent[i] {
+			d.row[i] = c.Low // the number of the first level is 0
+			continue
+		}
 		if d.cellOf[i], err = d.find(names, c.Name); err != nil {
 			return err
 		}
 	}
-	if name := d.study.Table.Person; name != "" {
+	if name := d.study.Table.Person; name != "" && d.absent == nil {
 		d.person, err = d.find(names, name)
 	}
 	return err
@@ -263,6 +311,9 @@ func (d *decoder) decode(cells []table.Cell) error {
 	d.missing = d.missing[:0]
 	for i := range d.study.Columns {
 		c := &d.study.Columns[i]
+		if d.absent != nil && d.absent[i] {
+			continue
+		}
 		value, policy, err := d.value(i, cells[d.cellOf[i]])
 		if err != nil {
 			return err

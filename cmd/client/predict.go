@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"fedpvi/client"
+	"fedpvi/internal/cli"
+	"fedpvi/pvi/words"
+)
+
+type predictCommand struct {
+	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	Out         string `help:"File to write the predictions to (CSV). It must not exist. Only its owner may read it." required:"" placeholder:"FILE"`
+	recordFlags `embed:""`
+}
+
+func (predictCommand) Help() string {
+	return `Examples:
+
+  client predict --data new.csv --out predictions.csv
+  client predict --study readmission --data records.csv --out predictions.csv
+
+Computes quantities of records from the posterior of a finished study: those that the program of
+the study generates for records or, if it generates none, the log density of each record
+(log_lik), the expected outcome and a new outcome (_rep), as far as the model has them. The
+records may lack the outcome; quantities that need it are then left out. Each quantity has its
+mean, sd and quantiles over 1,024 draws from the posterior. Nothing is sent, and nothing is
+charged. The file depends on single records without any noise: keep it as the records are kept.`
+}
+
+func (r *predictCommand) Run(ctx context.Context, c *commands) error {
+	return c.with(func(k *client.Client, m *client.Member) error {
+		p, err := over(k, m)
+		if err != nil {
+			return err
+		}
+		data, err := r.source(r.Data)
+		if err != nil {
+			return err
+		}
+		records, report, err := client.ReadNew(ctx, m, data)
+		if err != nil {
+			return err
+		}
+		predicted, err := p.Predict(records)
+		if err != nil {
+			return &client.UsageError{Err: err}
+		}
+		f, err := os.OpenFile(r.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return &client.UsageError{Err: err}
+		}
+		sum, err := words.PredictedCSV(f, records, predicted)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return errors.Join(err, os.Remove(r.Out))
+		}
+		summary := words.NewPredictions(records, report, predicted, sum)
+		if c.JSON {
+			return cli.PrintJSON(summary)
+		}
+		fmt.Print(summary)
+		fmt.Printf("%s depends on single records: keep it as the records are kept.\n", r.Out)
+		return nil
+	})
+}

@@ -1,0 +1,206 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// RecordDraws is the number of draws from the posterior from which quantities of records are
+// computed.
+const RecordDraws = 1024
+
+// Predicted has the posterior of quantities of new records. It depends on the records, so it must not
+// leave the machine that has them.
+type Predicted struct {
+	Quantities []string // names of the quantities
+	LeftOut    []string // names of the quantities that need an absent column
+
+	// Each calls visit with the quantities of every record, in order. If log_lik is a quantity,
+	// density is the log of the posterior mean of its exponential, which is the log predictive
+	// density of the record. Otherwise it is NaN. The slice is valid until visit returns.
+	Each func(visit func(record int, quantities []Quantity, density float64) error) error
+}
+
+// logLikelihood is the name of the quantity whose predictive mean is reported.
+const logLikelihood = "log_lik"
+
+// Posterior calls visit with numbered draws of θ. They must be the same at each call.
+type Posterior func(visit func(k int, theta []float64)) error
+
+// Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
+func (m *Model) Draws(family gaussian.Family, natural []float64) Posterior {
+	return func(visit func(k int, theta []float64)) error { return m.eachDraw(family, natural, RecordDraws, visit) }
+}
+
+// At returns [RecordDraws] draws that all equal θ, for a point estimate.
+func At(theta []float64) Posterior {
+	return func(visit func(k int, theta []float64)) error {
+		for k := range RecordDraws {
+			visit(k, theta)
+		}
+		return nil
+	}
+}
+
+// PredictNew returns the quantities of new records: those that the program of the study generates for
+// records or, if it generates none, the log density of the record, the mean of its outcome and a new
+// outcome, as far as the model has them.
+func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
+	g, err := m.newGenerator(records)
+	if err != nil {
+		return nil, err
+	}
+	all, absent := g.names()
+	out := &Predicted{}
+	var at []int
+	for i, name := range all {
+		if absent[i] {
+			out.LeftOut = append(out.LeftOut, name)
+		} else {
+			at, out.Quantities = append(at, i), append(out.Quantities, name)
+		}
+	}
+	if len(at) == 0 {
+		return nil, fmt.Errorf("every quantity needs a column that the table of records lacks: %s", m.lacking(records))
+	}
+	out.Each = func(visit func(int, []Quantity, float64) error) error {
+		return eachRecord(g, records.Len(), len(all), at, slices.Index(all, logLikelihood), out.Quantities, q, visit)
+	}
+	return out, nil
+}
+
+// lacking lists the columns that a table lacks.
+func (m *Model) lacking(records *shard.New) string {
+	var names []string
+	for i, absent := range records.Absent {
+		if absent {
+			names = append(names, m.Study.Columns[i].Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// A generator computes quantities of records.
+type generator interface {
+	// names returns the names of the quantities, and reports for each whether it needs an absent
+	// column.
+	names() (names []string, absent []bool)
+	// load prepares the records from index from up to, but not including, to. The index from is a
+	// multiple of [ir.Block].
+	load(from, to int) error
+	// compute writes all quantities of the loaded records to dst, record after record, at draw k.
+	compute(dst []float64, k int, theta []float64)
+}
+
+// eachRecord computes the quantities of records, several records at a time.
+func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, float64) error) error {
+	const most = 1 << 22 // numbers in memory
+	step := max(1, min(64, most/(RecordDraws*size*ir.Block))) * ir.Block
+	for from := 0; from < records; from += step {
+		to := min(from+step, records)
+		if err := g.load(from, to); err != nil {
+			return err
+		}
+		width := (to - from) * size
+		values := make([]float64, RecordDraws*width)
+		if err := q(func(k int, theta []float64) { g.compute(values[k*width:(k+1)*width], k, theta) }); err != nil {
+			return err
+		}
+		one, quantities := make([]float64, RecordDraws), make([]Quantity, len(at))
+		for record := from; record < to; record++ {
+			density := math.NaN()
+			for n, i := range at {
+				for k := range one {
+					one[k] = values[k*width+(record-from)*size+i]
+				}
+				if i == log {
+					density = logMean(one)
+				}
+				quantities[n] = Quantity{Name: names[n]}
+				quantities[n].Spread, quantities[n].Undefined = spreadOf(one)
+			}
+			if err := visit(record, quantities, density); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// logMean returns the log of the mean of the exponentials of numbers.
+func logMean(logs []float64) float64 {
+	top, sum := slices.Max(logs), 0.
+	for _, x := range logs {
+		sum += math.Exp(x - top)
+	}
+	return top + math.Log(sum/float64(len(logs)))
+}
+
+// newGenerator returns the generator of the study's quantities of records.
+func (m *Model) newGenerator(records *shard.New) (generator, error) {
+	if m.Study.Model.Program == nil {
+		return m.newOutcomes(records)
+	}
+	g := m.Generator()
+	if len(g.RecordNames()) == 0 {
+		compiled, err := m.compiled(true)
+		if err != nil {
+			return nil, err
+		}
+		g = compiled.Quantities.Generator(m.Study.Digest)
+	}
+	absent := make([]bool, len(m.Study.Model.Program.Variables))
+	for k, v := range m.Study.Model.Program.Variables {
+		absent[k] = slices.ContainsFunc(v.Parts, func(p study.ProgramPart) bool { return records.Absent[p.Column] })
+	}
+	return &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}, nil
+}
+
+// design returns records in the form that the model needs.
+func (m *Model) design(records *shard.New, from, to int) *shard.Shard {
+	rows := make([]int, 0, to-from)
+	for i := from; i < to; i++ {
+		rows = append(rows, i)
+	}
+	return shard.Design(m.Study, records.Select(rows))
+}
+
+// A programGenerator computes the quantities of a program.
+type programGenerator struct {
+	m       *Model
+	g       *model.Generator
+	records *shard.New
+	absent  []bool // whether each variable of the program needs an absent column
+	shared  []float64
+	loaded  *model.RecordGenerator
+	from    int
+}
+
+func (p *programGenerator) names() ([]string, []bool) {
+	return p.g.RecordNames(), p.g.Reads(p.absent)
+}
+
+func (p *programGenerator) load(from, to int) (err error) {
+	s := p.m.design(p.records, from, to)
+	var x []float64
+	for i := range s.Len() {
+		row, _ := s.Record(i)
+		x = append(x, row...)
+	}
+	p.from = from
+	p.loaded, err = p.g.Load(s.Len(), p.m.Divide(x, s.Dim()))
+	return err
+}
+
+func (p *programGenerator) compute(dst []float64, k int, theta []float64) {
+	p.g.Shared(p.shared, theta, k)
+	p.loaded.Records(dst, p.from)
+}
