@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -161,7 +162,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities = b.densities
+	m.densities = maps.Clone(b.densities) // expressions may be added and marked later
 	return m, nil
 }
 
