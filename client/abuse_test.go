@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/signed"
+	"fedpvi/internal/audit"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
@@ -231,11 +233,16 @@ func TestAnImpostorAnswers(t *testing.T) {
 	t.Cleanup(func() { plain.Close() })
 	invited, err := n.study.Invite(t.Context(), []identity.Name{"north"}, time.Hour)
 	check(t, err)
+	invited0, err := invitation.Parse(invited[0].Text)
+	check(t, err)
+	heardOf := &lines{}
+	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{heardOf}})
+	check(t, err)
 	for who, at := range map[string]struct {
 		address string
 		code    int
 	}{"another key": {impostor.address, client.Declined}, "no TLS": {plain.Addr().String(), client.Unreachable}} {
-		c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: time.Now, Create: true})
+		c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: time.Now, Create: true, Audit: log})
 		check(t, err)
 		i, err := invitation.Parse(invited[0].Text)
 		check(t, err)
@@ -249,6 +256,12 @@ func TestAnImpostorAnswers(t *testing.T) {
 		check(t, c.Close())
 	}
 	check(t, plain.Close())
+	if got := heardOf.of("address", "coordinator", "outcome"); !slices.Contains(got, "handshake "+impostor.address+" "+invited0.Coordinator.String()+" another party") ||
+		!slices.ContainsFunc(got, func(line string) bool {
+			return strings.HasPrefix(line, "handshake "+plain.Addr().String()) && strings.HasSuffix(line, "unreachable")
+		}) {
+		t.Errorf("the audit log has %q", got)
+	}
 	if got := <-heard; len(got) > 0 && got[0] != 22 {
 		t.Errorf("%.20q was sent in the clear", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/roster"
 	"fedpvi/dpmech"
+	"fedpvi/internal/audit"
 	"fedpvi/internal/durable"
 	"fedpvi/pvi/study"
 )
@@ -27,6 +28,7 @@ type Options struct {
 	Command string // command line, shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
+	Audit   *audit.Log     // receives the events that an audit of this client needs; nil for none
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool
@@ -42,6 +44,7 @@ type Client struct {
 	store *ledger.Store
 	now   func() time.Time
 	log   *slog.Logger
+	audit *audit.Log
 	noise func(ask int) *dpmech.Stream
 
 	stopwatch func() time.Time // clock with which rehearsals of studies are timed
@@ -60,7 +63,7 @@ func Open(o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		dir: o.Dir, store: store, now: o.Now, log: o.Log,
+		dir: o.Dir, store: store, now: o.Now, log: o.Log, audit: o.Audit,
 		noise: func(int) *dpmech.Stream { return dpmech.NewStream() }, stopwatch: time.Now,
 	}, nil
 }

@@ -3,10 +3,12 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/audit"
 	"fedpvi/pvi/session"
 )
 
@@ -85,6 +87,7 @@ func (a *participant) excluded(body []byte) error {
 		return &Refusal{"the coordinator has excluded this client from the rest of the study: " + x.Reason}
 	}
 	a.client.log.Warn("the coordinator has excluded a client from the rest of the study", "client", x.By, "reason", x.Reason)
+	a.client.note(a.member, audit.Exclusion, slog.LevelWarn, slog.String("client", string(x.By)), slog.String("reason", x.Reason))
 	a.site.Resume()
 	return nil
 }

@@ -170,18 +170,18 @@ func (d Duration) InWords() string {
 	if d.Unknown != "" {
 		return "The computing time could not be estimated: " + d.Unknown + "."
 	}
-	return fmt.Sprintf("About %s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
+	return fmt.Sprintf("%s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
 }
 
 // inWords describes a time in words with about two significant digits.
 func inWords(h float64) string {
 	switch s := h * 3600; {
 	case s < 60:
-		return "a minute or less"
+		return "Less than a minute"
 	case s < 90*60:
-		return words.Plural(int(math.Round(s/60)), "minute")
+		return "About " + words.Plural(int(math.Round(s/60)), "minute")
 	case h < 10:
-		return fmt.Sprintf("%.1f hours", h)
+		return fmt.Sprintf("About %.1f hours", h)
 	}
-	return words.Plural(int(math.Round(h)), "hour")
+	return fmt.Sprintf("About %.0f hours", h)
 }

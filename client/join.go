@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"fedpvi/accountant"
@@ -15,6 +16,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/roster"
+	"fedpvi/internal/audit"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -32,7 +34,7 @@ const maxStudy = 4 << 20
 // DialGuest connects to the addresses in the invitation in order, and returns the first
 // connection that succeeds.
 func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
-	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy})
+	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy, Handshake: c.handshakes(i.Coordinator.String())})
 }
 
 // Join redeems an invitation with new keys. It checks that the study and the coordinator match
@@ -73,8 +75,11 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	if err != nil {
 		return nil, false, err
 	}
-	m, err = c.member(i.Study)
-	return m, wrotePolicy, err
+	if m, err = c.member(i.Study); err != nil {
+		return nil, wrotePolicy, err
+	}
+	c.note(m, audit.Join, slog.LevelInfo, slog.String("client", string(m.Name)), slog.String("fingerprint", k.identity.Fingerprint().String()), slog.String("coordinator", i.Coordinator.String()))
+	return m, wrotePolicy, nil
 }
 
 // keysToJoin returns the keys with which the client joins a study. If the client has joined the

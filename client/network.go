@@ -93,7 +93,7 @@ func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 		return nil, fmt.Errorf("%w: %w", errStale, err)
 	}
 	end := channel.Client{Credentials: credentials, Pins: m.pins, Now: c.now}
-	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: session.Foretells(m.Study)})
+	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: session.Foretells(m.Study), Handshake: c.handshakes(m.coordinator().Key.Fingerprint().String())})
 }
 
 func (m *Member) party() channel.Party {

@@ -142,3 +142,46 @@ func (l *pacedLine) Submit(ctx context.Context, item transport.Item) error {
 	l.leaves()
 	return l.line.Submit(ctx, item)
 }
+
+// The times of an approval and of the first line of a run tell how long the client read
+// its records. The test checks that a client with an audit log connects at a multiple of the pace
+// after it was started, also before its study has begun.
+func TestAuditedClientKeepsThePace(t *testing.T) {
+	for _, reading := range []time.Duration{time.Millisecond, time.Second} {
+		p := newHolder(t, newHub(t, planeStudy(recordPrivacy, "", "pace = 2.5")), "north", 0)
+		check(t, p.approve())
+		p.audited()
+		reads, connected := false, time.Duration(0)
+		k, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Audit: p.audit, Now: func() time.Time {
+			if reads {
+				p.late += reading
+			}
+			return p.now()
+		}})
+		check(t, err)
+		policy, err := client.LoadPolicy(p.dir)
+		check(t, err)
+		m, err := k.Member("")
+		check(t, err)
+		reads = true
+		stop := errors.New("stopped")
+		_, err = k.Run(t.Context(), client.Run{
+			Member: m, Policy: policy, Data: origin.Source{From: p.data},
+			Connect: func(context.Context) (client.Link, io.Closer, error) {
+				connected = p.late
+				return nil, nil, stop
+			},
+			Wait: func(_ context.Context, d time.Duration) error {
+				p.late, reads = p.late+d, false
+				return nil
+			},
+		})
+		if !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if start := connected - reading; start <= 0 || start%(2500*time.Millisecond) != 0 {
+			t.Errorf("reading for %v: connected after %v", reading, connected)
+		}
+		check(t, k.Close())
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/audit"
 	"fedpvi/internal/table/origin"
 	"fedpvi/internal/testing/linestudy"
 )
@@ -50,6 +51,8 @@ type holder struct {
 	seed uint64        // seed of the holder's noise
 	late time.Duration // offset of the holder's clock
 	log  *slog.Logger
+
+	audit *audit.Log
 }
 
 // records returns the records of data holder m as CSV.
@@ -85,7 +88,7 @@ func (p *holder) now() time.Time { return today.Add(p.late) }
 // openWith opens the client, which calls boundary before and after every commit.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary, Log: p.log})
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary, Log: p.log, Audit: p.audit})
 	check(p.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
 	return c

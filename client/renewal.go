@@ -61,15 +61,22 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	if _, err := channel.NewCredentials(m.party(), k.tls, authority, r.Certificate, c.now()); err != nil {
 		return &Refusal{"the new certificate from the coordinator: " + err.Error()}
 	}
+	rotated := m.next != nil && !m.Accepted
 	m.Authority, m.Certificate, m.Accepted = authority, r.Certificate, m.next != nil
-	return c.put(m.Hash, membershipPart, m.membership)
+	if err := c.put(m.Hash, membershipPart, m.membership); err != nil {
+		return err
+	}
+	if rotated {
+		c.noteKeys(m, m.next.Entry)
+	}
+	return nil
 }
 
 // comeBackTo renews the certificate over a connection that authenticates neither end. A client
 // needs such a connection if its certificate has expired, or if the coordinator's keys have changed
 // while the client was away.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
-	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy}
+	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy, Handshake: c.handshakes("not checked yet")}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
 	if err != nil {
 		return err
@@ -168,6 +175,7 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 		return err
 	}
 	c.log.Warn("the coordinator has new keys, signed with those before", "study", m.Study.Name, "key", m.coordinator().Key.Fingerprint())
+	c.noteKeys(m, m.coordinator())
 	return c.put(m.Hash, membershipPart, m.membership)
 }
 

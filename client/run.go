@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/audit"
 	"fedpvi/internal/table"
 	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/session"
@@ -209,6 +211,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 			return err
 		}
 		c.log.Info("sent the approval to the coordinator", "study", a.member.Study.Name)
+		c.note(a.member, audit.Consent, slog.LevelInfo)
 	}
 	for a.at.Ended == nil {
 		if err := a.turn(ctx, r, link, standing.Entries); err != nil {
@@ -267,6 +270,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
 	}
 	a.logVerdict(before)
+	a.noteEntry(e, before)
 	if e.Kind.Plan() {
 		a.asked = c.now()
 	}
@@ -360,9 +364,10 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 // comeBack waits until a client that began the study in an earlier process may connect again. It
 // may connect at a multiple of the study's pace after this process began. The time to read the
 // records depends on their contents, and the coordinator may have seen when the last connection
-// ended.
+// ended. With an audit log, every client waits: the log may have the time at which the records began
+// to be read.
 func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
-	if a.at.Number > 0 {
+	if a.at.Number > 0 || a.client.audit != nil {
 		_, rest, _ := a.untilPace(began)
 		if err := a.pause(ctx, r, rest); err != nil {
 			return err
@@ -402,11 +407,13 @@ func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64,
 	var refused *transport.Refusal
 	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
 		a.client.log.Warn("an answer was not accepted; its charge stays", "question", ask, "why", refused.Text)
+		a.noteAnswer(ask, slog.LevelWarn, "not accepted")
 		return a.missed(ask, refused.Text)
 	}
 	if err == nil {
 		a.sent = max(a.sent, ask)
 		a.client.log.Info("an answer was accepted", "question", ask)
+		a.noteAnswer(ask, slog.LevelInfo, "accepted")
 	}
 	return err
 }
@@ -455,5 +462,9 @@ func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link)
 	if err := c.put(m.Hash, leftPart, reason); err != nil {
 		return err
 	}
-	return link.Approve(ctx, envelope)
+	if err := link.Approve(ctx, envelope); err != nil {
+		return err
+	}
+	c.note(m, audit.Leave, slog.LevelWarn, slog.String("reason", reason))
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"fedpvi/crypto/identity"
@@ -11,6 +12,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/audit"
 )
 
 // first returns the chain before the first entry of the transcript. The chain refuses an entry that
@@ -65,12 +67,14 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 			return &Refusal{"the keys of this client were revoked: " + r.Reason}
 		}
 		a.client.log.Warn("the keys of a client were revoked: it takes no part any more", "client", r.Name, "reason", r.Reason)
+		a.client.note(m, audit.Exclusion, slog.LevelWarn, slog.String("client", string(r.Name)), slog.String("reason", r.Reason))
 	}
 	if len(change.Revoked) > 0 {
 		a.site.Resume()
 	}
 	for _, r := range change.Renewed {
 		a.client.log.Warn("a party has new keys, signed with those before", "party", r.Entry.Name, "key", r.Entry.Key.Fingerprint())
+		a.client.noteKeys(m, r.Entry)
 		if r.Entry.Role == identity.Coordinator {
 			if err := m.learnNext(r); err != nil {
 				return err

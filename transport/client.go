@@ -35,9 +35,12 @@ type Config struct {
 	Brief bool
 	// Poll is the interval at which the client requests entries. If it is 0, the client stays
 	// connected instead.
-	Poll     time.Duration
-	Log      *slog.Logger
-	Observer Observer
+	Poll time.Duration
+	Log  *slog.Logger
+	// Handshake, if set, is called with the address and the result of every attempt to connect. An
+	// error is an *Impostor if another party answers. It may be called concurrently.
+	Handshake func(address string, err error)
+	Observer  Observer
 	// DialContext makes connections, such as [Proxy.DialContext]. If it is nil, the client
 	// uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
@@ -102,6 +105,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 	}
 	c := &Client{config: config, timing: t, observer: config.Observer, versions: speaks, reader: make(chan *follower, 1), sender: make(chan struct{}, 1)}
 	c.line = newLine(config.Address, config.Log)
+	c.line.tried = config.Handshake
 	c.conn, err = grpc.NewClient("passthrough:///"+config.Address, c.options()...)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", config.Address, err)
@@ -140,6 +144,7 @@ func (c *Client) options() []grpc.DialOption {
 func (c *Client) connect(ctx context.Context, address string) (net.Conn, error) {
 	raw, err := c.config.DialContext(ctx, "tcp", address)
 	if err != nil {
+		c.line.report(err)
 		c.line.failed(err)
 		return nil, err
 	}

@@ -146,9 +146,11 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 	}
 	if err != nil {
 		raw.Close()
+		s.line.report(err)
 		s.line.failed(err)
 		return nil, nil, err
 	}
+	s.line.report(nil)
 	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 

@@ -127,6 +127,7 @@ func passing(err error) bool {
 type line struct {
 	address string
 	log     *slog.Logger
+	tried   func(address string, err error) // nil, or called with the result of every attempt to connect
 
 	mu      sync.Mutex
 	fault   error // error of the last try; nil once a byte has arrived
@@ -149,16 +150,31 @@ func (l *line) alive() {
 	}
 }
 
+// report calls tried with the result of an attempt to connect.
+func (l *line) report(err error) {
+	if l.tried != nil {
+		l.tried(l.address, l.faultOf(err))
+	}
+}
+
+// faultOf returns an error of this line for an error of its connection, or nil.
+func (l *line) faultOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	if foreign(err) {
+		return &Impostor{l.address, err}
+	}
+	return &Unreachable{l.address, err}
+}
+
 // failed records the error that ended the connection. It ends the waiting calls if a retry
 // cannot succeed.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // this end has closed the connection, so nothing has failed
 	}
-	fault := error(&Unreachable{l.address, err})
-	if foreign(err) {
-		fault = &Impostor{l.address, err}
-	}
+	fault := l.faultOf(err)
 	l.mu.Lock()
 	was := l.fault
 	l.fault = fault

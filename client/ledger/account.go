@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -160,6 +162,21 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	defer s.mu.Unlock()
 	sequence, ok = s.chain.answered[answer{study, ask}]
 	return sequence, ok
+}
+
+// Charged returns the entry that charges the answer to a plan.
+func (s *Store) Charged(study Hash, ask uint64) (e Entry, err error) {
+	sequence, ok := s.Answered(study, ask)
+	if !ok {
+		return e, fmt.Errorf("plan %d was not charged", ask)
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
+		line := tx.Bucket(chainBucket).Get(binary.BigEndian.AppendUint64(nil, sequence))
+		stamp, err := parseStamp(append([]byte(nil), line...), s.holder.Public())
+		e = stamp.Entry
+		return err
+	})
+	return e, err
 }
 
 // ChargedTo returns the data set to which a file of records was first charged, and reports

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -76,12 +77,13 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	if err != nil {
 		return err
 	}
+	end := c.order("join", slog.String("digest", fmt.Sprintf("%x", i.Study)), slog.String("client", string(i.Name)), slog.String("coordinator", i.Coordinator.String()))
 	guest, err := k.DialGuest(ctx, i, network)
 	if err != nil {
-		return err
+		return end(err)
 	}
 	m, wrote, err := k.Join(ctx, i, guest, promise)
-	if err = errors.Join(err, guest.Close()); err != nil {
+	if err = errors.Join(err, guest.Close()); end(err) != nil {
 		return err
 	}
 	fingerprint, err := k.Fingerprint()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"fedpvi/client"
 )
@@ -33,11 +34,12 @@ func (l *leaveCommand) Run(ctx context.Context, c *commands) error {
 		if err != nil {
 			return err
 		}
+		end := c.order("leave", append(ofStudy(m), slog.String("reason", l.Reason))...)
 		line, err := k.Dial(ctx, m, network)
-		if err != nil {
-			return err
+		if err == nil {
+			err = errors.Join(k.Leave(ctx, m, l.Reason, line), line.Close())
 		}
-		if err := errors.Join(k.Leave(ctx, m, l.Reason, line), line.Close()); err != nil {
+		if end(err) != nil {
 			return err
 		}
 		fmt.Printf("Left %s.\n", m.Study.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"fedpvi/client"
+	"fedpvi/internal/audit"
 	"fedpvi/internal/cli"
 )
 
@@ -36,6 +37,8 @@ type commands struct {
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
 	Log   string `help:"Format of the log on standard error." enum:"auto,json,text" default:"auto"`
 
+	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records orders with the user who gave them, connections, answers with their charges, and verdicts. Default: none." env:"FEDPVI_AUDIT" sep:"none" placeholder:"WHERE"`
+
 	Unlock string `help:"File that opens protected keys: it has the passphrase, or age identities. Default: ask for the passphrase." env:"FEDPVI_UNLOCK" placeholder:"FILE"`
 
 	Join       joinCommand       `cmd:"" help:"Redeem an invitation, with newly made keys."`
@@ -55,6 +58,8 @@ type commands struct {
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`
+
+	audited *audit.Log // nil if there is no audit log
 }
 
 var program = cli.Program{Name: "client", Description: description, Exits: []cli.Exit{
@@ -73,8 +78,12 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run(program, &c, args, func(_ context.Context, command *kong.Context) int {
-		return c.finish(command.Run(&c))
+	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
+		err := c.openAudit(ctx)
+		if err == nil {
+			err = errors.Join(command.Run(&c), c.audited.Close())
+		}
+		return c.finish(err)
 	})
 }
 

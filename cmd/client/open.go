@@ -63,7 +63,7 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 			break
 		}
 	}
-	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create, Unlock: unlock})
+	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
 // logger returns a logger that writes to standard error. By default it writes only warnings and

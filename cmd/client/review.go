@@ -70,13 +70,12 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 		if err != nil {
 			return err
 		}
-		digest := a.Yes
-		if digest == "" {
-			if digest, err = ask(k, m, policy, a.Dataset); err != nil {
-				return err
+		terms, err := c.approve(k, m, policy, a.Dataset, func() (string, error) {
+			if a.Yes != "" {
+				return a.Yes, nil
 			}
-		}
-		terms, err := k.Approve(m, policy, a.Dataset, digest)
+			return ask(k, m, policy, a.Dataset)
+		})
 		if err != nil {
 			return err
 		}

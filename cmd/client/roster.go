@@ -90,6 +90,7 @@ func (r *rotateCommand) Run(ctx context.Context, c *commands) error {
 		if err != nil {
 			return err
 		}
+		end := c.order("rotate", ofStudy(m)...)
 		err = k.Rotate(ctx, m, func(ctx context.Context) (client.Renewer, func() error, error) {
 			line, err := k.Dial(ctx, m, network)
 			if err != nil {
@@ -97,7 +98,7 @@ func (r *rotateCommand) Run(ctx context.Context, c *commands) error {
 			}
 			return line, line.Close, nil
 		})
-		if err != nil {
+		if end(err) != nil {
 			return err
 		}
 		fingerprint, err := k.Fingerprint()

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"fedpvi/client"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/audit"
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/session"
@@ -40,6 +43,7 @@ func (runCommand) Help() string {
   client run --data records.csv
   client run --data records.csv --approve           read the review, then type yes
   client run --data records.csv --metrics 127.0.0.1:9464 --log json
+  client run --data records.csv --audit /var/log/fedpvi/audit.log --audit syslog:///dev/log
   client run --data export.csv.gz --separator ';' --decimal-comma
   client run --data postgres://reader@localhost/cohort --query cohort.sql
 
@@ -57,10 +61,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 			return err
 		}
 		if _, approved := k.Terms(m, policy); r.Approve && !approved {
-			digest, err := ask(k, m, policy, r.Dataset)
-			if err == nil {
-				_, err = k.Approve(m, policy, r.Dataset, digest)
-			}
+			_, err := c.approve(k, m, policy, r.Dataset, func() (string, error) { return ask(k, m, policy, r.Dataset) })
 			if err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ func (r *runCommand) reading(read shard.Report) {
 	_ = words.Reading(os.Stderr, read) // an error of printing cannot be reported
 }
 
-func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (*client.Ending, error) {
+func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (_ *client.Ending, err error) {
 	figures := newFigures()
 	if r.Metrics != "" {
 		stop, err := figures.serve(r.Metrics)
@@ -104,9 +105,15 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 	}
 	show := newDisplay(os.Stderr)
 	defer show.done()
+	configured := sync.OnceFunc(func() { r.auditConfiguration(c, k, m, policy) })
+	defer func() {
+		configured()
+		c.audited.Write(audit.Stop, slog.LevelInfo, append(ofStudy(m), slog.Int("code", client.CodeOf(err)))...)
+	}()
 	return k.Run(ctx, client.Run{
 		Member: m, Policy: policy, Data: data, Reading: r.reading, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
+			configured()
 			line, err := k.Dial(ctx, m, network)
 			return line, line, err
 		},

@@ -8,8 +8,10 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/daemon"
 	"fedpvi/coordinator/store"
 	"fedpvi/internal/audit"
+	"fedpvi/internal/audit/collector"
 )
 
 // api returns an API for the state directory. It connects to the coordinator that runs on this
@@ -22,11 +24,11 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	if !errors.Is(err, admin.ErrNoServer) {
 		return nil, nil, err
 	}
-	destinations, others, err := e.auditSinks()
+	destinations, others, err := collector.Open(e.ctx, daemon.Name, e.audit)
 	if err != nil {
 		return nil, nil, err
 	}
-	log, err := audit.Open(destinations, audit.Options{Program: "fedpvi-coordinator", Others: others, Wrote: func(err error) {
+	log, err := audit.Open(destinations, audit.Options{Program: daemon.Name, Others: others, Wrote: func(err error) {
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "coordinator: a line of the audit log is lost: %v\n", err)
 		}

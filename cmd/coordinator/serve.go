@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator/daemon"
+	"fedpvi/internal/audit/collector"
 	"fedpvi/internal/cli"
 )
 
@@ -75,7 +76,7 @@ func (c *serveCommand) Run(e *environment) error {
 	if err != nil {
 		return err
 	}
-	destinations, sinks, err := e.auditSinks()
+	destinations, sinks, err := collector.Open(e.ctx, daemon.Name, e.audit)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/user"
-	"strconv"
 	"strings"
 
 	"fedpvi/coordinator"
@@ -28,19 +26,8 @@ var _ API = Audited{}
 // begin writes an order to the log. The returned function writes the error of the order, if any,
 // and returns it.
 func (a Audited) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
-	all := append(giverOf(ctx).attrs(), slog.String("order", order))
-	for _, attr := range attrs {
-		if attr.Value.String() != "" {
-			all = append(all, attr)
-		}
-	}
-	a.Log.Write(audit.Order, slog.LevelInfo, all...)
-	return func(err error) error {
-		if err != nil {
-			a.Log.Write(audit.OrderFailed, slog.LevelWarn, append(all, slog.String("error", err.Error()))...)
-		}
-		return err
-	}
+	g := giverOf(ctx)
+	return a.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
 }
 
 func names(all []identity.Name) slog.Attr {
@@ -123,31 +110,4 @@ func giverOf(ctx context.Context) giver {
 		return g
 	}
 	return giver{os.Getuid(), os.Getpid()}
-}
-
-// attrs describes the giver for the audit log. The attributes are the user of the process, and the
-// user who logged in to the session of the process, if the system's audit (auditd, pam_loginuid) has
-// set it. The two users differ after sudo.
-func (g giver) attrs() []slog.Attr {
-	all := []slog.Attr{slog.String("user", userName(g.uid)), slog.Int("uid", g.uid), slog.Int("pid", g.pid)}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(g.pid) + "/loginuid")
-	if uid, ok := loggedIn(string(text)); err == nil && ok {
-		all = append(all, slog.String("login", userName(uid)))
-	}
-	return all
-}
-
-// loggedIn returns the user in a file loginuid of proc(5). It returns false if none is set.
-func loggedIn(loginuid string) (uid int, ok bool) {
-	const unset = 1<<32 - 1
-	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)
-	return int(n), err == nil && n != unset
-}
-
-// userName returns the name of a user, or its number if the system does not know the name.
-func userName(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(uid)
 }

@@ -10,12 +10,15 @@ import (
 	"fedpvi/transport"
 )
 
+// Name is the name of the program in audit logs.
+const Name = "fedpvi-coordinator"
+
 // openAudit opens the audit log, or returns nil if none is configured.
 func (s *server) openAudit() (*audit.Log, error) {
 	if len(s.config.Audit)+len(s.config.AuditTo) == 0 {
 		return nil, nil
 	}
-	return audit.Open(s.config.Audit, audit.Options{Program: "fedpvi-coordinator", Others: s.config.AuditTo, Wrote: func(err error) {
+	return audit.Open(s.config.Audit, audit.Options{Program: Name, Others: s.config.AuditTo, Wrote: func(err error) {
 		s.metrics.Audited(err == nil)
 		if err != nil {
 			s.config.Log.Error("a line of the audit log is lost", "error", err)

@@ -29,6 +29,8 @@ const (
 	OrderFailed   = "order-failed"  // the order was refused, or failed
 	Study         = "study"         // a study began, ended, or was aborted
 	Verdict       = "verdict"       // a round ended, with its result
+	Answer        = "answer"        // a client sends an answer, with its charge
+	Exclusion     = "exclusion"     // the coordinator has excluded a client
 	Omitted       = "omitted"       // lines of an event were left out in a minute, with their number
 )
 
@@ -118,6 +120,24 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
+	}
+}
+
+// Begin writes an order of a user before it is carried out. The argument giver is the result of
+// [User]. The returned function writes the error of the order, if any, and returns it.
+func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
+	all := append(giver, slog.String("order", order))
+	for _, attr := range attrs {
+		if attr.Value.String() != "" {
+			all = append(all, attr)
+		}
+	}
+	l.Write(Order, slog.LevelInfo, all...)
+	return func(err error) error {
+		if err != nil {
+			l.Write(OrderFailed, slog.LevelWarn, append(all, slog.String("error", err.Error()))...)
+		}
+		return err
 	}
 }
 

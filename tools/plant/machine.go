@@ -7,7 +7,7 @@ var machineFaults = []testedFault{
 		around("coordinator/verdict.go", "unaudited-verdict", "\ts.auditVerdict(ask, r.Verdict)\n"),
 	}}, "coordinator", "TestAuditLogOfAStudy"},
 	{fault{"unaudited-order", "an order is not in the audit log", []edit{
-		around("coordinator/admin/audited.go", "unaudited-order", "\ta.Log.Write(audit.Order, slog.LevelInfo, all...)\n"),
+		around("internal/audit/audit.go", "unaudited-order", "\tl.Write(Order, slog.LevelInfo, all...)\n"),
 	}}, "coordinator/daemon", "TestAuditLogOfADaemon"},
 	{fault{"any-balancer", "everybody can claim an address as a load balancer does", []edit{
 		before("transport/balancer.go", "any-balancer", "\thost := at.Addr().Unmap().WithZone(\"\")\n\treturn slices", "\t\treturn true"),

@@ -151,19 +151,19 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		}
 	}
 	same(t, "files that use the network", []string{
-		"cmd/client/metrics.go",             // --metrics
-		"cmd/coordinator/audit.go",          // --audit, by OTLP
-		"cmd/coordinator/traces.go",         // --traces
-		"coordinator/admin/http.go",         // commands, over the socket in the state directory
-		"coordinator/admin/socket.go",       // the same
-		"coordinator/daemon/notify.go",      // the socket of systemd
-		"coordinator/daemon/serve.go",       // clients, and --metrics
-		"internal/audit/syslog.go",          // --audit, by syslog
-		"internal/table/origin/postgres.go", // --data with the address of a database
-		"transport/client.go",               // the coordinator
-		"transport/membership/gossip.go",    // --gossip
-		"transport/proxy.go",                // the proxy to the coordinator
-		"transport/server.go",               // serves the listener of coordinator/daemon
+		"cmd/client/metrics.go",                 // --metrics
+		"cmd/coordinator/traces.go",             // --traces
+		"coordinator/admin/http.go",             // commands, over the socket in the state directory
+		"coordinator/admin/socket.go",           // the same
+		"coordinator/daemon/notify.go",          // the socket of systemd
+		"coordinator/daemon/serve.go",           // clients, and --metrics
+		"internal/audit/collector/collector.go", // --audit, by OTLP
+		"internal/audit/syslog.go",              // --audit, by syslog
+		"internal/table/origin/postgres.go",     // --data with the address of a database
+		"transport/client.go",                   // the coordinator
+		"transport/membership/gossip.go",        // --gossip
+		"transport/proxy.go",                    // the proxy to the coordinator
+		"transport/server.go",                   // serves the listener of coordinator/daemon
 	}, found)
 	for path, flags := range map[string][]string{
 		"cmd/coordinator/serve.go": {"Metrics", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Gossip"},

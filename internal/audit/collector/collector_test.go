@@ -1,4 +1,4 @@
-package main
+package collector
 
 import (
 	"errors"
@@ -40,8 +40,7 @@ func TestCollectorReadsTheAuditLog(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	e := &environment{ctx: t.Context(), audit: []string{"otlp+" + collector.URL, "/a/file"}}
-	files, sinks, err := e.auditSinks()
+	files, sinks, err := Open(t.Context(), "fedpvi-coordinator", []string{"otlp+" + collector.URL, "/a/file"})
 	if err != nil || len(files) != 1 || len(sinks) != 1 {
 		t.Fatalf("%v, %v, %v", files, sinks, err)
 	}

@@ -1,4 +1,5 @@
-package main
+// Package collector sends audit logs to collectors of OpenTelemetry logs, by OTLP over HTTP.
+package collector
 
 import (
 	"context"
@@ -6,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
@@ -16,16 +18,20 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// auditSinks divides the destinations of --audit into those that package audit opens, and sinks for
-// collectors of OpenTelemetry logs.
-func (e *environment) auditSinks() (destinations []string, sinks []audit.Sink, err error) {
-	for _, d := range e.audit {
+// flush is the time limit for sending the last lines.
+const flush = 5 * time.Second
+
+// Open returns sinks for those destinations of an audit log that are collectors, as in
+// otlp+http://127.0.0.1:4318. The other destinations are for [audit.Open]. The argument program
+// names the program in the log.
+func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
+	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
 		if !ok {
 			destinations = append(destinations, d)
 			continue
 		}
-		s, err := newCollector(e.ctx, collector)
+		s, err := newCollector(ctx, program, collector)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -43,7 +49,7 @@ type collector struct {
 
 var _ audit.Sink = (*collector)(nil)
 
-func newCollector(ctx context.Context, address string) (*collector, error) {
+func newCollector(ctx context.Context, program, address string) (*collector, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("--audit otlp+%s: give the address of a collector for OTLP over HTTP, such as otlp+http://127.0.0.1:4318", address)
@@ -57,7 +63,7 @@ func newCollector(ctx context.Context, address string) (*collector, error) {
 	}
 	provider := sdk.NewLoggerProvider(
 		sdk.WithProcessor(sdk.NewBatchProcessor(exporter)),
-		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "fedpvi-coordinator"))),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", program))),
 	)
 	return &collector{provider, provider.Logger("fedpvi/audit")}, nil
 }
