@@ -45,7 +45,9 @@ type Client struct {
 	now   func() time.Time
 	log   *slog.Logger
 	audit *audit.Log
-	noise func(ask int) *dpmech.Stream
+
+	unlock keyfile.Unlock // settings that have opened the key files
+	noise  func(ask int) *dpmech.Stream
 
 	stopwatch func() time.Time // clock with which rehearsals of studies are timed
 }
@@ -63,7 +65,7 @@ func Open(o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		dir: o.Dir, store: store, now: o.Now, log: o.Log, audit: o.Audit,
+		dir: o.Dir, store: store, now: o.Now, log: o.Log, audit: o.Audit, unlock: o.Unlock,
 		noise: func(int) *dpmech.Stream { return dpmech.NewStream() }, stopwatch: time.Now,
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/table/origin"
 )
 
@@ -45,6 +46,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 		passed("program", "%s", x.Program),
 		passed("state directory", "%s, accessible to its owner only", c.dir),
 		c.examineIdentity(),
+		c.examineKeys(),
 		passed("ledger", "%d entries, every signature, link and cost checked, and up to date with its anchor; head %.16s. "+
 			"If the whole directory was put back to an earlier day, only the coordinator can show it", sequence, head),
 		c.examineDisk(),
@@ -83,6 +85,21 @@ func (c *Client) examineIdentity() Finding {
 		return failed("identity", err, "restore it from a backup")
 	}
 	return passed("identity", "fingerprint %s", f)
+}
+
+// examineKeys checks whether the key files are protected. Keys in the clear pass, because the disk
+// may be encrypted.
+func (c *Client) examineKeys() Finding {
+	const check = "keys"
+	l, err := keyfile.List(c.dir)
+	if err != nil {
+		return failed(check, err, "restore it from a backup")
+	}
+	found, err := l.Summary(c.unlock)
+	if err != nil {
+		return failed(check, err, "run client keys protect, or client keys unprotect, again")
+	}
+	return passed(check, "%s", found)
 }
 
 // examineDisk checks that a file can be written to the state directory and synced to disk.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"fedpvi/client"
@@ -28,9 +30,21 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	check(t, err)
 	_, err = c.Member("")
 	check(t, err)
+	keys := func(c *client.Client) client.Finding {
+		found := c.Examine(t.Context(), client.Examination{})
+		return found[slices.IndexFunc(found, func(f client.Finding) bool { return f.Check == "keys" })]
+	}
+	if f := keys(c); !f.OK || !strings.Contains(f.Found, "4 key files, all protected") || !strings.HasSuffix(f.Found, "opened with "+with.File) {
+		t.Errorf("the doctor finds %+v", f)
+	}
 	lock := c.Store().Lock()
 	check(t, c.Close())
 	check(t, keyfile.Unprotect(p.dir, lock))
+	c = p.open()
+	if f := keys(c); !f.OK || !strings.HasPrefix(f.Found, "4 key files, in the clear") {
+		t.Errorf("the doctor finds %+v", f)
+	}
+	check(t, c.Close())
 	_, err = p.step()
 	check(t, err)
 }

@@ -13,6 +13,7 @@ import (
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/transcript"
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/study"
@@ -287,6 +288,13 @@ func (c *checkCommand) Run(e *environment) error {
 			return err
 		}
 		report["state"] = e.state
+		l, err := keyfile.List(e.state)
+		if err != nil {
+			return err
+		}
+		if report["keys"], err = l.Summary(e.unlock); err != nil {
+			return fmt.Errorf("%w: run coordinator keys protect, or coordinator keys unprotect, again", err)
+		}
 	}
 	if c.JSON {
 		return cli.PrintJSON(report)
@@ -295,5 +303,8 @@ func (c *checkCommand) Run(e *environment) error {
 		fmt.Printf("%s: study %s is valid\n", c.File, report["study"])
 	}
 	fmt.Printf("state directory: %s\n", report["state"])
+	if keys, ok := report["keys"]; ok {
+		fmt.Printf("keys: %s\n", keys)
+	}
 	return nil
 }

@@ -50,6 +50,28 @@ func (l *Listing) Write(w io.Writer) error {
 	return err
 }
 
+// Summary describes in one line whether the keys are protected, and what opens them. The argument
+// unlock is what this program was given to open them. Summary returns an error if only a part of the keys is protected.
+func (l *Listing) Summary(unlock Unlock) (string, error) {
+	protected := 0
+	for _, f := range l.Keys {
+		if f.Protected {
+			protected++
+		}
+	}
+	with := "a passphrase, or with the file of --unlock"
+	if unlock.File != "" {
+		with = unlock.File
+	}
+	switch {
+	case l.Protected && protected == len(l.Keys):
+		return fmt.Sprintf("%d key files, all protected by %s; opened with %s", len(l.Keys), LockFile, with), nil
+	case !l.Protected && protected == 0:
+		return fmt.Sprintf("%d key files, in the clear: whoever can read them has the keys", len(l.Keys)), nil
+	}
+	return "", fmt.Errorf("%d of %d key files are protected", protected, len(l.Keys))
+}
+
 // Files returns all key files of a state directory and of the directories of its studies.
 func Files(dir string) (all []File, err error) {
 	paths, err := matches(dir, "*"+suffix)
