@@ -13,15 +13,15 @@ import (
 )
 
 // A Builder builds a record program. Its methods return expressions, which can be nested without
-// checks: a builder keeps the first error, and [Builder.Build] returns it.
+// error checks: a builder keeps its first error, and [Builder.Build] returns it.
 //
 // A builder derives the [ir.Phase] of an expression from the phases of its arguments. The phase
 // determines how often an expression is computed: once, once in a step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
-	known   map[string]int // index of each node, by its canonical form; equal expressions share a node
-	later   bool           // whether some prior may depend on parameters that are declared later
+	known   map[string]int // index of each node, by a text that describes it; equal expressions share a node
+	later   bool           // whether the prior of a parameter may depend on parameters that are declared after it
 	err     error
 
 	densities map[int]int // see [Model.Densities]
@@ -51,13 +51,14 @@ func (b *Builder) fail(format string, args ...any) Expr {
 	return Expr{-1}
 }
 
-// Real declares a column of real numbers with public bounds, which may be infinite.
+// Real declares a column of real numbers with the public bounds lower and upper, which may be
+// infinite.
 func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column that has several real numbers in each row. The argument entries has
-// the names of these numbers.
+// Reals declares a column that has several real numbers in each row, one for each name in entries.
+// All of them have the public bounds lower and upper.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -65,8 +66,8 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
-// Integer declares a column of integers from lower to upper. An index into a table of n elements
-// is Integer(name, 0, n−1).
+// Integer declares a column of integers from lower to upper. For an index into a table of n
+// elements, use Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }
@@ -88,14 +89,14 @@ func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// Distribution is a density with its arguments. It is used for priors.
+// A Distribution is a density with its arguments. Distributions are used as priors.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
 }
 
-// Of returns a distribution. Its arguments are constants, or expressions of parameters that are
-// already declared.
+// Of returns the distribution with density d and the given arguments. An argument is a constant or
+// an expression of parameters that are declared before the parameter with this prior.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -134,7 +135,8 @@ var Positive = ir.Constraint{Kind: ir.Lower}
 // Free is the constraint of a parameter with any real values.
 var Free = ir.Constraint{}
 
-// Predict declares the prediction of an outcome column.
+// Predict declares how the program predicts an outcome column: prediction is the predicted value,
+// and kind says what the value means.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -143,8 +145,7 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns its model. The argument likelihood is the log density
-// of a record.
+// Build verifies the program and returns its model. likelihood is the log density of one record.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -181,7 +182,8 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest returns a hash of values, so that long vectors need not be stored as keys.
+// digest returns a hash of values. It is short, so keys with it need little memory for long
+// vectors.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

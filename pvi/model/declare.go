@@ -7,19 +7,20 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// ErrCircle is the error of [Builder.Build] if there is no order of the parameters in which the
-// prior of each depends only on earlier ones.
+// ErrCircle is the error of [Builder.Build] if the priors of some parameters depend on each other
+// in a circle. The parameters then have no order in which each prior depends only on earlier
+// parameters.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
-// Declare declares a parameter whose prior is given later, by [Builder.Prior].
+// Declare declares a parameter. A later call of [Builder.Prior] must give the parameter its prior.
 func (b *Builder) Declare(q ir.Parameter) Expr {
 	b.program.Parameters = append(b.program.Parameters, q)
 	b.later = true
 	return b.node(ir.Node{Op: ir.Param, Ref: len(b.program.Parameters) - 1}, ir.Shared)
 }
 
-// Prior gives a declared parameter its prior. Its arguments may depend on parameters that are
-// declared later.
+// Prior sets the prior of a parameter that [Builder.Declare] returned. The prior's arguments may
+// depend on parameters that are declared later.
 func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	args := make([]int, len(prior.Args))
 	for i, a := range prior.Args {
@@ -28,17 +29,19 @@ func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
 }
 
-// Factor adds a number that depends only on parameters to the log density of the prior.
+// Factor adds e to the log density of the prior. e must be a number that depends only on
+// parameters.
 func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
 
 // Phase returns the phase of an expression of the program.
 func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
 
-// Err returns the first error, or nil.
+// Err returns the builder's first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// arrange orders the parameters so that the prior of each depends only on earlier ones. It keeps
-// the order of declaration if possible.
+// arrange changes the order of the parameters so that the prior of each depends only on earlier
+// ones. Parameters that need not move keep their order of declaration. If there is no such order,
+// arrange sets b.err to ErrCircle.
 func (b *Builder) arrange() {
 	p := &b.program
 	needs := make([][]int, len(p.Parameters))
@@ -62,7 +65,7 @@ func (b *Builder) arrange() {
 	b.permute(order)
 }
 
-// parametersOf returns the parameters on which nodes depend.
+// parametersOf returns the indices of the parameters on which the given nodes depend.
 func (b *Builder) parametersOf(nodes []int) []int {
 	used := make([]bool, len(b.program.Nodes))
 	for _, i := range nodes {
@@ -80,7 +83,7 @@ func (b *Builder) parametersOf(nodes []int) []int {
 	return found
 }
 
-// permute changes the order of the parameters: the first is order[0], and so on.
+// permute changes the order of the parameters: parameter order[k] moves to position k.
 func (b *Builder) permute(order []int) {
 	p := &b.program
 	at, parameters := make([]int, len(order)), make([]ir.Parameter, len(order))
@@ -99,5 +102,5 @@ func (b *Builder) permute(order []int) {
 	slices.SortFunc(p.Priors, func(x, y ir.Prior) int { return x.Parameter - y.Parameter })
 }
 
-// Len returns the number of nodes.
+// Len returns the number of nodes that the program has so far.
 func (b *Builder) Len() int { return len(b.program.Nodes) }

@@ -15,11 +15,11 @@ type Description struct {
 	Name string
 	// Parameters are lines such as "beta[age], beta[sex] ~ normal(0, 2.5)".
 	Parameters []string
-	// Record describes the log density of one record.
+	// Record is the formula of the log density of one record.
 	Record string
 	// Columns describes the columns that the model reads, with their public bounds.
 	Columns []string
-	// Prediction describes the prediction of the outcome; empty if there is none.
+	// Prediction says how the outcome is predicted. It is empty if nothing is predicted.
 	Prediction string
 }
 
@@ -82,7 +82,7 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words turns expressions into text of bounded length.
+// words turns expressions into text. It shortens the text after mostWords bytes.
 type words struct {
 	p       *ir.Program
 	written int
@@ -174,8 +174,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node. It puts a sum in brackets if the sum is
-// multiplied or subtracted.
+// operand returns the text of argument k of a node. It adds brackets where the text would otherwise
+// mean something else, for example around a sum that is multiplied.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -197,8 +197,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the text for one element of a column or parameter, with the name of the entry
-// if entries have names.
+// element returns the text of a node that selects one element. If the elements of the column or
+// parameter have names, the text has the element's name, and otherwise its number from 1.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
@@ -213,7 +213,8 @@ func (w *words) element(n *ir.Node) string {
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }
 
-// table returns the text of a constant vector or matrix, shortened if it is long.
+// table returns the text of a constant vector or matrix. It shortens a text of more than six
+// numbers.
 func (w *words) table(n *ir.Node) string {
 	const most = 6
 	parts := make([]string, 0, most+1)

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Apply returns the result of an operation that is not a leaf: an elementwise operation, a
-// reduction, a softmax, a dot product or a stack.
+// Apply returns the result of an operation on args. The operation must be elementwise, a reduction,
+// a softmax, a dot product or a stack.
 func (b *Builder) Apply(op ir.Op, args ...Expr) Expr { return b.apply(ir.Node{Op: op}, args) }
 
 // Add returns the elementwise sum.
@@ -26,43 +26,43 @@ func (b *Builder) Element(x Expr, k int) Expr {
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }
 
-// Slice returns rows×cols elements, starting at element k. The result is a matrix or, with one
-// column, a vector.
+// Slice returns rows×cols elements of x, starting at element k, which is counted from 0. The result
+// is a matrix, or a vector if cols is 1.
 func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity returns the log density of a record's outcome.
+// LogDensity returns the log density d of a record's outcome. args are the density's arguments.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p in (0, 1), x and y. This is the log density
-// of a mixture of two densities.
+// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p, x and y, with p in (0, 1). It is the log
+// density of a mixture in which x and y are the log densities of the components.
 func (b *Builder) LogMix(p, x, y Expr) Expr {
 	first := b.Add(b.Apply(ir.Log, p), x)
 	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
 	return b.Apply(ir.LogSumExp, b.Apply(ir.Stack, first, second))
 }
 
-// Linear returns x·β for a vector x of the row and a shared vector β.
+// Linear returns x·β for a vector x of the row and a vector β of parameters.
 func (b *Builder) Linear(x, beta Expr) Expr {
 	return b.bridge(ir.Linear, []Expr{x, beta}, 1)
 }
 
-// MatVec returns Wx for a shared matrix W and a vector x of the row or the record.
+// MatVec returns Wx for a matrix W of parameters and a vector x of the row or the record.
 func (b *Builder) MatVec(w, x Expr) Expr { return b.bridge(ir.MatVec, []Expr{w, x}, 0) }
 
-// Bilinear returns xᵀWz for a shared matrix W and vectors of the row.
+// Bilinear returns xᵀWz for a matrix W of parameters and vectors x and z of the row.
 func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatVec(w, z)) }
 
-// Dense returns Wx + bias, the affine map of a layer.
+// Dense returns Wx + bias, the affine map of a layer of a neural network.
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
-// Gather returns table[index]. If the table is the result of elementwise operations, Gather
-// gathers the arguments of these operations, and applies the operations to the gathered
-// elements. A record then reads its parameters directly, so that the norm of its gradient can be
-// computed exactly and fast.
+// Gather returns table[index]. If the table is the result of elementwise operations, Gather gathers
+// the arguments of these operations and then applies the operations to the gathered elements. So a
+// record reads its parameters directly. The norm of its gradient can then be computed exactly and
+// fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -80,7 +80,7 @@ func (b *Builder) Gather(table, index Expr) Expr {
 	return b.bridge(ir.Gather, []Expr{table, index}, 0)
 }
 
-// GatherRow returns row number index of a matrix.
+// GatherRow returns row index of the matrix table, counted from 0.
 func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
@@ -101,8 +101,9 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node. A node's phase is the latest phase of its arguments. If an argument depends
-// on records, apply passes the arguments that do not depend on records through Global.
+// apply adds a node and derives its phase from the phases of its arguments ([ir.Join]). If an
+// argument depends on a row, a record reads the arguments that depend only on parameters through
+// the operation Global, which apply inserts.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {
@@ -122,7 +123,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node in which every record reads parameters from args[table].
+// bridge adds a node in which every record reads from a table of parameters or constants. The table
+// is args[table].
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

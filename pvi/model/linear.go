@@ -14,7 +14,7 @@ import (
 //
 //	y_n = x_nᵀθ + e_n,  e_n ~ N(0, s²),  θ_j ~ N(m_j, v_j²) independently.
 //
-// It is conjugate: up to a constant, the likelihood of record n is a Gaussian factor in θ with
+// It is conjugate. Up to a constant, the likelihood of record n is a Gaussian factor in θ with
 // natural parameters (x_n y_n, x_n x_nᵀ)/s². The posterior is the product of the prior and the
 // factors of all records.
 type Linear struct {
@@ -26,8 +26,9 @@ type Linear struct {
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// NewLinear returns the model with the given names of coefficients, prior, and standard
-// deviation of the noise.
+// NewLinear returns the model with the given names and priors of coefficients, and with noise of
+// standard deviation noiseSD. It returns an error if a number is not finite or an sd is not
+// positive.
 func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error) {
 	if len(names) == 0 || len(names) != len(prior) {
 		return nil, fmt.Errorf("linear model: %d coefficients with %d priors", len(names), len(prior))
@@ -52,7 +53,8 @@ func (m *Linear) Names() []string { return m.names }
 // NoiseVariance returns s².
 func (m *Linear) NoiseVariance() float64 { return m.noise }
 
-// Prior returns the natural parameters of the prior in the given family.
+// Prior returns the natural parameters of the prior in the given family, whose dimension must be
+// that of the model.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
 		return nil, errors.New("linear model: the family has another dimension")
@@ -88,8 +90,9 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	}
 }
 
-// StatisticsBound returns an upper bound on the L2 norm of a record's statistics, given bounds
-// on Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm ((Σx²)² + Σx⁴)/2.
+// StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics.
+// squares, fourths and y are bounds on Σx², Σx⁴ and |y|. The bound uses that the lower triangle of
+// x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

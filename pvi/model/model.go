@@ -10,15 +10,16 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model reads. All of its values are within the public bounds.
-// It also has the values of expressions that depend only on one row. See [Model.Load].
+// Table is a shard in the form that a model reads ([Model.Load]). All of its values are within the
+// public bounds. It also has the values of expressions that depend on one row but not on
+// parameters.
 type Table = tape.Table
 
-// Shared evaluates the prior and all expressions that do not depend on records, such as
-// constrained parameters.
+// Shared evaluates the prior and all expressions that do not depend on records. Constrained
+// parameters are such expressions.
 type Shared = tape.Shared
 
-// Path has the nodes and parameters on which a shared node depends.
+// Path has the nodes and parameters on which a node of phase shared depends.
 type Path = tape.Path
 
 // Model is a verified record program.
@@ -27,8 +28,8 @@ type Model struct {
 	dim       int
 	densities map[int]int // the marked densities, see Densities
 
-	// names and constrained return the lists of Names and ConstrainedNames. They compute the
-	// lists at each call, because the lists take much memory and few callers need them.
+	// names and constrained return the results of Names and ConstrainedNames. They compute the
+	// lists at the first call and keep them. Few callers need the lists, which take much memory.
 	names, constrained func() []string
 }
 
@@ -63,9 +64,8 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName returns the names of the elements of all parameters. The argument all is the total
-// number of names. The function elements returns the number of elements of a parameter, and name
-// returns the name of one element.
+// eachName returns the names of the elements of all parameters. all is the total number of names.
+// elements returns the number of elements of a parameter, and name returns the name of one element.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {
@@ -89,8 +89,8 @@ func elementName(q *ir.Parameter, e int) string {
 }
 
 // freeName returns the name of unconstrained coordinate e of parameter q. It is the name of the
-// parameter's element inside the name of the transformation from the parameter to the
-// coordinate.
+// parameter's element, after the name of the transformation that leads from the parameter to the
+// coordinate, such as "log sigma".
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -111,7 +111,7 @@ func freeName(q *ir.Parameter, e int) string {
 // Name returns the family's name.
 func (m *Model) Name() string { return m.verified.Program().Name }
 
-// Verified returns the program. It must not be changed.
+// Verified returns the verified program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
 // Columns returns the columns that the model reads, in the order that [Model.Load] expects. They
@@ -160,14 +160,14 @@ func (m *Model) Depends() []bool {
 // records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load checks that the values of rows are within the columns' public bounds, and returns a Table
-// of them. columns[k] has the values of column k for all rows, row after row.
+// Load returns a Table of rows. columns[k] has the values of column k for all rows, row after row.
+// Load returns an error if a value is outside the public bounds of its column.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
 
-// LogPrior returns the log prior density at θ in the unconstrained space, including the log
-// Jacobians. It adds the gradient to grad if grad is not nil. A caller that needs the log prior
+// LogPrior returns the log prior density at theta in the unconstrained space, including the log
+// Jacobians. If grad is not nil, it adds the gradient to grad. A caller that needs the log prior
 // often should keep a [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
@@ -175,7 +175,7 @@ func (m *Model) LogPrior(theta, grad []float64) float64 {
 	return s.LogPrior(grad)
 }
 
-// Constrain writes the parameters on their own scale to dst, in the order of
+// Constrain converts theta to the parameters' own scale and writes them to dst, in the order of
 // [Model.ConstrainedNames].
 func (m *Model) Constrain(dst, theta []float64) {
 	s := m.Shared()
@@ -185,7 +185,7 @@ func (m *Model) Constrain(dst, theta []float64) {
 	}
 }
 
-// LogDensities writes the log density ℓ_n(θ) of every row of the table to dst.
+// LogDensities writes the log density ℓ_n(θ) of every row n of the table to dst, at θ = theta.
 func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
 }
@@ -211,8 +211,9 @@ func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	}
 }
 
-// Outcomes describes the model's prediction: its kind, the predicted column, and the number
-// of values for a row (1, or the number of classes).
+// Outcomes describes the model's prediction: its kind, the index of the predicted column, and the
+// number of values that are predicted for a row (1, or the number of classes). Without a
+// prediction, column is −1 and values is 0.
 func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {
@@ -221,8 +222,8 @@ func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	return q.Kind, q.Outcome, m.verified.Shape(q.Node).Size()
 }
 
-// Predict writes the prediction at θ for every row of the table to dst, row after row. It
-// does not read the outcomes in the table. It panics if the model has no prediction.
+// Predict writes the prediction at theta for every row of the table to dst, row after row. It does
+// not read the outcomes in the table. It panics if the model has no prediction.
 func (m *Model) Predict(dst, theta []float64, t *Table) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {

@@ -9,22 +9,23 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A Quantity is a number, or a container of numbers, that a program generates from parameters and,
-// if it is a quantity of records, from one row.
+// A Quantity is a number, or a container of numbers, that a program generates from parameters. A
+// quantity of records also depends on one row, so each record has its own.
 type Quantity struct {
 	Name  string
 	Dims  []int // sizes of the container; empty for a number
-	Value Expr  // elements of the container; the last index varies fastest
+	Value Expr  // elements of the container by rows: the last index varies fastest
 }
 
-// Quantities are the quantities that a program generates.
+// Quantities are the quantities that a program generates. shared has those that depend on
+// parameters alone, and records has those that each record has.
 type Quantities struct {
 	shared, records []Quantity
-	model           *Model // the program extended by the nodes of the quantities
+	model           *Model // the program with the nodes of the quantities
 }
 
-// Draw returns a random number, or a container of them, with the given law. If record is true, every
-// record has numbers of its own.
+// Draw returns a random number with the given law, or a container of them if an argument is a
+// container. If record is true, every record has its own numbers.
 func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	n := ir.Node{Op: ir.Draw, Cols: int(law), Ref: len(b.program.Nodes)}
 	phase := ir.Shared
@@ -43,7 +44,8 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	return b.node(n, phase)
 }
 
-// ofRecord makes a shared value available to every record. It returns other values unchanged.
+// ofRecord returns a value that a record can read: if e depends on parameters only, the operation
+// Global applied to e, and otherwise e.
 func (b *Builder) ofRecord(e Expr) Expr {
 	if b.phases[e.node] != ir.Shared {
 		return e
@@ -52,7 +54,8 @@ func (b *Builder) ofRecord(e Expr) Expr {
 }
 
 // Generate verifies the program with all expressions that were added after [Builder.Build], and
-// returns the quantities that it generates: those of parameters alone, and those of records.
+// returns the quantities that it generates. shared depend on parameters alone, and records also on
+// a row.
 func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quantities, error) {
 	q := &Quantities{shared: shared, records: records}
 	for k := range records {
@@ -94,7 +97,7 @@ func names(all []Quantity) (names []string) {
 }
 
 // A Generator computes quantities at points of the parameter space. It is not safe for concurrent
-// use. The generator nil has no quantities.
+// use. A nil Generator has no quantities.
 type Generator struct {
 	of     *Quantities
 	shared *Shared
@@ -102,8 +105,8 @@ type Generator struct {
 	draw   int // number of the present point
 }
 
-// Generator returns a generator whose random numbers are computed from the digest of the study, so
-// that every machine draws the same.
+// Generator returns a generator. Its random numbers are a function of the digest of the study, so
+// every machine draws the same.
 func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
@@ -111,7 +114,7 @@ func (q *Quantities) Generator(digest [32]byte) *Generator {
 	return &Generator{of: q, shared: q.model.Shared(), digest: digest}
 }
 
-// Names returns the names of all elements of the quantities of parameters alone.
+// Names returns the names of all elements of the quantities that depend on parameters alone.
 func (g *Generator) Names() []string {
 	if g == nil {
 		return nil
@@ -119,7 +122,8 @@ func (g *Generator) Names() []string {
 	return names(g.of.shared)
 }
 
-// Random reports, for each of these elements, whether it depends on a random number.
+// Random reports, for each name that [Generator.Names] returns, whether the element depends on a
+// random number.
 func (g *Generator) Random() (random []bool) {
 	if g == nil {
 		return nil
@@ -137,8 +141,9 @@ func (g *Generator) Random() (random []bool) {
 	return random
 }
 
-// Shared writes all elements of the quantities of parameters alone to dst, at the unconstrained point
-// theta. The argument draw is the number of the point. It selects the random numbers.
+// Shared writes to dst all elements of the quantities that depend on parameters alone, at the
+// unconstrained point theta. draw is the number of the point, from which random numbers are
+// computed.
 func (g *Generator) Shared(dst, theta []float64, draw int) {
 	if g == nil {
 		return

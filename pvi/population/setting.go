@@ -90,7 +90,7 @@ type rules struct {
 	early, late float64
 	two         bool
 
-	noisy bool // whether Skewed is true, but the clips are low: the signal lies between leastSignal and fairSignal
+	noisy bool // whether gradients may be skewed and clips are low: signal between leastSignal and fairSignal
 }
 
 func newRules(s *Setting) (*rules, bool) {

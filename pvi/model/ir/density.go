@@ -1,9 +1,9 @@
 package ir
 
-// Density is a family of log densities (or log probabilities).
+// Density is a kind of probability density. For discrete variates it is a probability.
 type Density uint8
 
-// These are the densities. The first argument of a density is its variate. The comments list the
+// These are the densities. The first argument of each is its variate, and the comments list the
 // further arguments in order. The numbers of the constants are part of the canonical form.
 const (
 	NoDensity Density = iota
@@ -20,9 +20,9 @@ const (
 	BernoulliProbit // argument: probit of the probability of outcome 1
 	PoissonLog      // argument: log mean
 	NegBinomialLog  // arguments: log mean, φ; with mean μ the variance is μ + μ²/φ
-	Categorical     // argument: vector of logits; the variate is a class, counted from 0
+	Categorical     // argument: vector of log odds; the variate is a class, counted from 0
 
-	Uniform           // no arguments; the parameter has a lower and an upper bound
+	Uniform           // no further arguments; the parameter must have a lower and an upper bound
 	LogNormal         // arguments: mean and sd of the logarithm
 	Logistic          // arguments: location, scale
 	DoubleExponential // arguments: location, scale
@@ -31,7 +31,7 @@ const (
 	densities
 )
 
-// Support is the set of values that have a positive density.
+// Support is the set of values at which a density is positive.
 type Support uint8
 
 // These are the supports.
@@ -43,17 +43,17 @@ const (
 	OnBinary
 	OnCounts
 	OnClasses
-	OnInterval // numbers between the bounds of a parameter
+	OnInterval // the numbers between the bounds of the parameter
 )
 
 // DensityInfo describes a density.
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive has an element for each argument. It is true if the argument must be positive.
+	// Positive says for each further argument whether the argument must be positive.
 	Positive []bool
-	// Record is true if a record's outcome may have the density. Prior is true if a parameter
-	// may have it as its prior.
+	// Record is true if the density may be that of a record's outcome. Prior is true if it may be
+	// the prior of a parameter.
 	Record, Prior bool
 }
 
@@ -79,7 +79,8 @@ var densityTable = [densities]DensityInfo{
 	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
-// Info returns the description of the density. It returns false for an unknown number.
+// Info returns the description of the density. It returns false if there is no density with this
+// number.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// Interval is a set of numbers that contains all values of a node. It contains the numbers from Low
-// to High or, if Whole is true, only the whole numbers among them.
+// Interval is a set of numbers that contains all values of a node: the numbers from Low to High or,
+// if Whole is true, only the whole numbers among them.
 type Interval struct {
 	Low, High float64
 	Whole     bool
 }
 
-// maxWhole is the largest absolute value at which sums and products of whole numbers count as
-// whole. Up to it, floating-point arithmetic with whole numbers is exact.
+// maxWhole is the largest absolute value up to which sums and products of whole numbers count as
+// whole. Below it, floating-point arithmetic with whole numbers is exact.
 const maxWhole = 1 << 53
 
 var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// Of returns an interval that contains every result of o for arguments in the given intervals. The
-// interval is unbounded if Of knows no narrower one.
+// Of returns an interval that contains every result of o for arguments in the given intervals. For
+// an operation that Of does not know, the interval is unbounded.
 func (o Op) Of(args ...Interval) Interval {
 	switch o {
 	case Less, Equal:
@@ -71,7 +71,7 @@ func union(all []Interval) Interval {
 	return r
 }
 
-// IntervalOf returns the interval of constants.
+// IntervalOf returns the smallest interval that contains the given constants.
 func IntervalOf(values []float64) Interval {
 	r := Interval{math.Inf(1), math.Inf(-1), true}
 	for _, x := range values {
@@ -80,8 +80,8 @@ func IntervalOf(values []float64) Interval {
 	return r
 }
 
-// interval returns the interval of a node's values. A node that depends on parameters may have
-// any values.
+// interval returns an interval that contains the values of a node. A node that depends on
+// parameters may have any value.
 func (v *Verified) interval(n *Node, phase Phase) Interval {
 	if phase != Fixed && phase != Data {
 		return anything
@@ -102,7 +102,8 @@ func (v *Verified) interval(n *Node, phase Phase) Interval {
 	return n.Op.Of(args...)
 }
 
-// choice returns the shape of a Select, and whether its values are positive.
+// choice returns the shape of a Select, and whether all its values are known to be positive. It
+// returns an error if the shapes of the arguments do not fit.
 func (v *Verified) choice(n *Node) (Shape, bool, error) {
 	mask, a, b := n.Args[0], n.Args[1], n.Args[2]
 	size, err := broadcast(v.shapes[a], v.shapes[b])

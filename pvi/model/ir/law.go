@@ -2,7 +2,7 @@ package ir
 
 import "fmt"
 
-// A Law is the distribution of a random number that a program draws.
+// A Law is a kind of distribution from which a program draws random numbers.
 type Law uint8
 
 // These are the laws. The comments list their arguments in order.
@@ -17,7 +17,8 @@ const (
 
 var lawArguments = [laws]int{NormalLaw: 2, GammaLaw: 2, PoissonLaw: 1, BinomialLaw: 2}
 
-// draw returns the type of a random number.
+// draw returns the type of a node that draws random numbers. It returns an error if the node is not
+// valid.
 func (v *Verified) draw(n *Node) (typed, error) {
 	if n.Cols <= 0 || n.Cols >= int(laws) || len(n.Args) != lawArguments[n.Cols] {
 		return typed{}, fmt.Errorf("there is no such law with %d arguments", len(n.Args))
@@ -44,8 +45,9 @@ func (v *Verified) draw(n *Node) (typed, error) {
 	return t, nil
 }
 
-// generates reports whether the log density may not depend on a node, because the node draws a
-// random number, or because a comparison with parameters makes a step.
+// generates reports whether only generated quantities may depend on a node. That is so if the node
+// draws a random number, if it compares values that depend on parameters, or if it depends on such
+// a node. The log density could not be differentiated through them.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {

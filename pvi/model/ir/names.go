@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Names are the names of the elements of a column or of a parameter, in order. They are
-// immutable. A program may have a million names. To save memory, parameters whose elements have
-// similar names share one list, and each parameter has its own prefix.
+// Names are the names of the elements of a column or of a parameter, in order. They are immutable.
+// A program may have a million names. To save memory, parameters whose elements have similar names
+// share one list. The names of a parameter are its prefix, front, followed by the texts of the
+// list.
 type Names struct {
 	front string
 	list  *list // names without the prefix; nil if there are no names
 }
 
-// A list is the concatenation of all names, with the position at which each name ends.
+// A list has the concatenation of all texts, with the position at which each text ends.
 type list struct {
 	text string
 	ends []int
@@ -26,7 +27,7 @@ type list struct {
 // NamesOf returns the given names.
 func NamesOf(names ...string) Names { return CollectNames(slices.Values(names)) }
 
-// CollectNames returns the names that a sequence yields.
+// CollectNames returns the names that a sequence yields, in order.
 func CollectNames(names iter.Seq[string]) Names {
 	var text strings.Builder
 	var ends []int
@@ -37,11 +38,11 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	// Cloning drops the unused capacity.
+	// cloning drops unused capacity
 	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
-// After returns the names with the prefix front added. The result and n share one list.
+// After returns the names with the prefix front before each. The result shares its list with n.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -74,14 +75,14 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error for an empty, invalid or repeated name. The set differ contains the lists
-// in which check has already found no repeated name. check does not compare the names of such a
-// list again, because all of them get the same prefix.
+// check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
+// which an earlier call found no repetition. check does not search such a list again: all its texts
+// get the same prefix, so the names differ too. what says what has the names.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // set of names so far; nil if the list is known to have no repeated name
+	var seen *index // the names so far; nil if the list is known to have no repetition
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}
@@ -97,11 +98,11 @@ func (n Names) check(what string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a name in a list. Unlike a map, it does not store copies of the names.
+// An index finds a text in a list. Unlike a map, it stores no copies of the texts.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table of name numbers, counted from 1; 0 for an empty slot
+	slot []int32 // hash table of text numbers, counted from 1; 0 for an empty slot
 }
 
 func newIndex(l *list) *index {

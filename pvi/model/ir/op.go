@@ -1,7 +1,8 @@
 package ir
 
-// Op is an operation. Unless its comment says otherwise, it is applied element by element. A
-// scalar argument beside a vector counts as a vector with that number in every element.
+// Op is an operation. It is applied element by element unless its comment says otherwise. If one
+// argument is a vector and the other a scalar, the scalar is combined with each element of the
+// vector.
 type Op uint8
 
 // These are the operations. The numbers are part of the canonical form, so new operations must
@@ -10,13 +11,13 @@ const (
 	Invalid Op = iota
 
 	// Leaves have no arguments.
-	Const // constant with the elements Values
+	Const // the constant with the elements Values
 	Col   // value of column number Ref in the row
 	Param // parameter number Ref, on its own scale
 
-	// Only the following operations read parameters for a record. In their comments, t is a node
-	// that depends on parameters or constants only, and i is an integer column.
-	Global    // t itself, made available to every record
+	// Only the following operations read parameters for a record. In their comments, t is an
+	// argument that depends on parameters or constants only, and i is an integer value of the row.
+	Global    // t itself, for every record
 	Gather    // element i of a vector t
 	GatherRow // row i of a matrix t
 	Linear    // dot product of a vector x of the row and a vector t
@@ -46,7 +47,7 @@ const (
 	Max
 	Min
 
-	// The next operations add up or normalise the elements of one argument.
+	// The next operations combine all elements of one argument.
 	Sum
 	LogSumExp
 	Softmax    // the result is a vector
@@ -58,30 +59,30 @@ const (
 	Slice   // Rows×Cols elements, starting at element Ref
 	Stack   // vector of the scalar arguments
 
-	// DensityOp is the log of the density with number Ref. Its variate Args[0] must be data. The
-	// other elements of Args are the arguments of the density.
+	// DensityOp is the log of the density with number Ref. Args[0] is the variate, which must be
+	// data. The other elements of Args are the further arguments of the density.
 	DensityOp
 
-	// Programs in the Stan language need the next operations. The result of Less and
-	// Equal is 0 or 1. If they or a condition of Select depend on parameters, only quantities that a
-	// program generates may depend on the result.
+	// The next operations were added for programs in the Stan language. The result of Less and
+	// Equal is 0 or 1. If Less, Equal or the condition of a Select depends on parameters, only
+	// quantities that a program generates may depend on the result.
 	Lgamma // log of the gamma function of one argument
 	Less
 	Equal
-	Select // element of Args[1] where Args[0] is not 0, and of Args[2] where it is 0
+	Select // element of Args[1] where Args[0] is not 0, otherwise element of Args[2]
 	Sin
 	Cos
 	LogPhi // log of the standard normal distribution function
 
 	// Draw is a random number whose distribution is the [Law] with number Cols. If Rows is 1, every
-	// record has a number of its own. Ref differs between the draws of a program. Only quantities
-	// that a program generates may depend on a draw.
+	// record has its own number, otherwise there is one for all. Ref makes the draws of a program
+	// differ. Only quantities that a program generates may depend on a draw.
 	Draw
 
 	ops
 )
 
-// form is the class of an operation by the shapes of its arguments and of its result.
+// form is the class of an operation. It determines the shapes of its arguments and result.
 type form uint8
 
 const (
@@ -130,8 +131,8 @@ func (o Op) String() string {
 	return opTable[o].name
 }
 
-// Elementwise reports whether each element of the result depends only on the same elements of
-// the arguments.
+// Elementwise reports whether each element of the result depends only on the corresponding elements
+// of the arguments.
 func (o Op) Elementwise() bool {
 	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
 }

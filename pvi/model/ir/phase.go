@@ -1,16 +1,16 @@
 package ir
 
-// A Phase is a set of inputs on which a node may depend. It determines when the node is computed.
-// The verifier derives the phase from the node's arguments.
+// A Phase says on which inputs a node may depend: on a row, on parameters, on both or on neither.
+// So it determines when the node is computed. The verifier derives it from the node's arguments.
 type Phase uint8
 
-// These are the phases. The phase of a node is the join of the phases of its arguments, see
-// [Join]. Shared has no join with Data or Record, because parameters enter records only through
-// the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
+// These are the phases. The phase of a node is the join of the phases of its arguments, see [Join].
+// Shared has no join with Data or Record. A node that depends on a row can read parameters only
+// through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
-	Fixed  Phase = iota // depends on constants; computed once for a study
-	Data                // depends on one row; computed once for a shard
-	Shared              // depends on parameters; computed once for a step
+	Fixed  Phase = iota // depends on constants only; computed once for a study
+	Data                // depends on one row, not on parameters; computed once for a shard
+	Shared              // depends on parameters, not on a row; computed once in a step
 	Record              // depends on one row and parameters; computed for each record in each step
 )
 
@@ -19,8 +19,8 @@ func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of a node whose arguments have phases a and b. It returns false if the
-// phases have no join.
+// Join returns the phase of a node whose arguments have phases a and b. It returns false if no node
+// may have such arguments.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:
@@ -33,7 +33,7 @@ func Join(a, b Phase) (Phase, bool) {
 	return Record, true
 }
 
-// Shape is the shape of a node's value. A scalar is 1×1, a vector k×1.
+// Shape is the shape of a node's value. A scalar is 1×1, and a vector of k elements is k×1.
 type Shape struct{ Rows, Cols int }
 
 // Size returns the number of elements.

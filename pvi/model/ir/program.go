@@ -1,6 +1,6 @@
 package ir
 
-// Program is a model as data without code. It can be printed, hashed, sent and verified.
+// Program is a model as data, without code. It can be printed, hashed, sent and verified.
 type Program struct {
 	Name       string
 	Columns    []Column
@@ -8,25 +8,26 @@ type Program struct {
 	Nodes      []Node
 	// Likelihood is the index of the node that computes the log density of one record.
 	Likelihood int
-	// Priors has a proper density for every parameter, in order.
+	// Priors has a proper density for every parameter.
 	Priors []Prior
 	// Factors are nodes whose sum is added to the log of the priors. Each is a number that depends
-	// only on parameters. With factors, the density of the prior need not integrate to 1.
+	// only on parameters. With factors, the prior need not integrate to 1.
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
-	// Generated are the nodes of quantities that are computed from parameters after they have been
-	// estimated. Only these nodes may depend on a [Draw] or on a comparison with parameters.
+	// Generated are the nodes of quantities that are computed from parameters after estimation.
+	// Only these nodes may depend on a [Draw] or on a comparison of values that depend on
+	// parameters.
 	Generated []int
 }
 
-// Column is a column that a program reads. Each row has one number in it, or one number for each
-// of its entries.
+// Column is a column that a program reads. A row has one number in it, or several numbers if the
+// column has Entries.
 type Column struct {
 	Name string
-	// Entries has the names of a vector's elements. It is empty for a single number.
+	// Entries has the names of the numbers. It is empty if a row has a single number.
 	Entries Names
-	// Lower and Upper are inclusive public bounds of the values. They may be infinite.
+	// Lower and Upper are public bounds of the values, which may equal them. They may be infinite.
 	// model.Model.Load returns an error for a value outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
@@ -42,14 +43,14 @@ type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries has the names of the elements. If it is empty, they are numbered from 1.
+	// Entries has the names of the elements. If it is empty, the elements are numbered from 1.
 	Entries Names
 }
 
 // Size returns the number of elements on the parameter's own scale.
 func (p Parameter) Size() int { return p.Rows * p.Cols }
 
-// Free returns the number of unconstrained coordinates.
+// Free returns the number of unconstrained coordinates of the parameter.
 func (p Parameter) Free() int {
 	if p.Constraint.Kind == Simplex {
 		return p.Size() - 1
@@ -63,8 +64,8 @@ type ConstraintKind uint8
 // These are the kinds of constraints.
 const (
 	Unconstrained ConstraintKind = iota
-	Lower                        // values above Constraint.Lower
-	Upper                        // values below Constraint.Upper
+	Lower                        // all values are above Constraint.Lower
+	Upper                        // all values are below Constraint.Upper
 	Both                         // between Constraint.Lower and Constraint.Upper
 	Simplex                      // vector of positive numbers with sum 1
 	Ordered                      // vector of increasing numbers
@@ -81,8 +82,8 @@ type Constraint struct {
 type Node struct {
 	Op   Op
 	Args []int // indices of earlier nodes
-	// Ref is a number that Op needs: the index of a column, of a parameter or of an
-	// element, the first row of a slice, or a density.
+	// Ref is a number that Op needs: the index of a column, of a parameter or of an element, the
+	// first element of a slice, or a density.
 	Ref int
 	// Rows and Cols are the shape of a constant or of a slice.
 	Rows, Cols int
@@ -90,13 +91,13 @@ type Node struct {
 	Values []float64
 }
 
-// Prior is the density of each element of a parameter. The elements are independent. The
-// arguments of the density are constants or parameters declared earlier.
+// Prior is the density of each element of a parameter. The elements are independent. The arguments
+// of the density may depend on parameters that are declared earlier.
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are the nodes of the density's arguments. Each node is a scalar or has as many
-	// elements as the parameter.
+	// Args are the nodes of the density's arguments. Each is a scalar or has the shape of the
+	// parameter.
 	Args []int
 }
 
@@ -112,7 +113,8 @@ const (
 	predictionKinds
 )
 
-// Prediction is the node that predicts an outcome column. The node does not read this column.
+// Prediction is a prediction of an outcome column by a node. The node must not depend on this
+// column.
 type Prediction struct {
 	Kind    PredictionKind
 	Node    int

@@ -1,10 +1,14 @@
 package ir
 
 // This file has the rules for programs that may run. It can be read without the other files. A
-// program passes if these conditions hold. Every node uses only earlier nodes, has the arguments
-// that its operation needs, and stays within the limits. Every index into a table of parameters is
-// a value of the row with bounds inside the table. The log density of a record is a scalar that is
-// computed for each record. The priors are proper.
+// program passes if these conditions hold:
+//
+//   - Every node uses only earlier nodes, has the arguments that its operation needs, and stays
+//     within the limits.
+//   - Every index into a table of parameters is a value of the row whose public bounds lie inside
+//     the table.
+//   - The log density of a record is a scalar that is computed for each record.
+//   - The priors are proper.
 //
 // No record can affect the value of another record, because Col is the only operation that reads
 // data. Col reads the current row, and has no argument that could select another row.
@@ -20,11 +24,11 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool     // whether each node is positive for all parameters and all rows
-	ranges   []Interval // values of each node that does not depend on parameters
-	// generated is true for a node on which only generated quantities may depend; see [Draw].
+	positive []bool     // whether each node is known to be positive for all parameters and all rows
+	ranges   []Interval // interval that contains the values of each node; unbounded if it depends on parameters
+	// generated is true for each node on which only generated quantities may depend; see [Draw].
 	generated []bool
-	latest    []int // index of the last parameter on which each node depends; −1 for none
+	latest    []int // largest index of a parameter on which each node depends; −1 for none
 }
 
 // Program returns the program. It must not be changed.
@@ -36,7 +40,8 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Verify checks a program and returns a checked copy. It never panics.
+// Verify checks a program and returns a verified copy, or an error that says what is wrong. It
+// never panics.
 func Verify(p Program) (*Verified, error) {
 	v := &Verified{program: p.clone()}
 	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction, v.checkGenerated} {
@@ -190,8 +195,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// index returns an error unless node i has only values that are valid indices into a table of n
-// rows.
+// index returns an error if node i can have a value that is no valid index into a table of n rows.
 func (v *Verified) index(i, n int) error {
 	if v.phases[i] != Data || !v.shapes[i].scalar() {
 		return fmt.Errorf("an index must be a number of the row")

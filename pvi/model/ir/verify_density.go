@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// density returns the type of a node that is a log density. The node's outcome must be data
-// inside the density's support.
+// density returns the type of a node that is a log density. It returns an error if the node's
+// outcome is not data, or can lie outside the density's support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {
@@ -39,7 +39,7 @@ func (v *Verified) density(n *Node) (typed, error) {
 	return typed{phase, out, false}, v.outcome(d, n)
 }
 
-// outcome returns an error if the outcome can have values outside the density's support.
+// outcome returns an error if the outcome of node n can lie outside the support of d.
 func (v *Verified) outcome(d Density, n *Node) error {
 	support := densityTable[d].Support
 	if support == OnReals {

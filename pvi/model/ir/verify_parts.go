@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the parts of the verifier that do not concern phases.
+// This file has the parts of the verifier that do not deal with phases.
 
 func (v *Verified) declarations() error {
 	p := &v.program
@@ -149,7 +149,8 @@ func broadcast(a, b Shape) (Shape, error) {
 	return Shape{}, fmt.Errorf("the shapes %d×%d and %d×%d do not fit", a.Rows, a.Cols, b.Rows, b.Cols)
 }
 
-// reshape returns the shape of an operation that selects, slices or stacks elements.
+// reshape returns the shape of a Dot, Element, Slice or Stack, and whether its values are known to
+// be positive.
 func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 	first := v.shapes[n.Args[0]]
 	switch n.Op {
@@ -201,8 +202,9 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage counts the resources that a program's nodes need: numbers in constants and shared nodes,
-// numbers in a block of rows, and multiplications for a record.
+// usage counts what a program's nodes need: constants has the number of elements of constants,
+// shared that of shared nodes, block the bytes for a block of rows, and work the multiplications
+// for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {

@@ -2,9 +2,9 @@ package ir
 
 import "fmt"
 
-// priors checks that the parameters have a proper joint density. The prior of a parameter may
-// depend on earlier parameters only, so the joint density is a product of conditional densities.
-// The integral of each of them over the values of its parameter is at most 1.
+// priors returns an error if the parameters do not have a proper joint density. The prior of a
+// parameter may depend on earlier parameters only, so the joint density is a product of conditional
+// densities. The integral of each of them over its parameter is at most 1.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
@@ -29,7 +29,8 @@ func (v *Verified) priors() error {
 	return v.factors()
 }
 
-// factors checks the program's Factors, which are added to the log of the priors.
+// factors returns an error if one of the program's Factors is not one number that depends on
+// parameters alone.
 func (v *Verified) factors() error {
 	for _, i := range v.program.Factors {
 		if i < 0 || i >= len(v.phases) || v.phases[i] != Shared || !v.shapes[i].scalar() {

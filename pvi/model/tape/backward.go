@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the contributions of node i to the adjoints of its arguments, for the first n
-// lanes. The node is neither a leaf nor an operation that reads parameters for a record.
+// backward adds the contributions of node i to the adjoints of its arguments, in the first n lanes.
+// Node i must not be a leaf, and must not read parameters for a record.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -61,7 +61,8 @@ func add(dst, x []float64) {
 	}
 }
 
-// unaryBackward adds g·f'(x) to dst, where f is the operation op and y = f(x).
+// unaryBackward adds g·f′(x) to dst, where f is the operation op, y = f(x), and g is the adjoint of
+// y.
 func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -92,7 +93,7 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// slope returns f'(x), where f is the operation op and y = f(x).
+// slope returns f′(x), where f is the operation op and y = f(x).
 func slope(op ir.Op, x, y float64) float64 {
 	switch op {
 	case ir.Log1p:
@@ -127,8 +128,8 @@ func slope(op ir.Op, x, y float64) float64 {
 	return math.NaN()
 }
 
-// selectBackward adds the adjoint of a Select to the adjoint of the selected argument. The gradient
-// is NaN if an operation of the other argument divides by zero.
+// selectBackward adds the adjoint of the Select i to the adjoint of the selected argument. If the
+// other argument is computed by a division by zero, the gradient is NaN, because 0·∞ is NaN.
 func (m *Machine) selectBackward(i, n int) {
 	mask, size := m.nodes[i].Args[0], m.size[i]
 	for k, a := range m.nodes[i].Args[1:] {
@@ -161,12 +162,12 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether the adjoint of argument k of node i is complete without a backward
-// pass of node i.
+// isSettled reports whether the adjoint of argument k of node i is complete before the backward
+// step of node i (see planSweep).
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
-// leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the
-// derivative goes to the left argument.
+// leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the whole
+// derivative goes to the left argument x.
 func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -189,7 +190,8 @@ func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// rightBackward adds g·∂(x op y)/∂y to dst.
+// rightBackward adds g·∂(x op y)/∂y to dst. If the arguments of max or min are equal, it adds
+// nothing.
 func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -243,9 +245,9 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward computes the adjoint x̄ of the argument x of a softmax or log softmax. Let s =
-// softmax(x), and let a bar mark an adjoint. For the result s the adjoint is x̄ = s∘(s̄ − s·s̄),
-// and for the result y = log softmax(x) it is x̄ = ȳ − s Σȳ.
+// rescaleBackward adds to the adjoint x̄ of the argument x of a softmax or log softmax. Let s =
+// softmax(x), and let a bar mark an adjoint. If the result is s, x̄ = s∘(s̄ − s·s̄), where ∘
+// multiplies element by element. If the result is y = log softmax(x), x̄ = ȳ − s Σȳ.
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
 	if !m.active[a] {
 		return

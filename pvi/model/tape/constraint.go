@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// constrain writes the constrained values of u to x and returns the log absolute
-// determinant of the Jacobian.
+// constrain writes to x the constrained values that belong to the unconstrained values u. It
+// returns the log absolute determinant of the Jacobian of x as a function of u. For a simplex,
+// whose last element follows from the others, x is taken without it.
 func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -40,11 +41,12 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. For k
-// = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the stick that is left, where σ is the
-// logistic function. So u = 0 gives equal pieces (the transform of Stan up to release 2.36).
+// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. u has K−1
+// elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of the stick, where
+// σ is the logistic function. So u = 0 gives equal pieces (the transform of Stan up to release
+// 2.36). breakStick returns the log Jacobian.
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of the length of the stick that is left
+	left := 0. // log of the length of the rest of the stick
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -56,9 +58,8 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull adds to g the gradient of a function f(x(u)) with respect to u. The argument adj is the
-// gradient of f with respect to x. pull also adds jacobian times the gradient of the log
-// Jacobian.
+// pull adds to g the gradient of f(x(u)) with respect to u, where f is a function whose gradient
+// with respect to x is adj. It also adds jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -92,7 +93,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the length that is left
+	left := x[k] * adj[k] // adjoint of the log of the length of the rest
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

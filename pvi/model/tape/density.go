@@ -12,10 +12,10 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// A term is the computation of one density in several lanes. It has the outcomes y, up to three
-// arguments a, and the slices to which values and derivatives are written. A slice for a
-// derivative is nil if the derivative is not needed. An element of same is true if that argument
-// is equal in all lanes.
+// A term is the computation of one density in several lanes. y has the outcomes, and a has up to
+// three further arguments. The densities are written to out, and the derivatives with respect to
+// the arguments to d. An element of d is nil if its derivative is not needed. An element of same is
+// true if the argument is equal in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -67,7 +67,7 @@ func (m *Machine) densityBackward(i, n int) {
 	}
 }
 
-// normal computes −z²/2 − log σ − log √2π with z = (y−μ)/σ.
+// normal computes −z²/2 − log σ − log √2π with z = (y−μ)/σ, for outcome y, mean μ and sd σ.
 func normal(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, mu, sd := t.out, t.y[:n], t.a[0][:n], t.a[1][:n]
@@ -102,8 +102,8 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus a normalising constant, for z = (y−μ)/σ
-// and ν degrees of freedom.
+// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus a normalising constant, with z = (y−μ)/σ, for
+// outcome y, ν degrees of freedom, location μ and scale σ.
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
 	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
@@ -152,7 +152,7 @@ func studentNorm(nu float64) (value, slope float64) {
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
 }
 
-// bernoulliLogit computes yη − log(1+e^η) for outcome y and log odds η.
+// bernoulliLogit computes yη − log(1+e^η) for outcome y, 0 or 1, and log odds η.
 func bernoulliLogit(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, eta, soft := t.out, t.y[:n], t.a[0][:n], s.one[:n]
@@ -255,18 +255,18 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density in several lanes, without a program. Kernels that fuse several
-// operations use it.
+// DensityLanes computes a density in several lanes, without a program. It is for kernels that fuse
+// the density with other operations.
 type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes only the derivatives. It is nil if the density has no such function.
+	// slopes computes the derivatives only. It is nil if the density has no such function.
 	slopes func(*term)
 }
 
-// NewDensityLanes returns the density d for up to lanes rows, with a scalar outcome and scalar
-// arguments. It returns nil for other densities.
+// NewDensityLanes returns the density d for at most lanes rows. It returns nil unless d is a
+// density of a record with a scalar outcome and scalar arguments.
 func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
@@ -278,14 +278,14 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets the values of argument k and the destination of its derivative, which may be nil.
-// The argument same reports whether all values are equal.
+// Argument sets the values of argument k, counted from 0 after the variate, and the slice to which
+// its derivative is written. derivative may be nil. same says that all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes computes the derivatives without the densities, if there is a faster way than Run.
-// It reports whether it wrote them. A derivative is NaN if the density is not finite.
+// RunSlopes computes the derivatives without the densities, if that is faster than Run. It returns
+// whether it did. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false
@@ -295,7 +295,7 @@ func (d *DensityLanes) RunSlopes(y []float64) bool {
 	return true
 }
 
-// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative with respect to η.
+// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative of the density with respect to η.
 func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)

@@ -5,11 +5,11 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws gives every element of every draw of the program its place among the normal numbers of
-// a lane. The place does not depend on the nodes that the machine computes. Draws of records and
-// shared draws are counted apart.
+// planDraws gives every element of every draw its place among the normal numbers of a lane. The
+// place is the same in every machine of a program, whichever nodes the machine computes. Draws of
+// records and draws that all records share are counted separately.
 func (m *Machine) planDraws() {
-	var count [2]int // of shared draws, of records' draws
+	var count [2]int // number of shared draws; number of draws of records
 	for i := range m.nodes {
 		if n := &m.nodes[i]; n.Op == ir.Draw {
 			if m.firstNormal == nil {
@@ -27,13 +27,13 @@ func (m *Machine) planDraws() {
 	m.normals = make([]float64, m.ofLane*m.lanes)
 }
 
-// Normals returns the numbers from which draws are computed, lane after lane, so that the caller can
-// set them. They must be independent standard normal numbers. The slice is empty if the machine
-// computes no draws.
+// Normals returns the numbers from which draws are computed, lane after lane. The caller must fill
+// the slice with independent standard normal numbers. The slice is empty if the machine computes no
+// draws.
 func (m *Machine) Normals() []float64 { return m.normals }
 
-// draw computes the first n lanes of a random number. The number is the quantile with probability
-// Φ(z) of its law, for a standard normal number z.
+// draw computes the random numbers of node i in the first n lanes. A number is the quantile Φ(z) of
+// its law, for a standard normal number z.
 func (m *Machine) draw(i, n int) {
 	node := &m.nodes[i]
 	a, b := node.Args[0], node.Args[len(node.Args)-1]

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes the first n lanes of node i. The node is neither a leaf nor an operation that
-// reads parameters for a record.
+// forward computes the first n lanes of node i. Node i must not be a leaf, and must not read
+// parameters for a record.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]
@@ -89,8 +89,8 @@ var slow = map[ir.Op]func(float64) float64{
 	ir.Sin: math.Sin, ir.Cos: math.Cos, ir.LogPhi: logPhi,
 }
 
-// logPhi returns log Φ(x). Its relative error is small on both sides, so that differences of
-// values for large x can be formed.
+// logPhi returns log Φ(x). Its relative error is small for x of both signs, so the difference of
+// two values at large x is accurate.
 func logPhi(x float64) float64 {
 	if x > 0 {
 		return math.Log1p(-special.Phi(-x))
@@ -144,7 +144,7 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// selectForward computes the first n lanes of a Select.
+// selectForward computes the first n lanes of node i, a Select.
 func (m *Machine) selectForward(i, n int) {
 	mask, a, b := m.nodes[i].Args[0], m.nodes[i].Args[1], m.nodes[i].Args[2]
 	for e := range m.size[i] {
@@ -172,8 +172,8 @@ func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
 	}
 }
 
-// logSumExp computes the log of the sum of exponentials of node a's elements. It subtracts the
-// largest element first, so that nothing overflows.
+// logSumExp writes to dst log Σ exp(x) over the elements x of node a, in the first n lanes. It
+// first subtracts the largest element, so that nothing overflows.
 func (m *Machine) logSumExp(dst []float64, a, n int) {
 	value, size := m.Value[a], m.size[a]
 	top, work := m.work[:n], m.scratch[:n]
@@ -200,7 +200,7 @@ func (m *Machine) logSumExp(dst []float64, a, n int) {
 	}
 }
 
-// rescale computes the softmax of node a's elements, or its logarithm.
+// rescale computes node i, the softmax or log softmax of node a.
 func (m *Machine) rescale(op ir.Op, i, a, n int) {
 	value, size, total := m.Value[a], m.size[a], m.third[:n]
 	m.logSumExp(total, a, n)

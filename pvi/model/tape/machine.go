@@ -2,41 +2,44 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Machine computes selected nodes of a program for several rows at a time, up to its number of
-// lanes. Element e of a node's value in lane l is at index e·lanes + l.
+// Machine computes selected nodes of a program for several rows at a time. Each row has a lane, and
+// lanes is the largest number of rows. Element e of a node's value in lane l is at index e·lanes +
+// l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a slice for each node. The slice is nil if the machine does not
-	// need the node's values or adjoints.
+	// Value and Adjoint have a slice for each node. The slice is nil if the machine does not keep
+	// the node's values or adjoints.
 	Value, Adjoint [][]float64
-	// partial has the derivatives of each density node with respect to each of its arguments.
+	// partial[i][k] has the derivatives of density node i with respect to its argument k.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
-	order   []int // indices of the computed nodes, in order
+	order   []int // indices of the nodes that are computed, in increasing order
 	size    []int
-	// uniform is true for nodes that have equal values in all lanes.
+	// uniform is true for each node whose values are equal in all lanes.
 	uniform []bool
-	// active is true for nodes that have adjoints.
+	// active is true for each node that has adjoints.
 	active               []bool
 	work, scratch, third []float64 // scratch space for one element in all lanes
-	// settled[i][k] is true if the adjoint of argument k of node i needs no backward pass of
-	// node i. settled[i] is nil if there is no such argument.
+	// settled[i][k] is true if the adjoint of argument k of node i is complete before the backward
+	// step of node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
-	// normals has standard normal numbers for the draws, ofLane numbers for each lane. Those of node
-	// i begin at number firstNormal[i] of a lane. The numbers are 0 until [Machine.Normals] is used.
+	// normals has standard normal numbers for the draws, ofLane numbers for each lane. Those of
+	// node i begin at index firstNormal[i] within a lane. The numbers are 0 until the caller fills
+	// the slice that [Machine.Normals] returns.
 	normals     []float64
 	ofLane      int
 	firstNormal []int
-	// These variables are fields because the compiler would allocate local variables on the
+	// term and temporary are fields because the compiler would allocate local variables on the
 	// heap.
 	term      term
 	temporary scratch
 }
 
-// newMachine returns a machine that computes each node i for which compute(i) is true. It keeps the
-// values of a node if hold(i) is true, and the adjoints if active(i) is true.
+// newMachine returns a machine with the given number of lanes. It computes each node i for which
+// compute(i) is true. It keeps the values of a node if hold(i) is true, and also the adjoints if
+// active(i) is true.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -75,8 +78,8 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates slices for the derivatives of density node i with respect to its active
-// arguments.
+// partials allocates the slices for the derivatives of density node i with respect to those of its
+// arguments that have adjoints.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
@@ -98,8 +101,9 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of buffer b. If b has only one element, it returns
-// the lanes of that element.
+// lane returns the first n lanes of element e of buffer b, which has size elements. If size is 1,
+// it returns the lanes of the only element, so that a scalar can be combined with every element of
+// a vector.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

@@ -7,17 +7,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorTerm returns the log density of one element, and its derivatives with respect to the
-// variate x and up to three arguments. The density is normalised on its whole support. If the
-// parameter has a narrower constraint, as in a half-Cauchy prior, the result differs from the
-// log density by a constant.
+// priorTerm returns the log density d at x as value, its derivative with respect to x as dx, and
+// its derivatives with respect to up to three arguments as da. The density is normalised on its
+// whole support. If the parameter has a narrower constraint, as for a half-Cauchy prior, the log
+// density is too small by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
 		return -.5*z*z - math.Log(a[1]) - logRoot2Pi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
-	case ir.Uniform: // the log of the width is omitted, because it is constant
+	case ir.Uniform: // without the log of the width, which is constant
 		return 0, 0, da
 	case ir.LogNormal:
 		value, dx, da = priorTerm(ir.Normal, math.Log(x), a)
@@ -56,8 +56,8 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		ab := special.Digamma(a[0] + a[1])
 		value = special.Lgamma(a[0]+a[1]) - special.Lgamma(a[0]) - special.Lgamma(a[1]) + (a[0]-1)*logX + (a[1]-1)*logR
 		return value, (a[0]-1)/x - (a[1]-1)/(1-x), [3]float64{ab - special.Digamma(a[0]) + logX, ab - special.Digamma(a[1]) + logR}
-	// priorJoint adds the remaining part of the normalising constant, which depends on the sum
-	// of the concentrations.
+	// The rest of the normalising constant depends on the sum of the concentrations. The method
+	// prior adds it.
 	case ir.Dirichlet:
 		return (a[0]-1)*math.Log(x) - special.Lgamma(a[0]), (a[0] - 1) / x, [3]float64{math.Log(x) - special.Digamma(a[0])}
 	}
@@ -74,9 +74,9 @@ func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	return norm - math.Log(sd) - .5*(nu+1)*l, dx, [3]float64{.5 * (slope - l + w*z*z/nu), -dx, (w*z*z - 1) / sd}
 }
 
-// LogPrior returns the log prior density, in the unconstrained space, at the point of the last
-// call of Set. It includes the log Jacobians of the constraints. It adds the gradient to grad if
-// grad is not nil.
+// LogPrior returns the log prior density, in the unconstrained space, at the point of the last call
+// of Set. It includes the log Jacobians of the constraints. If grad is not nil, LogPrior adds the
+// gradient to grad.
 func (s *Shared) LogPrior(grad []float64) float64 {
 	total := s.logJacobian
 	s.clear()
@@ -123,9 +123,9 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 	return total
 }
 
-// ElementPrior returns the log prior density of one element of a parameter at coordinate x of the
-// unconstrained space, with the log Jacobian. The arguments of the density must be constants, and
-// the constraint must apply to each element separately.
+// ElementPrior returns the log prior density of element e of a parameter at the unconstrained
+// coordinate x, with the log Jacobian. The arguments of the density must be constants, and the
+// constraint must apply to each element separately.
 func (s *Shared) ElementPrior(p *ir.Prior, e int, x float64) float64 {
 	var value [1]float64
 	var a [3]float64

@@ -2,29 +2,29 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Records computes the value of one node for blocks of rows of a table. The node depends on
-// parameters and rows. Records is not safe for concurrent use.
+// Records computes the value of one target node for blocks of rows of a table. The target depends
+// on parameters and rows. Records is not safe for concurrent use.
 type Records struct {
 	*Machine
 	shared *Shared
 	table  *Table
 	target int
-	inputs []int // indices of data nodes that are copied into lanes
+	inputs []int // indices of the nodes that depend on a row only and are copied into lanes
 	global []int // indices of the nodes with operation Global
 	rows   []int32
-	clears [][]float64 // slices of adjoints that must be zero before contributions are added to them
-	sweeps []int       // indices of the nodes of the backward sweep
+	clears [][]float64 // adjoints that must be set to zero before contributions are added to them
+	sweeps []int       // indices of the nodes of the backward pass
 	shift  shift
 }
 
-// shift is a change that [Records.Forward] adds to one element of a node.
+// A shift is an amount that [Records.Forward] adds to one element of a node.
 type shift struct {
 	node, element int
-	by            []float64 // for each row; nil if there is no shift
+	by            []float64 // amount for each row; nil if there is no shift
 }
 
-// NewRecords returns a Records that computes the target node, in blocks of at most lanes
-// rows. It also computes adjoints if adjoints is true.
+// NewRecords returns a Records that computes the target node, in blocks of at most lanes rows. If
+// adjoints is true, it can also compute adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
@@ -55,9 +55,10 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors returns two lists with an element for each node. An element of used is true if the
-// target depends on the node. An element of copied is true if a record reads the node's own value,
-// which is copied into lanes if the node depends on no parameter.
+// ancestors returns two lists with an element for each node. used[i] is true if the target depends
+// on node i. copied[i] is true if a node of a record uses the value of node i itself, which must
+// then be copied into lanes. It is false if such nodes use node i only as a table or as a vector
+// that is multiplied by a table.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -79,16 +80,17 @@ func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	return used, copied
 }
 
-// Begin reads the values that the shared evaluator has computed at its present point.
+// Begin reads the values that the shared evaluator has computed at its present point. It must be
+// called after each Set of the shared evaluator.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
 	}
 }
 
-// Shift makes the following calls of [Records.Forward] add by[l] to an element of a node in row l,
-// before other nodes read it. The node is an operation that reads parameters for a record. For
-// an operation Global all elements of by must be equal. A nil slice ends the shift.
+// Shift makes the following calls of [Records.Forward] add by[l] to one element of a node in lane
+// l, before other nodes read the element. The node must be an operation that reads parameters for a
+// record. For the operation Global all elements of by must be equal. If by is nil, the shift ends.
 func (r *Records) Shift(node, element int, by []float64) {
 	r.shift = shift{node, element, by}
 	if n := &r.nodes[node]; n.Op == ir.Global {
@@ -101,8 +103,8 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.by)], r.shift.by)
 }
 
-// Forward computes the target for the given rows, at most Lanes of them. It returns one value
-// for each row. For a vector target it returns the first element.
+// Forward computes the target for the rows with the given numbers, at most the number of lanes. It
+// returns one value for each row. If the target is a vector, this is the first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -122,8 +124,8 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of all nodes on which the target of the last [Records.Forward]
-// depends.
+// Backward computes the adjoints of all nodes on which the target depends, for the rows of the last
+// call of [Records.Forward].
 func (r *Records) Backward() {
 	n := len(r.rows)
 	for _, b := range r.clears {
@@ -168,7 +170,7 @@ func (r *Records) load(i int) {
 	}
 }
 
-// bridge computes node i, which reads shared values for each record.
+// bridge computes node i, an operation that reads parameters or constants for each record.
 func (r *Records) bridge(i int) {
 	n := &r.nodes[i]
 	out, size := r.Value[i], r.size[i]
@@ -215,8 +217,7 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward adds the contribution of a product Wx to the adjoint of x, for a table W and a
-// vector x. The contribution is Wᵀ times the adjoint of the product.
+// matVecBackward adds Wᵀ times the adjoint of node i, a product Wx, to the adjoint of x.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

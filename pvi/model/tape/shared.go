@@ -6,9 +6,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes the values that are the same for all records. It computes constants once. At
-// each point of the parameter space it computes the constrained parameters, the nodes that
-// depend on them, and the prior. A Shared is not safe for concurrent use.
+// Shared computes the values that are the same for all records. It computes constants once. At each
+// point of the parameter space it computes the constrained parameters, the nodes that depend on
+// them, and the log prior. A Shared is not safe for concurrent use.
 type Shared struct {
 	*Machine
 	values, adjoints [][]float64 // constrained values of each parameter, and their adjoints
@@ -17,7 +17,7 @@ type Shared struct {
 	logJacobian      float64
 }
 
-// NewShared returns an evaluator that has computed the constants. The caller must call Set
+// NewShared returns an evaluator in which the constants are computed. The caller must call Set
 // before it reads values that depend on parameters.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
@@ -54,16 +54,17 @@ func NewShared(v *ir.Verified) *Shared {
 // Dim returns the dimension of the unconstrained space.
 func (s *Shared) Dim() int { return len(s.theta) }
 
-// Offset returns the index in θ of the first coordinate of parameter i.
+// Offset returns the index in θ of the first unconstrained coordinate of parameter i.
 func (s *Shared) Offset(i int) int { return s.offset[i] }
 
 // Free returns the number of unconstrained coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i at the point of the last call of Set.
+// Constrained returns the values of parameter i, on its own scale, at the point of the last call of
+// Set. The slice is not a copy.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
-// Set computes all shared values at the unconstrained point theta.
+// Set computes at the unconstrained point theta all values that depend on parameters.
 func (s *Shared) Set(theta []float64) {
 	copy(s.theta, theta)
 	s.logJacobian = 0
@@ -85,8 +86,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient of Σ_i seed(i)·node i with respect to θ, at the point of the
-// last call of Set. The sum is over nodes i whose seed is not nil.
+// Pull adds to grad the gradient with respect to θ of Σ_i seed(i)·x_i, at the point of the last
+// call of Set, where x_i is the value of node i. The sum is over the nodes whose seed is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
@@ -98,16 +99,16 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.pullAll(grad, 0)
 }
 
-// Path has the nodes and parameters on which a shared node depends.
+// Path has the nodes and parameters on which one node of phase Shared depends.
 type Path struct {
 	node   int
-	order  []int // indices of the computed nodes
+	order  []int // indices of the computed nodes, in increasing order
 	params []int // indices of the parameter nodes
-	// Parameters has the indices of the parameters, in order.
+	// Parameters has the indices of the parameters, in increasing order.
 	Parameters []int
 }
 
-// Path returns the nodes and parameters on which a shared node depends.
+// Path returns the nodes and parameters on which a node of phase Shared depends.
 func (s *Shared) Path(node int) *Path {
 	used := make([]bool, len(s.nodes))
 	used[node] = true
@@ -134,9 +135,9 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds to grad the gradient of one element of the path's node with respect to θ. If
-// element is negative, it adds the gradient of the sum of all elements. It changes only the
-// elements of grad that belong to the path's parameters.
+// Slope adds to grad the gradient with respect to θ of one element of the path's node. If element
+// is negative, it adds the gradient of the sum of all elements. It changes only the elements of
+// grad that belong to p.Parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -178,8 +179,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll adds to grad the gradient with respect to θ, computed from the adjoints of nodes. It
-// also adds jacobian times the gradient of the log Jacobians.
+// pullAll adds to grad the gradient with respect to θ that follows from the adjoints of the
+// parameter nodes, plus jacobian times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

@@ -6,17 +6,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward sweep so that few adjoints are copied. If a node is an argument
-// of one sum and of nothing else, its adjoint equals the adjoint of the sum, and both use the
-// same slice. If the target is a density and no other node uses one of its arguments, the
-// adjoint of this argument is the density's derivative.
+// planSweep plans the backward pass so that few adjoints are copied. If a node is used only once,
+// as an argument of a sum, its adjoint equals the adjoint of the sum, and both use the same slice.
+// If the target is a density and nothing else uses one of its arguments, the adjoint of this
+// argument is the density's derivative, and both use the same slice.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node
+	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node as its adjoint
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		n := &r.nodes[i]
-		whole := true // whether all active arguments use the node's own slice
+		whole := true // whether all active arguments use slices of node i
 		for j, a := range n.Args {
 			if !r.active[a] {
 				continue
@@ -55,8 +55,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the backward sweep, and records which of its arguments use slices of the
-// node. If whole is true, all active arguments use slices of the node, and settle does nothing.
+// settle adds node i to the backward pass, and records which of its arguments use slices of node i
+// and need no backward step. If whole is true, all active arguments do, and settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

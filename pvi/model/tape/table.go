@@ -7,22 +7,23 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has the values that depend only on that
-// row and that the program's records need.
+// Table is a shard prepared for a program. For every row it has those values that depend on the row
+// only and that the program needs.
 type Table struct {
 	Rows int
-	// Nodes has the values of each node for all rows, row after row. Nodes[i] is nil if no
-	// record needs the values of node i.
+	// Nodes[i] has the values of node i for all rows, row after row. It is nil if the program does
+	// not need the values of node i for its records.
 	Nodes [][]float64
-	// Squares has |x|² for every row, for each node x that is multiplied by a table.
+	// Squares[i] has |x|² for every row, where x is node i, if x is multiplied by a table.
+	// Otherwise it is nil.
 	Squares [][]float64
 }
 
 // Load checks rows against the program's columns and computes all values that depend only on one
-// row. columns[k] has the values of column k for all rows, row after row. Load returns an error for
-// values outside the public bounds. The error names the column but not the value. Load accepts a
-// NaN in a column of real numbers. A NaN marks a record that was left out. Such a record adds zero
-// to every sum.
+// row. columns[k] has the values of column k for all rows, row after row. Load returns an error if
+// a value is outside the public bounds. The error names the column but not the value, which is
+// private. Load accepts a NaN in a column of real numbers: it marks a record that was left out,
+// which adds zero to every sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -75,8 +76,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends only on one row, whether records, predictions or
-// generated quantities use it.
+// frontier reports, for each node that depends on a row only, whether records, the prediction or
+// generated quantities use the node's values.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))

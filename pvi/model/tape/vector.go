@@ -1,6 +1,7 @@
 package tape
 
-// Dot returns x·y, where x is at least as long as y. It adds four partial sums.
+// Dot returns x·y, where x is at least as long as y. It adds four partial sums, which the processor
+// can compute in parallel.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -18,9 +19,9 @@ func Dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// DotRows writes to dst the product of v with each row of x in rows. It computes four rows at a
-// time, so that loads of different rows overlap. The product of each row is the sum of two
-// partial sums.
+// DotRows writes to dst the product of v with each row of x whose number is in rows. A row is as
+// long as v. DotRows computes four rows at a time, so that the processor loads them in parallel.
+// The product of a row is the sum of two partial sums.
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
@@ -70,9 +71,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands returns a result with the same bits as dotFour. Conversions to float64 prevent
-// fused operations. If a compiler fused operations in only one of the two functions, the
-// contribution of a record would depend on its place in a batch.
+// dotTwoStrands returns a·v with the same bits as dotFour. The conversions to float64 prevent fused
+// multiply-adds. If a compiler fused operations in only one of the two functions, the contribution
+// of a record would depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64
