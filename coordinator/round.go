@@ -264,10 +264,14 @@ func (q *question) answered(st *state, outcome *session.Entry) ([]byte, error) {
 	return a.Bytes(), nil
 }
 
-// discard returns a function that removes the files of answers that were not accepted.
+// discard forgets the answers that were not accepted, and returns a function that removes their
+// files. A piece that arrives afterwards must not be added to a removed file, so its client is told to
+// offer the answer again.
 func (q *question) discard(s *Study) func() {
+	offers := q.offers
+	q.offers = map[identity.Name]*offer{}
 	return func() {
-		for _, o := range q.offers {
+		for _, o := range offers {
 			s.discard(o)
 		}
 	}

@@ -142,7 +142,6 @@ func (b *batch) cut(ask uint64, body []byte) error {
 		b.write(func(kept store.Study) error { return kept.DropOffer(o.key) })
 	}
 	b.then(q.discard(b.study))
-	q.offers = map[identity.Name]*offer{}
 	return b.tell(transcript.Cut, ask, body)
 }
 

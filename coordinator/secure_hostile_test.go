@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/sums"
+	"fedpvi/crypto/transcript"
 	"fedpvi/transport"
 )
 
@@ -168,6 +170,35 @@ func TestKeysAreRemoved(t *testing.T) {
 		if n := kept(); n > 0 {
 			t.Errorf("%s: %d bytes of keys are left", name, n)
 		}
+	}
+}
+
+// The test checks that a client whose keys arrive while the study ends is refused, and that nothing
+// is left of its keys.
+func TestKeysThatArriveAtTheEnd(t *testing.T) {
+	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the keys are in files
+	h.found(secureText(1))
+	parties := h.invite(four...)
+	admit(t, parties...)
+	p := parties[0]
+	check(t, p.follow(t.Context()))
+	check(t, p.message(t.Context()))
+	hash, body, half := transcript.BodyOf(p.outbox.Envelope).Hash, p.outbox.Body, int64(len(p.outbox.Body)/2)
+	_, err := h.study.Offer(t.Context(), p.peer, p.outbox.Envelope, nil)
+	check(t, err)
+	check(t, h.study.Write(t.Context(), p.peer, hash, 0, body[:half]))
+	check(t, h.study.Abort(t.Context(), "a drill"))
+	var refused *transport.Refusal
+	if err := h.study.Write(t.Context(), p.peer, hash, half, body[half:]); !errors.As(err, &refused) || refused.Reason != transport.Unavailable {
+		t.Errorf("the rest of the keys: %v", err)
+	}
+	if _, err := h.study.Offer(t.Context(), p.peer, p.outbox.Envelope, nil); !errors.As(err, &refused) || refused.Reason != transport.Ended {
+		t.Errorf("the keys are offered again: %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(h.dir, "bodies", "*", "new-*"))
+	check(t, err)
+	if len(left) > 0 {
+		t.Errorf("files are left: %v", left)
 	}
 }
 
