@@ -1,19 +1,24 @@
 package client
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"maps"
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
 	"fedpvi/pvi/session"
+	"fedpvi/transport"
 )
 
 // checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
-// study with commitments it checks that the clients have signed the releases in an outcome. It also
+// study with commitments it checks that the clients have signed the releases in an outcome. If the
+// releases are too long for the outcome, it fetches each of them and adds them up. It also
 // checks that the ledger contains the entry that this client named when it signed its own release.
 // If the ledger lacks this entry, the state directory was restored from an earlier copy.
-func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *position) ([]byte, error) {
+func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
 	}
@@ -51,6 +56,23 @@ func (a *participant) checkAnswers(e transcript.Entry, body []byte, next *positi
 			return nil, err
 		}
 	}
+	if a.chain.Fetches() && counted.Fetched() {
+		if err := counted.AddUp(transcript.Commitments(releases), a.fetch(ctx, link, e.Ask)); err != nil {
+			return nil, err
+		}
+	}
 	delete(next.Open, e.Ask)
 	return answered.Outcome, nil
+}
+
+// fetch returns a function that fetches the releases of a plan from the coordinator. If the
+// coordinator does not deliver one, it returns a Refusal, because the outcome cannot be checked.
+func (a *participant) fetch(ctx context.Context, link Link, plan uint64) pvi.Fetch {
+	return func(of pvi.ClientID, hash pvi.Digest, size int64, w io.Writer) error {
+		err := link.Release(ctx, plan, hash, size, w)
+		if err == nil || ctx.Err() != nil || as[*transport.Unreachable](err) {
+			return err
+		}
+		return &Refusal{fmt.Sprintf("the coordinator does not deliver the release of %s for plan %d, so the sum of the plan cannot be checked: %v", of, plan, err)}
+	}
 }

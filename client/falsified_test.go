@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
@@ -29,13 +31,16 @@ import (
 
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
 // clients have opened it. In a study that opens messages it adds a constant to the sum, and to the
-// release of one client if it also has the name of a victim. It has the coordinator's key, and all
-// that it says otherwise is true or follows from the false sum.
+// release of one client if it also has the name of a victim. If it withholds, it changes nothing and
+// does not deliver this release. It has the coordinator's key, and all that it says otherwise is true
+// or follows from the false sum.
 type falsifier struct {
 	*coordinator.Study
 	n      *realNetwork
 	plan   uint64
 	victim pvi.ClientID
+
+	withholds bool
 
 	mu       sync.Mutex
 	key      *identity.Identity
@@ -45,7 +50,37 @@ type falsifier struct {
 	said     []transport.Item
 	consents map[identity.Name][]byte
 	answers  map[releaseKey][]byte
+	models   map[uint64][32]byte   // hashes of the models of plans
+	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, by number of the outcome's entry
+	changed  [32]byte              // hash of the victim's release, if it is fetched
 }
+
+// Pieces changes or withholds the release of the victim.
+func (l *falsifier) Pieces(ctx context.Context, peer channel.Party, of transport.Wanted) (transport.Pieces, error) {
+	p, err := l.Study.Pieces(ctx, peer, of)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil || of.Release == ([32]byte{}) || of.Release != l.changed {
+		return p, err
+	}
+	if l.withholds {
+		return nil, &transport.Refusal{Reason: transport.Unknown, Text: "it is lost"}
+	}
+	return changedPieces{p}, nil
+}
+
+// changedPieces are a release with a first element that is larger by a constant.
+type changedPieces struct{ transport.Pieces }
+
+func (p changedPieces) Read(b []byte, from int64) error {
+	whole := make([]byte, p.Size())
+	err := p.Pieces.Read(whole, 0)
+	binary.LittleEndian.PutUint64(whole, binary.LittleEndian.Uint64(whole)+falseStep)
+	copy(b, whole[from:])
+	return err
+}
+
+const falseStep = 1 << 20
 
 func (l *falsifier) Approve(ctx context.Context, peer channel.Party, envelope []byte) error {
 	l.mu.Lock()
@@ -71,7 +106,13 @@ func (l *falsifier) Entry(ctx context.Context, peer channel.Party, number uint64
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for uint64(len(l.said)) < number {
-		if item, err = l.Study.Entry(ctx, peer, uint64(len(l.said)+1)); err == nil {
+		item, err = l.Study.Entry(ctx, peer, uint64(len(l.said)+1))
+		if err == nil && item.Stored != nil {
+			item.Body = make([]byte, item.Stored.Size())
+			err = item.Stored.Read(item.Body, 0)
+			item.Stored = nil
+		}
+		if err == nil {
 			item, err = l.tell(item)
 		}
 		if err != nil {
@@ -95,13 +136,19 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 			return item, err
 		}
 		entry.Body = a.Outcome
+		if chain.Fetches() {
+			if err := l.note(e, entry, a); err != nil {
+				return item, err
+			}
+		}
 	}
 	switch {
 	case e.Kind == transcript.Roster:
 		err = l.begin(chain)
 	case e.Kind.Plan():
 		l.server.Next()
-	case e.Kind.Outcome() && e.Ask == l.plan:
+		l.models[e.Ask] = e.Model
+	case e.Kind.Outcome() && e.Ask == l.plan && !l.withholds:
 		if item, err = l.falsify(entry, item.Body, e.Model); err == nil {
 			chain, _, err = l.chain.Follow(item.Envelope, item.Body)
 		}
@@ -113,6 +160,25 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	}
 	l.chain = chain
 	return item, err
+}
+
+// note notes the hashes of the releases that clients fetch for an outcome.
+func (l *falsifier) note(e transcript.Entry, entry session.Entry, a transcript.Answered) error {
+	counted, err := l.server.Counted(entry)
+	if err != nil {
+		return err
+	}
+	for m, id := range counted.Clients {
+		member, _ := l.chain.Members().Named(identity.Name(id))
+		r, err := l.chain.VerifyRelease(a.Envelopes[m], member.Key, e.Ask, l.models[e.Ask])
+		if err != nil {
+			return err
+		}
+		if l.fetched[e.Number] = append(l.fetched[e.Number], r.Commitment); e.Ask == l.plan && id == l.victim {
+			l.changed = r.Commitment
+		}
+	}
+	return nil
 }
 
 func (l *falsifier) begin(chain transcript.Chain) (err error) {
@@ -155,7 +221,7 @@ func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (trans
 }
 
 func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
-	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 10_000, Clients: 10, Name: 40})
+	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 1 << 20, Clients: 10, Name: 40})
 	if err != nil {
 		return transport.Item{}, err
 	}
@@ -163,10 +229,9 @@ func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte
 	if err != nil {
 		return transport.Item{}, err
 	}
-	const more = 1 << 20
-	o.Sum[0] += more
-	if at := slices.Index(o.Participants, l.victim); at >= 0 {
-		o.Releases[at*len(o.Sum)] += more
+	o.Sum[0] += falseStep
+	if at := slices.Index(o.Participants, l.victim); at >= 0 && o.Releases != nil {
+		o.Releases[at*len(o.Sum)] += falseStep
 	}
 	answered.Outcome = wire.AppendOutcome(nil, o)
 	body = answered.Bytes()
@@ -188,8 +253,19 @@ func (l *falsifier) bundle(t *testing.T) []byte {
 		w.Answer(key.ask, string(key.client), envelope)
 	}
 	w.Entries(uint64(len(l.said)))
-	for _, i := range l.said {
-		w.Entry(i.Envelope, i.Body)
+	peer := channel.Party{Study: l.Hash(), Role: identity.Client, Name: l.n.clients[0]}
+	for i, item := range l.said {
+		w.Entry(item.Envelope, item.Body)
+		for _, hash := range l.fetched[uint64(i+1)] {
+			e, err := signed.Claims(item.Envelope)
+			check(t, err)
+			p, err := l.Pieces(t.Context(), peer, transport.Wanted{Ask: e.Round, Release: hash})
+			check(t, err)
+			release := make([]byte, p.Size())
+			check(t, p.Read(release, 0))
+			_, err = w.Release(int64(len(release))).Write(release)
+			check(t, err)
+		}
 	}
 	check(t, w.Close())
 	return b.Bytes()
@@ -208,7 +284,7 @@ func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	for _, plan := range []uint64{1, 2} { // plan 2 is the last round
 		t.Run(fmt.Sprint("plan ", plan), func(t *testing.T) {
 			t.Parallel()
-			falsified(t, st, plan, "", fmt.Sprintf("plan %d is not the one that the clients have opened", plan), fmt.Sprintf("plan %d: the sum in the outcome", plan))
+			falsified(t, st, &falsifier{plan: plan}, fmt.Sprintf("plan %d is not the one that the clients have opened", plan), fmt.Sprintf("plan %d: the sum in the outcome", plan))
 		})
 	}
 }
@@ -228,23 +304,60 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 	} {
 		t.Run("victim "+string(victim), func(t *testing.T) {
 			t.Parallel()
-			falsified(t, st, 2, victim, says, says)
+			falsified(t, st, &falsifier{plan: 2, victim: victim}, says, says)
 		})
 	}
 }
 
-func falsified(t *testing.T, st *study.Study, plan uint64, victim pvi.ClientID, refusal, fault string) {
+// The coordinator of a study whose releases are too long for outcomes adds a constant to a sum, or
+// also to the release of one client that the others fetch, or does not deliver this release.
+//
+//abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
+//abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
+func TestFalsifiedReleasesStopEverybody(t *testing.T) {
+	st := fetchedStudy(t) // in its second round all releases are the same, because no factor changes
+	for name, c := range map[string]struct {
+		victim      pvi.ClientID
+		withholds   bool
+		says, fault string
+	}{
+		"sum":     {says: "the sum of plan 1 is not the sum of the 3 releases", fault: "the sum of plan 1 is not the sum of the 3 releases"},
+		"release": {"client-2", false, "the release of client-2 in the outcome of plan 1 is not the one that this client has signed", "the release of client-2 in the outcome of plan 1 is not the one that this client has signed"},
+		"missing": {"client-2", true, "does not deliver the release of client-2 for plan 1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			falsified(t, st, &falsifier{plan: 1, victim: c.victim, withholds: c.withholds}, c.says, c.fault)
+		})
+	}
+}
+
+// fetchedStudy returns a study whose releases are too long for its outcomes, because it lowers the
+// largest size of these. The test and all that run beside it have the lower size.
+func fetchedStudy(t *testing.T) *study.Study {
+	t.Helper()
+	most := phase.MaxPublished
+	phase.MaxPublished = 10
+	t.Cleanup(func() { phase.MaxPublished = most })
+	source := federatedStudy(linear, "rounds = 2\nsolver = \"clipped-analytical\"\nintervals = \"none\"", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "pace = 0")
+	st, err := study.Parse("study.toml", bytes.Replace(source, []byte("version = 1"), []byte("version = 2"), 1))
+	check(t, err)
+	return st
+}
+
+// falsified plays a study with a falsifier. Every client must refuse with the text refusal, and the
+// verification of the bundle must end with the text fault at the last entry. If fault is empty, the
+// bundle is not verified.
+func falsified(t *testing.T, st *study.Study, l *falsifier, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)
 	check(t, err)
-	var l *falsifier
 	n := newNetworkBehind(t, st, records, func(n *realNetwork) transport.Coordinator {
 		key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))
 		check(t, err)
-		l = &falsifier{
-			Study: n.study, n: n, plan: plan, victim: victim, key: key, chain: transcript.Begin(n.study.Hash(), key.Public()),
-			consents: map[identity.Name][]byte{}, answers: map[releaseKey][]byte{},
-		}
+		l.Study, l.n, l.key, l.chain = n.study, n, key, transcript.Begin(n.study.Hash(), key.Public())
+		l.consents, l.answers = map[identity.Name][]byte{}, map[releaseKey][]byte{}
+		l.models, l.fetched = map[uint64][32]byte{}, map[uint64][][32]byte{}
 		return l
 	})
 	_, errs := n.runAll()
@@ -252,6 +365,9 @@ func falsified(t *testing.T, st *study.Study, plan uint64, victim pvi.ClientID, 
 		if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), refusal) {
 			t.Errorf("%s stops with code %d: %v", n.clients[m], client.CodeOf(err), err)
 		}
+	}
+	if fault == "" {
+		return
 	}
 	_, err = bundle.Verify(bytes.NewReader(l.bundle(t)))
 	var found *bundle.Fault

@@ -15,12 +15,12 @@ import (
 // program, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
-		return a.follow(item)
+		return a.follow(ctx, link, item)
 	}
 	if a.site != nil {
 		item.Body = a.foretell(item.Envelope)
 	}
-	e, err := a.follow(item)
+	e, err := a.follow(ctx, link, item)
 	if !errors.Is(err, transcript.ErrBody) {
 		return e, err
 	}
@@ -28,7 +28,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	if item, err = link.Whole(ctx, a.next()); err != nil {
 		return e, err
 	}
-	return a.follow(item)
+	return a.follow(ctx, link, item)
 }
 
 // foretell computes the body of the next entry: a plan, or the outcome of a plan whose sum the

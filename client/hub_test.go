@@ -105,6 +105,7 @@ type hub struct {
 	// rules, if set, changes the digest of the rules in the first entry of the transcript.
 	rules    func(protocol *transcript.Hash)
 	unsigned bool // whether outcomes have no signatures of clients, as those of an earlier program
+	sumsOnly bool // whether clients cannot fetch releases, as those of an earlier program
 	// sums is the state of the secure sums; nil unless the study aggregates securely.
 	sums *hubSums
 	// falsify, if set, changes the elements of a sum after the clients have opened it.
@@ -183,7 +184,7 @@ func (h *hub) begin() {
 	if h.rules != nil {
 		h.rules(&protocol)
 	}
-	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model(), h.server.Commits() && !h.unsigned)
+	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model(), h.server.Commits() && !h.unsigned, h.server.Fetches() && !h.sumsOnly)
 	check(h.t, err)
 	h.append(envelope, body)
 	if h.study.Federation.Aggregation == study.Secure {
@@ -392,6 +393,16 @@ func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 }
 
 func (l line) Submit(_ context.Context, item transport.Item) error { return l.submit(l.name, item) }
+
+// Release returns a release as its client has signed it.
+func (l line) Release(_ context.Context, ask uint64, hash [32]byte, _ int64, w io.Writer) error {
+	for key, body := range l.bodies {
+		if own, err := l.server.Commitment(int(ask), body); key.ask == ask && err == nil && own == hash {
+			return l.server.WriteRelease(w, int(ask), body)
+		}
+	}
+	return &transport.Refusal{Reason: transport.Unknown, Text: "there is no such release"}
+}
 
 func (l line) Close() error { return nil }
 

@@ -126,7 +126,7 @@ func (m *Member) maxEntry() int64 {
 	size += perNumber * (8*int64(p.Family().Size()) + 4*dim*dim + int64(p.MessageSize()))
 	size += perReceipt * int64(roster.MaxParties) * int64(p.Plans()+16)
 	if p.Commits() {
-		size += perWord*phase.MaxPublished + int64(transcript.AnswersSize(roster.MaxParties))
+		size += perWord*int64(phase.MaxPublished) + int64(transcript.AnswersSize(roster.MaxParties))
 	}
 	if m.Study.Federation.Aggregation == study.Secure { // an opening has at most one share of each client
 		size += int64(roster.MaxParties) * (perWord*int64(p.VectorSize()) + perReceipt)

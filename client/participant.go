@@ -24,8 +24,8 @@ import (
 )
 
 // A participant is the state machine of a client in one study. It processes the entries of the
-// transcript and answers plans. It saves its state after every step. It does not use the
-// network. It is not safe for concurrent use.
+// transcript and answers plans. It saves its state after every step. It uses the network only to
+// fetch releases. It is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -197,8 +197,9 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow checks the next entry of the transcript, applies it, and saves the state.
-func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
+// follow checks the next entry of the transcript, applies it, and saves the state. It fetches the
+// releases that an outcome counts if they are not in the outcome.
+func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
 	}
@@ -220,7 +221,7 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	case e.Kind == transcript.Exclude:
 		err = a.excluded(item.Body)
 	default:
-		err = a.step(e, item.Body, &next)
+		err = a.step(ctx, link, e, item.Body, &next)
 		if e.Kind.Outcome() {
 			settled = e.Ask
 		}
@@ -311,6 +312,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 	if a.site.Commits() != chain.Commits() {
 		return &Refusal{"the coordinator publishes outcomes without the signatures of the clients, as earlier programs did, or with signatures in a study that has none: update the coordinator, and begin the study again"}
 	}
+	if a.site.Fetches() != chain.Fetches() {
+		return &Refusal{"the coordinator publishes sums without the releases that they are made of, as earlier programs did, or with releases in a study that has none: update the coordinator, and begin the study again"}
+	}
 	if err := a.beginSums(chain); err != nil {
 		return err
 	}
@@ -342,14 +346,14 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 }
 
 // step processes an entry that contains a plan, an outcome, or a step between them.
-func (a *participant) step(e transcript.Entry, body []byte, next *position) error {
+func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
 	}
 	if err := a.followSums(e, body, next); err != nil || e.Kind.Step() {
 		return err
 	}
-	body, err := a.checkAnswers(e, body, next)
+	body, err := a.checkAnswers(ctx, link, e, body, next)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ type Link interface {
 	// Columns returns the parts for this client of the deals in the cut of a plan, one after the
 	// other, with size bytes in all.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
+	// Release writes to w the release with the given hash, which has size bytes and answers plan
+	// number ask. It does not compare the bytes with the hash.
+	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
 	// Complain tells the coordinator that the deal of the client at a place cannot be read.
 	Complain(ctx context.Context, ask uint64, dealer int) error

@@ -151,6 +151,9 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	if !v.members[peer.Name].reads {
 		return nil, refuse(transport.Denied, "the study has begun without you: only its clients get messages of others")
 	}
+	if of.Release != (Hash{}) {
+		return s.published(of.Ask, of.Release)
+	}
 	if v.federation == nil {
 		return nil, refuse(transport.OutOfPlace, "the study has no messages of other clients for this client")
 	}

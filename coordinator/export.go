@@ -7,6 +7,8 @@ import (
 
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
 )
 
 // WriteBundle writes the study's bundle, which contains all entries and the envelopes of all
@@ -47,6 +49,16 @@ func (s *Study) WriteBundle(w io.Writer) error {
 				return err
 			}
 			out.Entry(envelope, body)
+			if e, err := transcript.Claims(envelope); err != nil || !e.Kind.Outcome() {
+				continue
+			}
+			claims, err := signed.Claims(envelope)
+			if err == nil {
+				err = s.writeReleases(out, kept, claims.Round)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return out.Close()
 	})

@@ -1,12 +1,14 @@
 package coordinator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"testing"
 
+	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
@@ -168,6 +170,10 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	closing, err := transcript.ParseClosing(entries[len(entries)-1].Body)
 	check(t, err)
 	sum.Write(closing.Result)
+	if h.study.st.chain.Fetches() {
+		_, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+		check(t, err)
+	}
 	out := playedStudy{transcript: [32]byte(sum.Sum(nil)), commits: g.seen}
 	for _, c := range status.Clients {
 		out.answers += c.Answers
@@ -203,32 +209,35 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 		// The store keeps bodies, states and answers in files.
 		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
 	} {
-		document, rounds := c.document, c.rounds
-		t.Run(name, func(t *testing.T) {
-			var undisturbed playedStudy
-			t.Run("undisturbed", func(t *testing.T) {
-				undisturbed = playKilled(t, document, two, rounds, c.long, &guillotine{})
+		t.Run(name, func(t *testing.T) { killedEverywhere(t, c.document, c.rounds, c.long) })
+	}
+}
+
+// killedEverywhere kills the coordinator of a study at every commit and every change of a file, in
+// four ways. The store keeps values of more than long bytes in files.
+func killedEverywhere(t *testing.T, document []byte, rounds int, long int64) {
+	var undisturbed playedStudy
+	t.Run("undisturbed", func(t *testing.T) {
+		undisturbed = playKilled(t, document, two, rounds, long, &guillotine{})
+	})
+	if undisturbed.commits < 15 {
+		t.Fatalf("only %d commits", undisturbed.commits)
+	}
+	for at := 1; at <= undisturbed.commits; at++ {
+		if testing.Short() && at%8 != 1 {
+			continue
+		}
+		for name, g := range map[string]guillotine{
+			"before it": {at: at}, "after it": {at: at, after: true},
+			"it fails": {at: at, once: true}, "it seems to fail": {at: at, once: true, after: true},
+		} {
+			t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
+				t.Parallel()
+				got := playKilled(t, document, two, rounds, long, &g)
+				if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
+					t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
+				}
 			})
-			if undisturbed.commits < 15 {
-				t.Fatalf("only %d commits", undisturbed.commits)
-			}
-			for at := 1; at <= undisturbed.commits; at++ {
-				if testing.Short() && at%8 != 1 {
-					continue
-				}
-				for name, g := range map[string]guillotine{
-					"before it": {at: at}, "after it": {at: at, after: true},
-					"it fails": {at: at, once: true}, "it seems to fail": {at: at, once: true, after: true},
-				} {
-					t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
-						t.Parallel()
-						got := playKilled(t, document, two, rounds, c.long, &g)
-						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
-							t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
-						}
-					})
-				}
-			}
-		})
+		}
 	}
 }

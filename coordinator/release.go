@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"fedpvi/coordinator/store"
@@ -386,9 +387,18 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 			return b.undo(err)
 		}
 	}
+	published, err := b.published(w.key, body)
+	if err != nil {
+		return b.undo(err)
+	}
 	b.write(func(kept store.Study) error {
 		if value != nil {
 			if err := kept.PutBody(w.key, value); err != nil {
+				return err
+			}
+		}
+		if published != nil {
+			if err := kept.PutPublished(w.key, published); err != nil {
 				return err
 			}
 		}
@@ -407,6 +417,15 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 		}
 	}
 	return nil
+}
+
+// published writes a release to a file if clients will fetch it. Otherwise it returns nil.
+func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, error) {
+	s, st, ask := b.study, b.state, int(k.Ask)
+	if !st.chain.Fetches() || !st.server.Fetched(ask) {
+		return nil, nil
+	}
+	return s.hub.store.PrepareFile(s.hash, func(w io.Writer) error { return st.server.WriteRelease(w, ask, release) })
 }
 
 // committed returns a refusal if an answer contains another release than the one whose hash its

@@ -67,7 +67,7 @@ func (b *batch) begin() error {
 	if err := s.loadOpener(st, server); err != nil {
 		return err
 	}
-	envelope, text, err := st.chain.Open(st.who, members, server.Digest(), server.Model(), server.Commits())
+	envelope, text, err := st.chain.Open(st.who, members, server.Digest(), server.Model(), server.Commits(), server.Fetches())
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
 	delete(st.open, ask)
-	body, err := q.answered(st, outcome)
+	body, fetched, err := q.answered(st, outcome)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,14 @@ func (b *batch) close(outcome *session.Entry) error {
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
 		debug.FreeOSMemory() // frees the memory of this plan's sum and outcome before the next plan is made
 	}
-	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+	b.write(func(kept store.Study) error {
+		if !fetched {
+			if err := kept.DropPublished(ask); err != nil {
+				return err
+			}
+		}
+		return kept.CloseAsk(ask)
+	})
 	b.then(q.discard(s))
 	st.since, b.moved = b.now, true
 	round, ok := st.server.Last(outcome.Plan)
@@ -248,20 +255,21 @@ func (b *batch) close(outcome *session.Entry) error {
 }
 
 // answered returns the body of an outcome. In a study with commitments it contains the envelopes of
-// the answers that the outcome counts.
-func (q *question) answered(st *state, outcome *session.Entry) ([]byte, error) {
+// the answers that the outcome counts. The result fetched tells whether clients fetch the releases of
+// these answers.
+func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
-		return outcome.Body, nil
+		return outcome.Body, false, nil
 	}
 	counted, err := st.server.Counted(*outcome)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	a := transcript.Answered{Outcome: outcome.Body}
 	for _, id := range counted.Clients {
 		a.Envelopes = append(a.Envelopes, q.taken[identity.Name(id)])
 	}
-	return a.Bytes(), nil
+	return a.Bytes(), counted.Fetched(), nil
 }
 
 // discard forgets the answers that were not accepted, and returns a function that removes their
@@ -378,7 +386,7 @@ func (b *batch) abort(by identity.Name, why string) error {
 		b.write(func(kept store.Study) error { return kept.PutNote(noteAborted, &a) })
 	}
 	for ask, q := range st.open {
-		b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+		b.write(func(kept store.Study) error { return errors.Join(kept.DropPublished(ask), kept.CloseAsk(ask)) })
 		b.then(q.discard(s))
 	}
 	b.dropKeys()

@@ -7,6 +7,7 @@ type (
 	Digest  = phase.Digest
 	Verdict = phase.Verdict
 	Refused = phase.Refused
+	Fetch   = phase.Fetch
 )
 
 // These are the verdicts of an outcome.

@@ -2,6 +2,7 @@ package pvi
 
 import (
 	"fmt"
+	"io"
 
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
@@ -13,11 +14,25 @@ func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
 
+// Fetched reports whether the releases of the participants are too long for outcomes, so that
+// everybody fetches them. See [phase.Fetched].
+func (p *Protocol) Fetched() bool {
+	return p.study.Inference.Schedule == study.Synchronous && phase.Fetched(p.study, len(p.roster.Clients), p.messages.Size)
+}
+
 // Commits reports whether clients sign the hash of each release. See [phase.Commits].
 func (p *Protocol) Commits() bool { return phase.Commits(p.study) }
 
 // HashOf returns the SHA-256 of a release.
 func HashOf(release []int64) Digest { return phase.HashOf(release) }
+
+// WriteRelease writes the bytes of a release whose hash its client signs. See [phase.WriteRelease].
+func WriteRelease(w io.Writer, release []int64) error { return phase.WriteRelease(w, release) }
+
+// AddUp fetches the releases that an outcome counts and checks them with its sum. See [phase.AddUp].
+func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
+	return phase.AddUp(name, clients, signed, sum, limit, fetch)
+}
 
 // ReleasesSize returns the largest number of elements of the releases in an outcome. It is 0 if
 // outcomes have no releases.

@@ -89,7 +89,7 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 		return nil, err
 	}
 	begun := transcript.Begin(of, s.hub.Public())
-	envelope, body, err := begun.Open(s.hub, members, of, of, false)
+	envelope, body, err := begun.Open(s.hub, members, of, of, false, false)
 	if err != nil {
 		return nil, err
 	}

@@ -41,9 +41,15 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkPieces checks a request for parts of other clients' messages.
+// checkPieces checks a request for parts of other clients' messages, or for a release.
 func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
+	if hash := m.GetRelease(); len(hash) > 0 {
+		if copy(w.Release[:], hash); len(hash) != len(w.Release) || w.Ask == 0 || len(m.GetKeysOf()) > 0 {
+			return Wanted{}, refuse(Malformed, "a request for a release names a plan and a hash of %d bytes", len(w.Release))
+		}
+		return w, nil
+	}
 	if n := len(m.GetKeysOf()); n > maxPlaces || n == 0 && w.Ask == 0 {
 		return Wanted{}, refuse(Malformed, "a request for pieces names a plan, or up to %d clients", maxPlaces)
 	}

@@ -115,7 +115,8 @@ type Coordinator interface {
 	// the other, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the peer's parts of other clients' messages, one after the other.
+	// Pieces returns the peer's parts of other clients' messages, one after the other, or a release
+	// that is too long for the outcome that counts it.
 	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of a cut.
@@ -128,11 +129,13 @@ type Coordinator interface {
 }
 
 // Wanted selects messages. [Coordinator].Pieces returns the parts of these messages that belong to
-// a client.
+// a client, or one whole release.
 type Wanted struct {
-	// Ask is the number of the plan whose cut lists the messages. It is not used if KeysOf is not
-	// empty.
+	// Ask is the number of the plan whose cut lists the messages, or of the plan that the release
+	// answers. It is not used if KeysOf is not empty.
 	Ask uint64
+	// Release is the hash of the wanted release. If it is zero, parts of messages are wanted.
+	Release Hash
 	// KeysOf contains the places in the roster of the clients whose keys are wanted.
 	KeysOf []int
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the caller its parts of other clients' messages, beginning at an offset.
+// Pieces sends the caller its parts of other clients' messages, or a release, beginning at an offset.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -76,7 +77,14 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 // Columns returns this client's parts of the deals in the cut of a plan, in the order of the cut.
 // The parts have size bytes in total.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
-	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
+	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
+}
+
+// Release writes the release with the given hash to w, in pieces as they arrive. The release answers
+// plan number ask and has size bytes. Release does not compare the bytes with the hash. If w returns
+// an error, Release returns it.
+func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64, w io.Writer) error {
+	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
 // PairKeys returns this client's parts of the keys of other clients. The argument of contains the
@@ -87,7 +95,7 @@ func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, er
 	for i, place := range of {
 		places[i] = uint32(place)
 	}
-	return c.pieces(ctx, wirepb.PiecesRequest_builder{KeysOf: places}.Build(), size)
+	return c.gather(ctx, wirepb.PiecesRequest_builder{KeysOf: places}.Build(), size)
 }
 
 // Confirm sends this client's signed confirmation of a cut.
@@ -112,29 +120,38 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	})
 }
 
-// pieces receives bytes, over several calls if the connection fails.
-func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
-	if err := c.needs(secureSince); err != nil {
+// gather returns size bytes in memory.
+func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	if err := c.pieces(ctx, m, size, b); err != nil {
 		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// pieces writes size bytes to w as they arrive, over several calls if the connection fails.
+func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
+	if err := c.needs(secureSince); err != nil {
+		return err
 	}
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
-	b := make([]byte, 0, size)
-	for {
-		m.SetOffset(uint64(len(b)))
-		err := c.receivePieces(e, m, &b)
+	for have := int64(0); ; {
+		m.SetOffset(uint64(have))
+		err := c.receivePieces(e, m, &have, size, w)
 		c.observer.Called("Pieces", outcome(err))
 		if err == nil {
-			return b, nil
+			return nil
 		}
 		if err := e.failed(err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// receivePieces appends to b until its capacity is reached, in one call.
-func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, b *[]byte) error {
+// receivePieces writes pieces to w until it has written size bytes, in one call. The argument have is
+// the number of bytes that were written so far.
+func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
 	stream, err := c.rpc.Pieces(ctx, m)
@@ -143,17 +160,21 @@ func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, b *[]byte) er
 	}
 	for {
 		m, err := stream.Recv()
+		n := int64(len(m.GetPiece()))
 		switch {
-		case errors.Is(err, io.EOF) && len(*b) < cap(*b):
-			return c.breach(refuse(Malformed, "it sent %d bytes of other clients' messages instead of %d", len(*b), cap(*b)))
+		case errors.Is(err, io.EOF) && *have < size:
+			return c.breach(refuse(Malformed, "it sent %d bytes of other clients' messages instead of %d", *have, size))
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		case len(m.GetPiece()) == 0 || len(m.GetPiece()) > cap(*b)-len(*b):
-			return c.breach(refuse(TooLarge, "it sent more than the %d bytes of other clients' messages", cap(*b)))
+		case n == 0 || n > size-*have:
+			return c.breach(refuse(TooLarge, "it sent more than the %d bytes of other clients' messages", size))
 		}
 		e.moved()
-		*b = append(*b, m.GetPiece()...)
+		if _, err := w.Write(m.GetPiece()); err != nil {
+			return err
+		}
+		*have += n
 	}
 }

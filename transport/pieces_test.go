@@ -12,12 +12,12 @@ import (
 )
 
 // Pieces returns 64 bytes for each plan up to the wanted one, or one byte for each of the wanted
-// keys.
+// keys. If a release is wanted, the bytes also depend on its hash.
 func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
 	defer d.called("Pieces", peer)()
 	var b []byte
 	for i := range of.Ask * 64 {
-		b = append(b, byte(i*i))
+		b = append(b, byte(i*i)^of.Release[i%32])
 	}
 	for _, place := range of.KeysOf {
 		b = append(b, byte(place))
@@ -56,6 +56,55 @@ func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
 		}
 	})
 }
+
+// The test cuts the connection at many places while a release is sent. The client must get every
+// byte once, in order.
+//
+//abuse:case A25 a release that is fetched arrives whole
+func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
+	const ask = 1200
+	everywhere(t, func(t *testing.T, s *saw) {
+		w := newWorld(t)
+		s.dial = w.dialer
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		hash := Hash{1, 2, 3}
+		want, err := w.desk.Pieces(t.Context(), channel.Party{}, Wanted{Ask: ask, Release: hash})
+		check(t, err)
+		var got bytes.Buffer
+		err = w.dial(c).Release(t.Context(), ask, hash, 64*ask, &got)
+		if err != nil || !bytes.Equal(got.Bytes(), want.(held).body) {
+			t.Errorf("cut at %v: %d bytes, %v", s.cuts, got.Len(), err)
+		}
+	})
+}
+
+// The test requests releases in invalid ways. A writer that fails ends the call, and its error is
+// returned.
+func TestRequestsForReleases(t *testing.T) {
+	w := newWorld(t)
+	north := w.dial(w.config("north"))
+	full := errors.New("full")
+	if err := north.Release(t.Context(), 2, Hash{1}, 128, failing{full}); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	if err := north.Release(t.Context(), 2, Hash{1}, 127, new(bytes.Buffer)); !errors.As(err, new(*Breach)) {
+		t.Errorf("%v", err)
+	}
+	wantRefusal(t, north.Release(t.Context(), 0, Hash{1}, 0, nil), Malformed)
+	for _, m := range []*wirepb.PiecesRequest{
+		wirepb.PiecesRequest_builder{Ask: 2, Release: make([]byte, 31)}.Build(),
+		wirepb.PiecesRequest_builder{Ask: 2, Release: make([]byte, 33)}.Build(),
+		wirepb.PiecesRequest_builder{Ask: 2, Release: make([]byte, 32), KeysOf: []uint32{1}}.Build(),
+	} {
+		_, err := north.gather(t.Context(), m, 128)
+		wantRefusal(t, err, Malformed)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestKeysConfirmationsAndComplaints(t *testing.T) {
 	w := newWorld(t)

@@ -28,7 +28,7 @@ func TestFieldsAreTheReviewedOnes(t *testing.T) {
 		JoinResponse.authority JoinResponse.certificate JoinResponse.coordinator JoinResponse.study
 		Offer.body Offer.envelope Offer.size
 		Piece.data Piece.offset
-		PiecesRequest.ask PiecesRequest.keys_of PiecesRequest.offset PiecesResponse.piece
+		PiecesRequest.ask PiecesRequest.keys_of PiecesRequest.offset PiecesRequest.release PiecesResponse.piece
 		Refusal.reason Refusal.text
 		RenewRequest.renewal RenewRequest.request
 		RenewResponse.authority RenewResponse.authority_signature RenewResponse.certificate RenewResponse.renewals

@@ -15,8 +15,12 @@
 //	bytes the study document
 //	8     number of consents; for each: bytes name, bytes envelope
 //	8     number of answers; for each: 8 plan, bytes name, bytes envelope
-//	8     number of entries; for each: bytes envelope, bytes body
+//	8     number of entries; for each: bytes envelope, bytes body, and the releases that follow it
 //	32    SHA-256 of everything before
+//
+// The releases that an outcome counts follow it if they are too long for its body and clients fetch
+// them instead: bytes for each client, in order. An element is a signed integer of 8 bytes, with the
+// lowest byte first.
 package bundle
 
 import (
@@ -103,6 +107,20 @@ func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(body)
 }
 
+// Release returns a writer for the bytes of a release that clients fetch. The caller must write size
+// bytes to it. The releases that an outcome counts follow its entry, in the order of their clients.
+func (w *Writer) Release(size int64) io.Writer {
+	w.number(uint64(size))
+	return releaseWriter{w}
+}
+
+type releaseWriter struct{ *Writer }
+
+func (w releaseWriter) Write(b []byte) (int, error) {
+	w.raw(b)
+	return len(b), w.err
+}
+
 // Close writes the hash of the bundle at its end.
 func (w *Writer) Close() error {
 	if w.err == nil {
@@ -164,6 +182,21 @@ func (r *reader) number(limit uint64) uint64 {
 }
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
+
+// copy writes the next byte string of the bundle, which must have size bytes, to w in pieces.
+func (r *reader) copy(size int64, w io.Writer) error {
+	if n := r.number(uint64(size)); r.err == nil && n != uint64(size) {
+		r.err = ErrForm
+	}
+	if r.err != nil {
+		return r.err
+	}
+	n, err := io.CopyN(io.MultiWriter(r.sum, w), r.r, size)
+	if err != nil && n < size {
+		r.err = ErrForm
+	}
+	return err
+}
 
 // close checks the hash at the end of the bundle, and that no bytes follow it.
 func (r *reader) close() error {

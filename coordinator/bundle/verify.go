@@ -374,8 +374,15 @@ func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	names := namesOf(counted.Clients)
-	if _, err := v.chain.VerifyAnswers(e.Ask, v.models[e.Ask], names, counted.Commitments, a.Envelopes); err != nil {
+	releases, err := v.chain.VerifyAnswers(e.Ask, v.models[e.Ask], names, counted.Commitments, a.Envelopes)
+	if err != nil {
 		return nil, err
+	}
+	if v.chain.Fetches() && counted.Fetched() {
+		if err := counted.AddUp(transcript.Commitments(releases), v.fetch); err != nil {
+			return nil, err
+		}
+		v.report.Signed += len(releases)
 	}
 	for i, name := range names {
 		if !bytes.Equal(v.parts.answers[answerKey{e.Ask, string(name)}], a.Envelopes[i]) {
@@ -384,6 +391,11 @@ func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	}
 	v.report.Signed += len(counted.Commitments)
 	return a.Outcome, nil
+}
+
+// fetch reads the next release in the bundle.
+func (v *verifier) fetch(_ pvi.ClientID, _ pvi.Digest, size int64, w io.Writer) error {
+	return v.in.copy(size, w)
 }
 
 func namesOf(ids []pvi.ClientID) []identity.Name {

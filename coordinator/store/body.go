@@ -58,6 +58,20 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
+// PrepareFile is like Prepare, but it writes a value of any size to a file.
+func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
+	w := s.NewWriter(study)
+	err := w.begin()
+	if err == nil {
+		err = write(w)
+	}
+	if err != nil {
+		w.Discard()
+		return nil, err
+	}
+	return w.Finish()
+}
+
 // A Writer makes a [Value] from pieces. The caller must call Finish or Discard.
 type Writer struct {
 	store *Store
@@ -165,7 +179,7 @@ func (s *Store) Discard(study Hash, v *Value) error {
 		if err != nil {
 			return err
 		}
-		return kept.named(func(_ []byte, other *Value) error {
+		return kept.named(nil, func(_ []byte, other *Value) error {
 			if other.Hash == v.Hash {
 				return errNamed
 			}
@@ -197,7 +211,7 @@ func (s *Store) sweep() error {
 			if err != nil {
 				return err
 			}
-			err = kept.named(func(_ []byte, v *Value) error {
+			err = kept.named(nil, func(_ []byte, v *Value) error {
 				path := filepath.Join(kept.dir, v.name())
 				wanted[path] = true
 				return checkBody(path, v)
@@ -255,19 +269,24 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f with the key and the value of every value that is in a file.
-func (s Study) named(f func(key []byte, v *Value) error) error {
+// named calls f with the key and the value of every value that is in a file and whose key in the
+// database begins with prefix.
+func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
 		return nil
 	}
-	return bucket.ForEach(func(k, b []byte) error {
+	c := bucket.Cursor()
+	for k, b := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, b = c.Next() {
 		v := readFile(b)
 		if v == nil {
 			return fmt.Errorf("%w: the name of a file", ErrDamaged)
 		}
-		return f(k, v)
-	})
+		if err := f(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put stores a value under a key, in place of an earlier value.
@@ -278,7 +297,12 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	if !v.Long() {
 		return s.part(part).Put(key, v.Bytes)
 	}
-	if err := s.atLeast(formatFiles); err != nil {
+	return s.putFile(part, key, v, formatFiles)
+}
+
+// putFile stores the name of a value's file, and raises the format of the database.
+func (s Study) putFile(part string, key []byte, v *Value, format string) error {
+	if err := s.atLeast(format); err != nil {
 		return err
 	}
 	bucket, err := s.bucket.CreateBucketIfNotExists([]byte(files))

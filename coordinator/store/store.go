@@ -31,6 +31,9 @@ const (
 	formatShares = "5"
 	// formatChanges adds rosters that change, which earlier versions of the program do not know.
 	formatChanges = "6"
+	// formatPublished adds releases that clients fetch, which earlier versions of the program do not
+	// keep.
+	formatPublished = "7"
 )
 
 // ErrHeld is returned if another program has locked the state directory.
@@ -179,7 +182,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		switch have := about.Get(formatKey); string(have) {
-		case formatFirst, formatLong, formatSlots, formatFiles, formatShares, formatChanges:
+		case formatFirst, formatLong, formatSlots, formatFiles, formatShares, formatChanges, formatPublished:
 			return nil
 		case "":
 			return about.Put(formatKey, []byte(formatFirst))

@@ -79,7 +79,7 @@ func TestStateIsForItsOwner(t *testing.T) {
 func TestAnotherFormatIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
-	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("7")) }))
+	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("8")) }))
 	check(t, s.Close())
 	if _, err := Open(dir, Options{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("%v", err)

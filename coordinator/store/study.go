@@ -29,6 +29,8 @@ const (
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
 	evidence  = "evidence"  // contradicting envelopes, by plan and name
 	files     = "files"     // names of files with long values, by part and key
+
+	published = "published" // part of the names in files: releases that clients fetch, by plan and name
 )
 
 var parts = []string{

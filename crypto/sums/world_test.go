@@ -79,7 +79,7 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	members, err := roster.New(study, entries)
 	check(t, err)
 	w.chain = transcript.Begin(study, w.hub.Public())
-	envelope, body, err := w.chain.Open(w.hub, members, Hash{9}, Hash{}, false)
+	envelope, body, err := w.chain.Open(w.hub, members, Hash{9}, Hash{}, false, false)
 	check(t, err)
 	w.chain, _, err = w.chain.Follow(envelope, body)
 	check(t, err)

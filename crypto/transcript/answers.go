@@ -57,6 +57,15 @@ func ParseAnswered(b []byte) (Answered, error) {
 	return a, nil
 }
 
+// Commitments returns the hashes of releases that their clients have signed.
+func Commitments(answers []Release) []Hash {
+	all := make([]Hash, len(answers))
+	for i, r := range answers {
+		all[i] = r.Commitment
+	}
+	return all
+}
+
 // VerifyAnswers verifies the envelopes of the answers that the outcome of a plan counts. There must be
 // one envelope of each of the given clients, in this order, for the plan with this number and model.
 // commitments are the hashes of the releases that were published with the outcome, or nil if the

@@ -29,6 +29,7 @@ type Chain struct {
 	members     *roster.Roster // present version of the roster; nil before the first entry
 	roster      Hash           // SHA-256 of members
 	commits     bool           // whether answers have commitments
+	fetches     bool           // whether clients fetch releases that are not in outcomes
 	at          Position
 }
 
@@ -71,6 +72,11 @@ func (c Chain) Members() *roster.Roster { return c.members }
 // contains the hash of its release, and the body of an outcome is an [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
+// Fetches reports whether everybody fetches the releases that are too long for the outcomes that count
+// them. The first entry says so. In a study that began with an earlier program such outcomes have only
+// the sum, although the study has commitments.
+func (c Chain) Fetches() bool { return c.fetches }
+
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
 // roster. Every party compares it with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
@@ -108,7 +114,7 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 		}
 		c = c.With(members)
 		if c.protocol = header.Protocol; e.Number == 1 {
-			c.commits = e.Commits
+			c.commits, c.fetches = e.Commits, e.Fetches
 		}
 	}
 	c.at = Position{Number: e.Number, Head: e.Hash, Over: e.Kind.Last()}
@@ -191,14 +197,14 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 
 // Open returns the signed first entry. Its body is the encoding of the roster. protocol is the
 // hash of the rules that follow from the study and the roster. commits tells whether the study has
-// commitments.
-func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits bool) (envelope, body []byte, err error) {
+// commitments, and fetches whether some of its releases are too long for outcomes.
+func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits, fetches bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
 	}
 	body = members.Bytes()
 	c.members, c.roster, c.protocol = members, members.Hash(), protocol
-	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model, Commits: commits}, BodyOf(body))
+	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model, Commits: commits, Fetches: fetches}, BodyOf(body))
 	return envelope, body, err
 }
 

@@ -48,7 +48,7 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 func TestAnswersAreThoseThatClientsSigned(t *testing.T) {
 	f := newFederation(t)
 	begin := func(commits bool) Chain {
-		envelope, body, err := f.begin().Open(f.hub, f.members, filled(7), filled(1), commits)
+		envelope, body, err := f.begin().Open(f.hub, f.members, filled(7), filled(1), commits, false)
 		check(t, err)
 		return f.follow(t, f.begin(), item{envelope, body})
 	}

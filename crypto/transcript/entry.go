@@ -44,11 +44,15 @@ func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
 	maxKind = 32
-	// version is the first byte of every payload, except for those that begin with committed.
+	// version is the first byte of every payload, except for those that begin with committed or
+	// fetched.
 	version = 1
 	// committed is the first byte of the payload of the first entry of a study with commitments, and
 	// of the payload of an answer that has a commitment.
 	committed = 2
+	// fetched is the first byte of the payload of the first entry of a study with commitments, some of
+	// whose releases are too long for outcomes.
+	fetched = 3
 )
 
 // domain returns the domain of the signature of an entry, or "" for an unknown kind.
@@ -89,6 +93,7 @@ type Entry struct {
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
 	Commits  bool // whether the study has commitments; always false except in the first entry
+	Fetches  bool // whether clients fetch releases that are not in outcomes; always false except in the first entry
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.
@@ -97,7 +102,10 @@ var ErrForm = errors.New("not the encoding of a message of a study: the bytes we
 // payload returns the encoding of the fields of an entry that are not in the header.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
-	if e.Commits {
+	switch {
+	case e.Fetches:
+		b[0] = fetched
+	case e.Commits:
 		b[0] = committed
 	}
 	b = wire.AppendUint64(b, e.Number)
@@ -121,7 +129,8 @@ func parsePayload(b []byte) (e Entry, err error) {
 	form := r.Uint8()
 	e.Number = r.Uint64()
 	e.Kind = Kind(r.Bytes(maxKind))
-	if e.Commits = form == committed && e.Kind == Roster; !e.Commits && form != version {
+	e.Fetches = form == fetched && e.Kind == Roster
+	if e.Commits = e.Fetches || form == committed && e.Kind == Roster; !e.Commits && form != version {
 		r.Fail()
 	}
 	r.Fixed(e.Previous[:])

@@ -32,7 +32,7 @@ func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity
 func TestVersionsOfTheRoster(t *testing.T) {
 	f := newFederation(t)
 	begun := f.begin()
-	envelope, body, err := begun.Open(f.hub, f.members, filled(1), filled(2), true)
+	envelope, body, err := begun.Open(f.hub, f.members, filled(1), filled(2), true, true)
 	check(t, err)
 	envelopes := [][]byte{envelope}
 	begun, _, err = begun.Follow(envelope, body)
@@ -51,7 +51,7 @@ func TestVersionsOfTheRoster(t *testing.T) {
 	newHub, hubRenewal := renews(t, begun, "hub", f.hub)
 	newNorth, northRenewal := renews(t, begun, "north", f.north)
 	second, one := next(begun, f.hub, roster.Change{Renewed: []roster.Renewal{hubRenewal, northRenewal}})
-	if second.Coordinator() != newHub.Public() || second.Protocol() != begun.Protocol() || !second.Commits() {
+	if second.Coordinator() != newHub.Public() || second.Protocol() != begun.Protocol() || !second.Commits() || !second.Fetches() {
 		t.Error("the coordinator's identity or the protocol is wrong after the change")
 	}
 	third, two := next(second, newHub, roster.Change{Revoked: []roster.Revocation{{Name: "north", Reason: "stolen"}}})

@@ -129,6 +129,12 @@ func (r *Round) ReleasesSize() int {
 	return len(r.roster.Clients) * r.Size()
 }
 
+// Fetched reports whether the releases are too long for the outcome, so that everybody fetches them.
+// See [phase.Fetched].
+func (r *Round) Fetched() bool {
+	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
+}
+
 // checkReleases returns a refusal if the releases in an outcome do not add up to its sums.
 func (r *Round) checkReleases(o *Outcome) error {
 	if o.Gradient == nil || r.ReleasesSize() == 0 {

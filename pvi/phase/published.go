@@ -1,15 +1,18 @@
 package phase
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
+	"io"
 	"slices"
 
 	"fedpvi/pvi/study"
 )
 
 // MaxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
-const MaxPublished = 1 << 20
+// Only tests change it.
+var MaxPublished = 1 << 20
 
 // Publishes reports whether the outcomes of a phase have the releases of their participants. A
 // release has the given number of elements.
@@ -17,9 +20,16 @@ const MaxPublished = 1 << 20
 // Anyone may read a message in a study that opens messages, because each message has enough noise
 // by itself. The releases make the coordinator's sum verifiable: each client has signed the hash of
 // its release ([Commits]), and anyone can compare these hashes and add up the releases. In studies of
-// version 1, and if the releases of all clients would be too long, outcomes contain only the sum.
+// version 1 outcomes contain only the sum. If the releases of all clients would be too long for an
+// outcome, everybody fetches them ([Fetched]).
 func Publishes(st *study.Study, clients, size int) bool {
 	return Commits(st) && clients*size <= MaxPublished
+}
+
+// Fetched reports whether the releases of the participants are too long for the outcomes of a phase.
+// Everybody then fetches them one by one, by the hashes that their clients have signed. See [AddUp].
+func Fetched(st *study.Study, clients, size int) bool {
+	return Commits(st) && !Publishes(st, clients, size)
 }
 
 // Commits reports whether clients sign the hash of each release before they encrypt it for the
@@ -43,17 +53,32 @@ func CheckReleases(name string, releases, sum []int64, answers int, limit int64)
 		}
 		added[at%size] += n
 	}
+	return checkAdded(name, added, sum, answers)
+}
+
+func checkAdded(name string, added, sum []int64, answers int) error {
 	if !slices.Equal(added, sum) {
 		return Refuse("the sum of %s is not the sum of the %d releases that were published with it: the coordinator has changed one of them", name, answers)
 	}
 	return nil
 }
 
+// elementSize is the number of bytes of an element of a release.
+const elementSize = 8
+
+// WriteRelease writes the bytes of a release whose hash its client signs. An element is a signed
+// integer of 8 bytes, with the lowest byte first.
+func WriteRelease(w io.Writer, release []int64) error {
+	b := bufio.NewWriter(w)
+	for _, n := range release {
+		b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
+	}
+	return b.Flush()
+}
+
 // HashOf returns the SHA-256 of a release.
 func HashOf(release []int64) Digest {
 	h := sha256.New()
-	for _, n := range release {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	}
+	_ = WriteRelease(h, release) // a hash returns no errors
 	return Digest(h.Sum(nil))
 }

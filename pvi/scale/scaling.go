@@ -181,6 +181,12 @@ func (s *Scaling) ReleasesSize(n int) int {
 	return len(s.roster.Clients) * s.Size(n)
 }
 
+// Fetched reports whether the releases of pass number n are too long for its outcome, so that
+// everybody fetches them. See [phase.Fetched].
+func (s *Scaling) Fetched(n int) bool {
+	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
+}
+
 // checkReleases returns a refusal if the releases in an outcome do not add up to its sum.
 func (s *Scaling) checkReleases(o *Outcome) error {
 	if o.Sum == nil || s.ReleasesSize(o.Number) == 0 {

@@ -1,16 +1,39 @@
 package session
 
-import "fedpvi/pvi"
+import (
+	"fmt"
+	"io"
+
+	"fedpvi/pvi"
+)
 
 // If anyone may read the releases of a study, each client signs the hash of its release before it
-// encrypts the release for the coordinator. Anybody can then check the releases in an outcome.
+// encrypts the release for the coordinator. Anybody can then check the releases in an outcome. If
+// they are too long for the outcome, anybody can fetch them by these hashes and add them up.
 
 // Counted has the clients whose answers an outcome counts, in order.
 type Counted struct {
 	Clients []pvi.ClientID
-	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum or
-	// the releases do not follow from it.
+	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum, or
+	// if the releases are not in the outcome.
 	Commitments [][32]byte
+
+	plan  int
+	sum   []int64 // sum of the outcome, if the releases are fetched; otherwise nil
+	limit int64   // largest absolute value of an element of a release
+}
+
+// Fetched reports whether the releases of the clients are not in the outcome and must be fetched.
+func (c Counted) Fetched() bool { return c.sum != nil }
+
+// AddUp fetches the releases and checks them with the hashes that the clients have signed, and with
+// the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
+func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
+	hashes := make([]pvi.Digest, len(signed))
+	for m := range signed {
+		hashes[m] = signed[m]
+	}
+	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
 // Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
@@ -19,15 +42,49 @@ func (s *Server) Commits() bool { return s.course.public.Commits() }
 // Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
 func (s *Site) Commits() bool { return s.course.public.Commits() }
 
+// Fetches reports whether the study has releases that are too long for the outcomes that count them.
+func (s *Server) Fetches() bool { return s.course.fetches() }
+
+// Fetches reports whether the study has releases that are too long for the outcomes that count them.
+func (s *Site) Fetches() bool { return s.course.fetches() }
+
+func (c *course) fetches() bool {
+	for _, p := range c.phases {
+		if p.fetched(1) || p.fetched(p.plans()) { // only the last pass of the scale phase has another size
+			return true
+		}
+	}
+	return false
+}
+
+// Fetched reports whether the releases for a plan are too long for its outcome.
+func (s *Server) Fetched(plan int) bool {
+	place, number := s.course.at(plan)
+	return s.course.phases[place].fetched(number)
+}
+
 // Commitment returns the hash of a client's release for a plan, which the client signs.
 func (s *Server) Commitment(plan int, release []byte) ([32]byte, error) {
 	return s.course.commitment(plan, release)
 }
 
+// WriteRelease writes the bytes of a client's release for a plan. Their hash is the commitment.
+func (s *Server) WriteRelease(w io.Writer, plan int, release []byte) error {
+	v, err := s.course.vectorOf(plan, release)
+	if err != nil {
+		return err
+	}
+	return pvi.WriteRelease(w, v)
+}
+
 func (c *course) commitment(plan int, release []byte) ([32]byte, error) {
-	place, _ := c.at(plan)
-	v, err := c.phases[place].vectorOf(release)
+	v, err := c.vectorOf(plan, release)
 	return pvi.HashOf(v), err
+}
+
+func (c *course) vectorOf(plan int, release []byte) ([]int64, error) {
+	place, _ := c.at(plan)
+	return c.phases[place].vectorOf(release)
 }
 
 // Counted returns the clients that an outcome counts, and the hashes of the releases that were
@@ -43,14 +100,20 @@ func (c *course) counted(e Entry) (Counted, error) {
 	if err != nil {
 		return Counted{}, err
 	}
-	counted, releases := Counted{Clients: sum.Participants}, sum.Releases
+	counted, releases := Counted{Clients: sum.Participants, plan: e.Plan}, sum.Releases
 	if releases == nil && len(sum.Participants) == 1 {
 		releases = sum.Elements // A sum of one release is that release.
 	}
-	size := len(sum.Elements)
-	if sum.Elements == nil || releases == nil {
+	if sum.Elements == nil {
 		return counted, nil
 	}
+	if place, number := c.at(e.Plan); releases == nil && c.phases[place].fetched(number) {
+		counted.sum, counted.limit = sum.Elements, c.phases[place].limit(number)
+	}
+	if releases == nil {
+		return counted, nil
+	}
+	size := len(sum.Elements)
 	if len(releases) != size*len(sum.Participants) {
 		return Counted{}, refuse("the outcome of plan %d has %d elements of releases, want %d", e.Plan, len(releases), size*len(sum.Participants))
 	}

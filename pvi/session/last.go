@@ -61,6 +61,9 @@ func (p *lastPhase) vectorOf(release []byte) ([]int64, error) {
 	return slices.Concat(r.Gradient, r.Curvature), nil
 }
 
+func (p *lastPhase) fetched(int) bool { return p.sizes.Fetched() }
+func (p *lastPhase) limit(int) int64  { return p.present().After()[0].Limit() }
+
 func (p *lastPhase) sums() (gradient, curvature []int64) {
 	return make([]int64, p.sizes.Gradient.Dim()), make([]int64, p.sizes.Curvature.Dim())
 }

@@ -24,6 +24,8 @@ type phase interface {
 	// sumOf returns the sum in the body of an outcome, without padding.
 	sumOf(body []byte) (Sum, error)
 	vectorOf(release []byte) ([]int64, error) // elements of a release
+	fetched(number int) bool                  // whether the releases for a plan are too long for its outcome
+	limit(number int) int64                   // largest absolute value of an element of a release
 
 	newServer(*Server) (serverPhase, error)
 	newSite(*Site) (sitePhase, error)
@@ -132,6 +134,15 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	}
 	c.limits = c.newLimits()
 	return c, nil
+}
+
+// present returns the protocol of the rounds. Before the scale is found, it returns the one on the
+// public scale.
+func (c *course) present() *pvi.Protocol {
+	if c.protocol == nil {
+		return c.public
+	}
+	return c.protocol
 }
 
 func (c *course) begin(p *pvi.Protocol) { c.protocol, c.digest = p, p.Digest() }

@@ -70,6 +70,9 @@ func (p *roundsPhase) vectorOf(release []byte) ([]int64, error) {
 	return r.Change, nil
 }
 
+func (p *roundsPhase) fetched(int) bool { return p.public.Fetched() }
+func (p *roundsPhase) limit(int) int64  { return p.present().Method().Messages().Limit() }
+
 type roundsServer struct {
 	*roundsPhase
 	server   *Server // server whose field rounds is the machine for the rounds

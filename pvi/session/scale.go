@@ -76,6 +76,9 @@ func (p *scalePhase) vectorOf(release []byte) ([]int64, error) {
 	return r.Sum, nil
 }
 
+func (p *scalePhase) fetched(number int) bool { return p.scaling.Fetched(number) }
+func (p *scalePhase) limit(number int) int64  { return p.scaling.Limit(number) }
+
 func (p *scalePhase) newServer(*Server) (serverPhase, error) {
 	return &scaleServer{p, scale.NewServer(p.scaling)}, nil
 }

@@ -174,6 +174,9 @@ func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 			rows = append(rows, []string{"added up", "by the coordinator, who can open every answer"})
 		}
 	}
+	if f := newPlannedFetched(p); f != nil {
+		rows = append(rows, f.rows(len(p.Roster()))...)
+	}
 	rows = append(rows, tablesRows(p)...)
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	return append(rows, intervalRows(p)...)

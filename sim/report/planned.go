@@ -26,6 +26,7 @@ type planned struct {
 	Damping      string          `json:"damping"`
 	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
 	Secure       *plannedSecure  `json:"secure,omitempty"`  // nil without secure aggregation
+	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil unless the releases of rounds are too long for outcomes
 }
 
 // plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the same as
@@ -60,6 +61,7 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		Factors:      st.Inference.Factors,
 		Damping:      damping(st.Inference.Damping),
 		Secure:       newPlannedSecure(p),
+		Fetched:      newPlannedFetched(p),
 	}
 	if st.Privacy.Unit != study.None {
 		promise, err := sim.NewPromise(p, p.Releases())

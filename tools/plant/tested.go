@@ -47,6 +47,9 @@ var proofFaults = []testedFault{
 	{fault{"unsigned-releases", "nobody compares a published release with the signature of its client", []edit{
 		{File: "crypto/transcript/answers.go", Anchor: "if commitments != nil", After: " && !planted.Is(\"unsigned-releases\")"},
 	}}, "client", "TestFalsifiedSumOfMessagesStopsEverybody"},
+	{fault{"any-fetched", "a fetched release is not compared with its hash", []edit{
+		{File: "pvi/phase/fetched.go", Anchor: "\t\tif Digest(a.hash.Sum(nil)) != signed[m]", After: " && !planted.Is(\"any-fetched\")"},
+	}}, "client", "TestFalsifiedReleasesStopEverybody"},
 	{fault{"any-commitment", "the coordinator accepts an answer with the hash of another release", []edit{
 		{File: "coordinator/release.go", Anchor: "\tif hash != r.Commitment", After: " && !planted.Is(\"any-commitment\")"},
 	}}, "coordinator", "TestAnswerOfAnotherReleaseIsRefused"},

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"fedpvi/coordinator"
@@ -281,6 +282,14 @@ func (k *link) PairKeys(ctx context.Context, dealers []int, _ int64) ([]byte, er
 
 func (k *link) Columns(ctx context.Context, ask uint64, _ int64) ([]byte, error) {
 	return k.pieces(ctx, transport.Wanted{Ask: ask})
+}
+
+func (k *link) Release(ctx context.Context, ask uint64, hash [32]byte, _ int64, w io.Writer) error {
+	b, err := k.pieces(ctx, transport.Wanted{Ask: ask, Release: hash})
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
 }
 
 func (k *link) pieces(ctx context.Context, of transport.Wanted) (b []byte, err error) {

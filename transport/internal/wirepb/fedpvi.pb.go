@@ -1247,12 +1247,13 @@ func (b0 SubmitResponse_builder) Build() *SubmitResponse {
 }
 
 type PiecesRequest struct {
-	state             protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Ask    uint64                 `protobuf:"varint,1,opt,name=ask"`
-	xxx_hidden_KeysOf []uint32               `protobuf:"varint,2,rep,packed,name=keys_of,json=keysOf"`
-	xxx_hidden_Offset uint64                 `protobuf:"varint,3,opt,name=offset"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Ask     uint64                 `protobuf:"varint,1,opt,name=ask"`
+	xxx_hidden_KeysOf  []uint32               `protobuf:"varint,2,rep,packed,name=keys_of,json=keysOf"`
+	xxx_hidden_Offset  uint64                 `protobuf:"varint,3,opt,name=offset"`
+	xxx_hidden_Release []byte                 `protobuf:"bytes,4,opt,name=release"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *PiecesRequest) Reset() {
@@ -1301,6 +1302,13 @@ func (x *PiecesRequest) GetOffset() uint64 {
 	return 0
 }
 
+func (x *PiecesRequest) GetRelease() []byte {
+	if x != nil {
+		return x.xxx_hidden_Release
+	}
+	return nil
+}
+
 func (x *PiecesRequest) SetAsk(v uint64) {
 	x.xxx_hidden_Ask = v
 }
@@ -1313,12 +1321,20 @@ func (x *PiecesRequest) SetOffset(v uint64) {
 	x.xxx_hidden_Offset = v
 }
 
+func (x *PiecesRequest) SetRelease(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Release = v
+}
+
 type PiecesRequest_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	Ask    uint64
-	KeysOf []uint32
-	Offset uint64
+	Ask     uint64
+	KeysOf  []uint32
+	Offset  uint64
+	Release []byte
 }
 
 func (b0 PiecesRequest_builder) Build() *PiecesRequest {
@@ -1328,6 +1344,7 @@ func (b0 PiecesRequest_builder) Build() *PiecesRequest {
 	x.xxx_hidden_Ask = b.Ask
 	x.xxx_hidden_KeysOf = b.KeysOf
 	x.xxx_hidden_Offset = b.Offset
+	x.xxx_hidden_Release = b.Release
 	return m0
 }
 
@@ -1960,11 +1977,12 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\x04data\x18\x02 \x01(\fR\x04dataB\x06\n" +
 	"\x04part\"$\n" +
 	"\x0eSubmitResponse\x12\x12\n" +
-	"\x04have\x18\x01 \x01(\x04R\x04have\"R\n" +
+	"\x04have\x18\x01 \x01(\x04R\x04have\"l\n" +
 	"\rPiecesRequest\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\x12\x17\n" +
 	"\akeys_of\x18\x02 \x03(\rR\x06keysOf\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x04R\x06offset\"&\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\fR\arelease\"&\n" +
 	"\x0ePiecesResponse\x12\x14\n" +
 	"\x05piece\x18\x01 \x01(\fR\x05piece\"Z\n" +
 	"\x0eConfirmRequest\x12\x1a\n" +

@@ -51,7 +51,8 @@ type StudyClient interface {
 	// number of bytes received so far. The client sends the pieces from that byte on, and the
 	// server answers again when all is durable. A short body may come with the offer.
 	Submit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubmitRequest, SubmitResponse], error)
-	// Pieces sends the caller its parts of other clients' messages. Since version 2.
+	// Pieces sends the caller its parts of other clients' messages, or a release that is too long for
+	// the outcome that counts it. Since version 2.
 	Pieces(ctx context.Context, in *PiecesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PiecesResponse], error)
 	// Confirm receives a confirmation of a cut, or a complaint about a deal in the cut. Since
 	// version 2.
@@ -198,7 +199,8 @@ type StudyServer interface {
 	// number of bytes received so far. The client sends the pieces from that byte on, and the
 	// server answers again when all is durable. A short body may come with the offer.
 	Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error
-	// Pieces sends the caller its parts of other clients' messages. Since version 2.
+	// Pieces sends the caller its parts of other clients' messages, or a release that is too long for
+	// the outcome that counts it. Since version 2.
 	Pieces(*PiecesRequest, grpc.ServerStreamingServer[PiecesResponse]) error
 	// Confirm receives a confirmation of a cut, or a complaint about a deal in the cut. Since
 	// version 2.

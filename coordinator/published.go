@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"fmt"
+	"io"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/transport"
+)
+
+// If the releases of a round are too long for its outcome, the coordinator keeps each of them in a
+// file, in the form whose hash its client has signed. Clients fetch them by these hashes.
+
+// published returns the release with the given hash for a plan.
+func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
+	var found *store.Value
+	err := s.look(func(kept store.Study) error {
+		return kept.Published(ask, func(v *store.Value) error {
+			if v.Hash == hash {
+				found = v
+			}
+			return nil
+		})
+	})
+	if err == nil && found == nil {
+		err = refuse(transport.Unknown, "there is no release with this hash for plan %d", ask)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &publishedRelease{s, found}, nil
+}
+
+// A publishedRelease is a release in a file. The file never changes.
+type publishedRelease struct {
+	study *Study
+	value *store.Value
+}
+
+func (r *publishedRelease) Size() uint64 { return uint64(r.value.Size) }
+
+func (r *publishedRelease) Read(b []byte, from int64) error {
+	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
+}
+
+// writeReleases writes the releases for a plan that clients fetch to a bundle. If clients fetch none,
+// it does nothing.
+func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
+	return kept.Published(ask, func(v *store.Value) error {
+		r := &publishedRelease{s, v}
+		n, err := io.Copy(out.Release(v.Size), io.NewSectionReader(stored{v.Size, r.Read}, 0, v.Size))
+		if err == nil && n < v.Size {
+			err = fmt.Errorf("%w: a published release is too short", store.ErrDamaged)
+		}
+		return err
+	})
+}

@@ -1,0 +1,17 @@
+package store
+
+// PutPublished stores a client's release for a plan, which everybody may fetch. The value comes from
+// [Store.PrepareFile], so its file is named by the hash of the release.
+func (s Study) PutPublished(k ReleaseKey, v *Value) error {
+	return s.putFile(published, k.bytes(), v, formatPublished)
+}
+
+// Published calls f with each published release for a plan, in order of the client.
+func (s Study) Published(ask uint64, f func(v *Value) error) error {
+	return s.named(fileKey(published, prefix(ask, Answering)), func(_ []byte, v *Value) error { return f(v) })
+}
+
+// DropPublished removes the published releases for a plan.
+func (s Study) DropPublished(ask uint64) error {
+	return s.dropFiles(fileKey(published, prefix(ask, Answering)), false)
+}

@@ -1,0 +1,65 @@
+package phase
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+)
+
+// A Fetch writes to w the bytes of the release of a client, as [WriteRelease] does. The client has
+// signed their hash, and there are size of them. If w returns an error, Fetch returns.
+type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
+
+// AddUp fetches the releases that an outcome counts, one after the other, and returns a refusal if
+// one of them is not the release that its client has signed, or if they do not add up to the
+// outcome's sum. It keeps no release in memory. Its arguments are a name for the outcome, the
+// clients in order with the signed hash of each, and the largest absolute value of an element.
+func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
+	a := adder{sum: make([]int64, len(sum)), limit: limit}
+	for m, id := range clients {
+		a.hash, a.at, a.refused = sha256.New(), 0, false
+		err := fetch(id, signed[m], elementSize*int64(len(sum)), &a)
+		if a.refused {
+			return Refuse("the release of client %q in the outcome of %s is beyond what the mechanism can yield", id, name)
+		}
+		if err != nil {
+			return err
+		}
+		if Digest(a.hash.Sum(nil)) != signed[m] {
+			return Refuse("the release of %s in the outcome of %s is not the one that this client has signed: the coordinator has changed it", id, name)
+		}
+	}
+	return checkAdded(name, a.sum, sum, len(clients))
+}
+
+// An adder adds the elements of releases to a sum. The bytes of a release may be divided in any way.
+type adder struct {
+	sum     []int64
+	limit   int64
+	hash    hash.Hash         // hash of the present release
+	at      int               // number of bytes of the present release so far
+	part    [elementSize]byte // bytes of an element that is not complete
+	refused bool              // whether the release is too long, or has an element beyond the limit
+}
+
+// Write implements [io.Writer].
+func (a *adder) Write(b []byte) (int, error) {
+	a.hash.Write(b)
+	for rest := b; len(rest) > 0; {
+		from := a.at % elementSize
+		n := copy(a.part[from:], rest)
+		rest = rest[n:]
+		i := a.at / elementSize
+		if a.at += n; a.at%elementSize > 0 {
+			break // the next bytes complete the element
+		}
+		x := int64(binary.LittleEndian.Uint64(a.part[:]))
+		if i == len(a.sum) || x > a.limit || x < -a.limit {
+			a.refused = true
+			return 0, io.ErrShortWrite
+		}
+		a.sum[i] += x
+	}
+	return len(b), nil
+}

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+)
+
+// plannedFetched describes in the JSON form of a study's plan the releases that are too long for
+// outcomes. The numbers are bytes.
+type plannedFetched struct {
+	Round int `json:"round_down"` // what each client downloads in a round to check its sum
+	Kept  int `json:"kept"`       // what the coordinator keeps for the whole study, in files and in the bundle
+}
+
+// newPlannedFetched returns nil unless clients fetch the releases of the rounds.
+func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
+	if !p.Fetched() {
+		return nil
+	}
+	round := len(p.Roster()) * p.MessageSize() * wordSize
+	return &plannedFetched{round, round * p.Plans()}
+}
+
+// rows returns the rows of the text plan.
+func (f *plannedFetched) rows(clients int) [][]string {
+	return [][]string{{"checked", fmt.Sprintf("by every client, which downloads the releases of all %d clients: %s a round. The coordinator keeps %s", clients, size(f.Round), size(f.Kept))}}
+}
