@@ -213,6 +213,18 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	if pin, ok := h.study.pin(parties[0].peer); !ok || pin != parties[0].tls.Pin() {
 		t.Error("the new TLS key is not accepted")
 	}
+	first, err := roster.Parse(parties[0].entries[0].Body, h.study.hash)
+	check(t, err)
+	for i, p := range parties[:3] {
+		before, _ := first.Named(p.peer.Name)
+		want := before.Key.Fingerprint()
+		if i == 2 { // its keys have not changed
+			want = identity.Fingerprint{}
+		}
+		if got := h.study.st.clients[p.peer.Name].former; got != want {
+			t.Errorf("the identity of %s before its renewal is %s, want %s", p.peer.Name, got, want)
+		}
+	}
 	if left, err := filepath.Glob(filepath.Join(h.hub.files.study(h.study.hash), "sealing*.key")); err != nil || len(left) != 0 {
 		t.Errorf("sealing keys are left: %v, %v", left, err)
 	}

@@ -49,8 +49,8 @@ type state struct {
 // A client is the state of a client that has joined.
 type client struct {
 	entry roster.Entry // entry in force, by which messages are verified
-	// former is the identity in the previous entry, if the entry was replaced since the coordinator
-	// was started. Otherwise it is zero.
+	// former is the identity in the previous entry, if a version of the roster has replaced the
+	// entry. Otherwise it is zero.
 	former     identity.Fingerprint
 	entryBytes []byte
 	pin        identity.Pin // newest TLS key, by which connections are recognised
@@ -269,14 +269,30 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 			before, _ := kept.Envelope(n - 1)
 			st.chain = st.chain.At(transcript.Position{Number: n - 1, Head: transcript.BodyOf(before).Hash})
 		}
+		previous := st.chain.Members()
 		if st.chain, _, err = st.chain.Follow(envelope, body); err != nil {
 			return fmt.Errorf("entry %d of the transcript: %w", n, err)
+		}
+		if n > 1 {
+			st.readFormer(previous)
 		}
 	}
 	if st.chain.Coordinator() != st.own.Key {
 		return errors.New("the coordinator's keys in the store are not those in the roster")
 	}
 	return nil
+}
+
+// readFormer records the identities of the clients whose entries differ from those in the previous
+// version of the roster.
+func (st *state) readFormer(previous *roster.Roster) {
+	for name, c := range st.clients {
+		before, had := previous.Named(name)
+		now, has := st.chain.Members().Named(name)
+		if had && has && before.Key != now.Key {
+			c.former = before.Key.Fingerprint()
+		}
+	}
 }
 
 func (s *Study) readStage(st *state, kept store.Study) error {
