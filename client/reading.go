@@ -14,6 +14,7 @@ import (
 	"fedpvi/internal/table"
 	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 )
 
 // A Reading tells the data holder how the file of records was read for a study. It depends on
@@ -96,9 +97,28 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	case r.Records == 0:
 		return failed(check, fmt.Errorf("%s. This client would send noise alone", found), "choose another file with --data, or correct this one")
 	case r.Refused > 0:
-		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "correct these records, or run without them")
+		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "see client check --data for their rows and remedies, or run without them")
 	case r.Records > r.MostRecords:
 		return failed(check, fmt.Errorf("%s. The study has room for sums of federation.max_records = %d records, and cuts longer sums off", found, r.MostRecords), "tell the coordinator's people that the study needs a larger federation.max_records, or run all the same")
 	}
 	return passed(check, "%s", found)
+}
+
+// ExamineRecords examines a table of records for a study, and returns the records that a client would
+// use. It needs no state directory and stores nothing. The argument person names the column that says
+// whose row a row is; if it is empty, the column is that of the study. Only the data holder may see
+// the result.
+func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
+	wanted := shard.Wanted(st)
+	if person != "" && !slices.Contains(wanted, person) {
+		wanted = append(wanted, person)
+	}
+	err = data.Read(ctx, shard.Format(st), wanted, io.Discard, func(rows table.Reader) (err error) {
+		records, found, err = shard.Examine(data.From, rows, st, person)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		err = &UsageError{err}
+	}
+	return records, found, err
 }

@@ -2,79 +2,138 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"fedpvi/client"
 	"fedpvi/dpmech"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/page"
 	"fedpvi/pvi/session"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
 
 type checkCommand struct {
-	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	File        string `arg:"" optional:"" name:"study-file" help:"Study file, before an invitation has come. Default: a study that this client has joined." type:"existingfile"`
+	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database. Default: describe only the form of the records." placeholder:"FILE"`
 	recordFlags `embed:""`
+	Person      string `help:"Column of the records that says whose row a row is, to count persons with several rows. Default: that of the study." placeholder:"COLUMN"`
+	HTML        string `name:"html" help:"Write a page to this file, which must not exist, and nothing to standard output." placeholder:"FILE"`
 }
 
 func (checkCommand) Help() string {
 	return `Examples:
 
+  client check                                        the form that records must have
   client check --data records.csv
-  client check --study readmission --data records.csv --json
+  client check --data records.csv --person patient --html check.html
+  client check study.toml --data records.csv          before an invitation has come
 
-Compares the outcomes of these records with outcomes that the posterior of a finished study
-draws for them. A star marks a statistic outside the central 95 % of draws: the model, or the
-average over all clients, does not describe these records. Nothing is sent. The table depends on
-single records without any noise: keep it as the records are kept.`
+Tells which rows the study would use, which values do not fit, in which rows, and what to do about
+them. Rows of a CSV file are numbered as its lines, with the header, and other rows from 1.
+
+If the study is over, the command also compares the outcomes of these records with outcomes that its
+posterior draws for them. A star marks a statistic outside the central 95 % of draws: the model, or
+the average over all clients, does not describe these records.
+
+Nothing is sent. The result depends on single records without any noise: keep it as the records are
+kept. The exit code does not depend on the records.`
 }
 
-var errNotOver = errors.New("the study is not over: it has no posterior yet")
-
 func (r *checkCommand) Run(ctx context.Context, c *commands) error {
+	if r.Data == "" && (r.Query != "" || r.Separator != "" || r.DecimalComma || r.Person != "") {
+		return &client.UsageError{Err: errors.New("--query, --separator, --decimal-comma and --person describe records: name them with --data FILE")}
+	}
+	if r.File != "" {
+		st, err := readStudy(r.File)
+		if err != nil {
+			return &client.UsageError{Err: err}
+		}
+		return r.examine(ctx, c, st, nil)
+	}
 	return c.with(func(k *client.Client, m *client.Member) error {
 		p, err := over(k, m)
+		if errors.Is(err, errNotOver) {
+			p, err = nil, nil
+		}
 		if err != nil {
 			return err
 		}
+		return r.examine(ctx, c, m.Study, p)
+	})
+}
+
+// readStudy reads a study file, and the program that it names.
+func readStudy(path string) (*study.Study, error) {
+	document, err := os.ReadFile(path)
+	if err == nil {
+		document, err = study.Attach(path, document, os.ReadFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return study.Parse(path, document)
+}
+
+// examine examines the records for a study. The argument p is nil if the study is not over.
+func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
+	e := &words.Examined{Study: st, File: r.Data}
+	if r.Data != "" {
 		data, err := r.source(r.Data)
 		if err != nil {
 			return err
 		}
-		records, _, _, err := k.Read(ctx, m, data)
+		records, found, err := client.ExamineRecords(ctx, st, data, r.Person)
 		if err != nil {
 			return err
 		}
-		source := dpmech.NewStream()
-		defer source.Wipe()
-		checks, err := p.Check(records, source)
-		switch {
-		case errors.Is(err, session.ErrNoPosterior):
-			return &client.UsageError{Err: err}
-		case err != nil:
-			return err
-		case c.JSON:
-			return cli.PrintJSON(map[string]any{"study": m.Study.Name, "records": records.Len(), "checks": checks})
+		e.Of = found
+		if p != nil {
+			if e.Checks, err = compare(p, records); err != nil {
+				return err
+			}
 		}
-		fmt.Printf("Outcomes of %d records, and outcomes drawn for them from the posterior of %s. Keep this table as the records are kept.\n\n", records.Len(), m.Study.Name)
-		return words.Checks(os.Stdout, checks)
-	})
+	}
+	if r.HTML != "" {
+		if err := writePage(r.HTML, e); err != nil {
+			return &client.UsageError{Err: fmt.Errorf("--html: %w", err)}
+		}
+		if !c.JSON {
+			return nil
+		}
+	}
+	if c.JSON {
+		out := map[string]any{"study": st.Name, "digest": st.Digest.String(), "columns": e.Columns()}
+		if e.Of != nil {
+			out["file"], out["records"], out["examination"], out["checks"] = e.File, e.Of.Records, e.Of, e.Checks
+		}
+		return cli.PrintJSON(out)
+	}
+	return e.Write(os.Stdout)
 }
 
-// over returns the posterior of a study that is over.
-func over(k *client.Client, m *client.Member) (*session.Posterior, error) {
-	ending, err := k.Ending(m)
+// compare compares records with a posterior. It returns nil if outcomes cannot be drawn from it.
+func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
+	source := dpmech.NewStream()
+	defer source.Wipe()
+	checks, err := p.Check(records, source)
+	if errors.Is(err, session.ErrNoPosterior) {
+		return nil, nil
+	}
+	return checks, err
+}
+
+// writePage writes the page of an examination, which only its owner may read.
+func writePage(path string, e *words.Examined) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if ending == nil || ending.Aborted {
-		return nil, &client.UsageError{Err: errNotOver}
-	}
-	var result session.Result
-	if err := json.Unmarshal(ending.Result, &result); err != nil {
-		return nil, err
-	}
-	return session.Describe(m.Study, &result)
+	err = page.WriteCheck(f, &page.Check{Examined: e, Program: version(), Date: time.Now().Format("2 January 2006")})
+	return errors.Join(err, f.Close())
 }

@@ -53,7 +53,7 @@ type commands struct {
 	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
-	Check      checkCommand      `cmd:"" help:"Compare records with the posterior of a finished study. Nothing is sent."`
+	Check      checkCommand      `cmd:"" help:"Tell which records do not fit a study, and what to do. Nothing is sent."`
 	Predict    predictCommand    `cmd:"" help:"Predict for records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
 	"fedpvi/client"
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/words"
 )
 
@@ -65,4 +67,22 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 		fmt.Printf("%s depends on single records: keep it as the records are kept.\n", r.Out)
 		return nil
 	})
+}
+
+var errNotOver = errors.New("the study is not over: it has no posterior yet")
+
+// over returns the posterior of a study that is over.
+func over(k *client.Client, m *client.Member) (*session.Posterior, error) {
+	ending, err := k.Ending(m)
+	if err != nil {
+		return nil, err
+	}
+	if ending == nil || ending.Aborted {
+		return nil, &client.UsageError{Err: errNotOver}
+	}
+	var result session.Result
+	if err := json.Unmarshal(ending.Result, &result); err != nil {
+		return nil, err
+	}
+	return session.Describe(m.Study, &result)
 }

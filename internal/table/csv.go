@@ -76,6 +76,8 @@ func (c *csvReader) Next() ([]Cell, error) {
 	return c.cells, nil
 }
 
+func (c *csvReader) Unit() string { return "line" }
+
 func (c *csvReader) Row() int {
 	line, _ := c.csv.FieldPos(0)
 	return line

@@ -17,6 +17,9 @@ type Reader interface {
 	// Row returns the number of the row that Next returned, from 1. In a text file it is the number
 	// of the line.
 	Row() int
+
+	// Unit returns the name of the thing that Row counts: "line" or "row".
+	Unit() string
 }
 
 // A Cell is one value of a table. Its kind says which field holds the value.

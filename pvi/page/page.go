@@ -1,9 +1,9 @@
-// Package page writes the result of a study as one HTML page, to read, print and send. The page
-// loads nothing from elsewhere and has no script.
+// Package page writes the result of a study, or the examination of records, as one HTML page, to read
+// and print. A page loads nothing from elsewhere and has no script.
 package page
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -49,10 +49,10 @@ type Effect struct {
 	Log       bool        // whether the parameter is positive, such as an sd
 }
 
-//go:embed page.html
-var source string
+//go:embed page.html check.html style.html
+var sources embed.FS
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
+var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"number": words.Number,
 	"exp":    math.Exp,
 	"shift":  shift,
@@ -64,14 +64,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		return names
 	},
 	"along": func(share float64) float64 { return barWidth * share },
-}).Parse(source))
+}).ParseFS(sources, "*.html"))
 
 // barWidth is the width of the bar of a share of 1, in units of its picture.
 const barWidth = 100.
 
 // Write writes the page.
 func Write(w io.Writer, r *Report) error {
-	return page.Execute(w, &view{Report: r, Explained: words.NewExplained(r.Protocol)})
+	return pages.ExecuteTemplate(w, "page.html", &view{Report: r, Explained: words.NewExplained(r.Protocol)})
 }
 
 // shift returns the distance of another posterior's mean from the mean of a, in sds of a. It

@@ -172,7 +172,11 @@ func (d *decoder) read(kept func()) error {
 		before := d.records.Len()
 		cells, err := d.rows.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			d.report.Records = d.records.Len()
+			return nil
+		}
+		if d.seen != nil {
+			d.seen.row(cells)
 		}
 		if err == nil {
 			err = d.decode(cells)
@@ -192,8 +196,6 @@ func (d *decoder) read(kept func()) error {
 			kept()
 		}
 	}
-	d.report.Records = d.records.Len()
-	return nil
 }
 
 // located adds the position in the file to an error of a table's reader.
@@ -212,6 +214,7 @@ func (d *decoder) leaveOut(unfit *Error) {
 	}
 	if unfit.Column == "" {
 		d.report.Malformed++
+		d.note(unfit.Line, "", Malformed, study.Refuse, table.Cell{})
 		d.records.leaveOut(d.study)
 	} else {
 		d.drop(unfit.Column)
@@ -233,9 +236,10 @@ type decoder struct {
 	records *Records
 	report  Report
 	row     []float64
-	counted []bool // whether each column must have whole numbers
-	absent  []bool // whether the table may lack each column, and does; nil if it must have all
-	missing []int  // columns in which the present record has no value; nil if the study does not describe records
+	counted []bool    // whether each column must have whole numbers
+	absent  []bool    // whether the table may lack each column, and does; nil if it must have all
+	seen    *examiner // values that do not fit; nil unless [Examine] reads the table
+	missing []int     // columns in which the present record has no value; nil if the study does not describe records
 }
 
 func (d *decoder) errorf(column, format string, args ...any) error {
@@ -281,7 +285,7 @@ func (d *decoder) find(header []string, name string) (int, error) {
 		at = j
 	}
 	if at < 0 {
-		return 0, d.errorf(name, "the header does not name this column, which the study declares")
+		return 0, d.errorf(name, "the header does not name this column")
 	}
 	return at, nil
 }
@@ -304,6 +308,8 @@ func (d *decoder) decode(cells []table.Cell) error {
 		cell := textOf(cells[d.person])
 		person = strings.TrimSpace(cell)
 		if person == "" || slices.Contains(d.study.Table.Missing, person) || slices.Contains(d.study.Table.Missing, cell) {
+			d.note(d.rows.Row(), d.study.Table.Person, NoPerson, study.Drop, table.Cell{Kind: table.Missing})
+			d.noteFrom(0, cells)
 			d.drop(d.study.Table.Person)
 			return nil
 		}
@@ -315,6 +321,9 @@ func (d *decoder) decode(cells []table.Cell) error {
 			continue
 		}
 		value, policy, err := d.value(i, cells[d.cellOf[i]])
+		if err != nil || policy == study.Drop {
+			d.noteFrom(i+1, cells)
+		}
 		if err != nil {
 			return err
 		}
@@ -345,38 +354,94 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes one cell. If the record must be left out, it returns the policy Drop.
+// value decodes one cell. If the record must be left out, it returns the policy Drop or an error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
+	x, problem := d.judge(column, cell)
+	if problem == fits {
+		return x, "", nil
+	}
+	return d.settle(column, x, problem, cell)
+}
+
+// settle applies the rule of the study to a value that has a problem.
+func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell) (float64, study.Policy, error) {
+	c := &d.study.Columns[column]
+	rule := ruleFor(c, problem)
+	d.note(d.rows.Row(), c.Name, problem, rule, cell)
+	switch rule {
+	case study.Drop:
+		return 0, study.Drop, nil
+	case study.Clamp:
+		d.report.Clamped[c.Name]++
+		return min(max(x, c.Low), c.High), "", nil
+	case study.Impute:
+		d.report.Imputed[c.Name]++
+		if d.missing != nil {
+			d.missing = append(d.missing, column)
+		}
+		x, problem = d.spelled(column, c.Imputed, false) // as the study spells it
+		if problem == fits {
+			return x, "", nil
+		}
+		return d.settle(column, x, problem, cell)
+	}
+	return 0, study.Refuse, d.errorf(c.Name, "%s", d.describe(c, problem))
+}
+
+// ruleFor returns the rule of a column for values with a problem.
+func ruleFor(c *study.Column, problem Problem) study.Policy {
+	rule := study.Refuse
+	switch problem {
+	case Missing:
+		rule = c.Missing
+	case Outside, NoLevel:
+		rule = c.Outside
+	}
+	if rule == "" {
+		return study.Refuse
+	}
+	return rule
+}
+
+// describe describes a problem of a value without the value.
+func (d *decoder) describe(c *study.Column, problem Problem) string {
+	switch problem {
+	case Missing:
+		return "the value is missing"
+	case NoLevel:
+		return fmt.Sprintf("the value is not among the %d levels that the study declares (blanks count unless the study says table.trim = true)", len(c.Levels))
+	case NoNumber:
+		return "the value is not a number, nor one of the texts for a missing value in the study's table.missing (blanks count unless the study says table.trim = true)"
+	case NotWhole:
+		return fmt.Sprintf("the value is not a whole number, and the %s model counts", d.study.Model.Family)
+	}
+	return fmt.Sprintf("the value is outside the bounds [%g, %g] that the study declares", c.Low, c.High)
+}
+
+// judge decodes one cell and returns the problem of its value. If the number is out of bounds, judge
+// returns the number too.
+func (d *decoder) judge(column int, cell table.Cell) (float64, Problem) {
 	c := &d.study.Columns[column]
 	if cell.Kind == table.Number && c.Type == study.Numeric && !math.IsNaN(cell.Number) {
 		return d.bounded(column, cell.Number)
 	}
 	field := d.trim(textOf(cell))
 	if cell.Kind == table.Missing || slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
-		switch c.Missing {
-		case study.Drop:
-			return 0, study.Drop, nil
-		case study.Impute:
-			d.report.Imputed[c.Name]++
-			if d.missing != nil {
-				d.missing = append(d.missing, column)
-			}
-			field, cell.Kind = c.Imputed, table.Text // as the study spells it
-		default:
-			return 0, study.Refuse, d.errorf(c.Name, `the value is missing`)
-		}
+		return 0, Missing
 	}
-	if c.Type != study.Numeric {
-		level := slices.Index(c.Levels, field)
-		if level >= 0 {
-			return float64(level), "", nil
-		}
-		if c.Outside == study.Drop {
-			return 0, study.Drop, nil
-		}
-		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d levels that the study declares (blanks count unless the study says table.trim = true)`, len(c.Levels))
+	return d.spelled(column, field, cell.Kind == table.CommaText)
+}
+
+// spelled decodes the text of a value that is not missing.
+func (d *decoder) spelled(column int, field string, comma bool) (float64, Problem) {
+	c := &d.study.Columns[column]
+	if c.Type == study.Numeric {
+		return d.bounded(column, parse(field, comma))
 	}
-	return d.bounded(column, parse(field, cell.Kind == table.CommaText))
+	if level := slices.Index(c.Levels, field); level >= 0 {
+		return float64(level), fits
+	}
+	return 0, NoLevel
 }
 
 // parse returns the number in a text, or NaN if the text is not a number. If comma is true, the text
@@ -395,24 +460,16 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded returns a number as the rules of its column require. It refuses NaN.
-func (d *decoder) bounded(column int, x float64) (float64, study.Policy, error) {
+// bounded returns a number and its problem.
+func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
-	if math.IsNaN(x) {
-		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number, nor one of the texts for a missing value in the study's table.missing (blanks count unless the study says table.trim = true)")
+	switch {
+	case math.IsNaN(x):
+		return x, NoNumber
+	case d.counted[column] && x != math.Trunc(x):
+		return x, NotWhole
+	case c.Low <= x && x <= c.High:
+		return x, fits
 	}
-	if d.counted[column] && x != math.Trunc(x) {
-		return 0, study.Refuse, d.errorf(c.Name, "the value is not a whole number, and the %s model counts", d.study.Model.Family)
-	}
-	if c.Low <= x && x <= c.High {
-		return x, "", nil
-	}
-	switch c.Outside {
-	case study.Drop:
-		return 0, study.Drop, nil
-	case study.Clamp:
-		d.report.Clamped[c.Name]++
-		return min(max(x, c.Low), c.High), "", nil
-	}
-	return 0, study.Refuse, d.errorf(c.Name, `the value is outside the bounds [%g, %g] that the study declares`, c.Low, c.High)
+	return x, Outside
 }

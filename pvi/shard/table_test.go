@@ -47,7 +47,9 @@ type cells struct {
 }
 
 func (c *cells) Columns() []string { return []string{"x", "site", "y"} }
-func (c *cells) Row() int          { return c.row }
+func (c *cells) Unit() string      { return "row" }
+
+func (c *cells) Row() int { return c.row }
 
 func (c *cells) Next() ([]table.Cell, error) {
 	if c.row == len(c.rows) {

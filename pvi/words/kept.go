@@ -38,7 +38,7 @@ func recordsKept(st *study.Study) []string {
 	if st.Privacy.Unit.OfRecords() {
 		most += fmt.Sprintf(" A sum of more than federation.max_records = %d is cut off at what that many can add up to.", st.Federation.MaxRecords)
 	}
-	return append(out, most+" Only the holder learns how many records were left out: from client doctor --data before the study, and from records.json in the state directory.")
+	return append(out, most+" Only the holder learns how many records were left out: from client check --data before the study, and from records.json in the state directory.")
 }
 
 // within describes the values that a column may have.

@@ -18,14 +18,16 @@ func Plural(n int, what string) string {
 }
 
 // Wrap breaks text into lines of at most 92 characters.
-func Wrap(text string) string {
+func Wrap(text string) string { return wrap(text, 92) }
+
+func wrap(text string, width int) string {
 	var b strings.Builder
 	length := 0
 	for _, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case length == 0:
-		case length+1+n > 92:
+		case length+1+n > width:
 			b.WriteByte('\n')
 			length = 0
 		default:

@@ -56,6 +56,8 @@ type parquetReader struct {
 
 func (p *parquetReader) Columns() []string { return p.names }
 
+func (p *parquetReader) Unit() string { return "row" }
+
 func (p *parquetReader) Row() int { return int(p.read) }
 
 func (p *parquetReader) Next() ([]table.Cell, error) {

@@ -96,6 +96,8 @@ type queryReader struct {
 
 func (q *queryReader) Columns() []string { return q.names }
 
+func (q *queryReader) Unit() string { return "row" }
+
 func (q *queryReader) Row() int { return int(q.read) }
 
 func (q *queryReader) Next() ([]table.Cell, error) {

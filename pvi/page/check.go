@@ -1,0 +1,20 @@
+package page
+
+import (
+	"io"
+
+	"fedpvi/pvi/words"
+)
+
+// A Check is the content of a page for a data holder, about how records fit a study.
+type Check struct {
+	*words.Examined
+	Program string // name and version of the program
+	Date    string // day on which the page was written
+}
+
+// Warned returns the sentence about who may see the page.
+func (c *Check) Warned() string { return words.Warned }
+
+// WriteCheck writes the page.
+func WriteCheck(w io.Writer, c *Check) error { return pages.ExecuteTemplate(w, "check.html", c) }

@@ -1,0 +1,203 @@
+package shard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/internal/table"
+	"fedpvi/pvi/study"
+)
+
+// A Problem is the reason for which a value or a row does not fit a study.
+type Problem string
+
+const (
+	fits      Problem = ""
+	Missing   Problem = "missing"           // the value is missing
+	Outside   Problem = "out of bounds"     // the number is outside the bounds of its column
+	NoNumber  Problem = "not a number"      // the column is numeric, and the value is not a number
+	NotWhole  Problem = "not whole"         // the column is a count, and the number is not whole
+	NoLevel   Problem = "not a level"       // the value is not among the levels of its column
+	NoPerson  Problem = "no person"         // the row does not say whose it is
+	Malformed Problem = "not in the fields" // the line is not divided into the fields of a record
+)
+
+// problems lists the problems in the order in which they are shown.
+var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NotWhole, NoLevel, Outside}
+
+// An Examination tells a data holder in detail how a table fits a study. It depends on single
+// records and has no noise, so only the holder may see it.
+type Examination struct {
+	Report
+
+	Rows     int       `json:"rows"`              // number of rows of the table, without a header
+	Unit     string    `json:"rows_are_numbered"` // "line" or "row": the meaning of the numbers of rows
+	Findings []Finding `json:"findings"`          // values and rows that do not fit, by column
+	Persons  *Persons  `json:"persons,omitempty"` // nil if no column says whose row a row is
+	Unused   []string  `json:"unused_columns,omitempty"`
+}
+
+// A Finding has the values of one column that have the same problem.
+type Finding struct {
+	Column  string       `json:"column,omitempty"` // empty for malformed lines
+	Problem Problem      `json:"problem"`
+	Rule    study.Policy `json:"rule"` // rule of the study for such values
+	Count   int          `json:"count"`
+	Places  []Place      `json:"first"` // the first of them, at most MostPlaces
+}
+
+// A Place is a row with a value that does not fit.
+type Place struct {
+	Row   int    `json:"row"`
+	Value string `json:"value,omitempty"` // in quotes, and shortened; empty if there is none
+}
+
+// MostPlaces is the largest number of places of a finding.
+const MostPlaces = 5
+
+// Persons has the numbers of persons and their rows in a table. Rows that are left out count too.
+type Persons struct {
+	Column  string `json:"column"`
+	Number  int    `json:"persons"`
+	Several int    `json:"with_several_rows"`
+	Most    int    `json:"most_rows"` // the largest number of rows of a person
+}
+
+// Examine reads records as [ReadTable] does, and examines the whole table. Unlike ReadTable it also
+// examines the values of records that are left out, and shows values. The argument person names the
+// column that says whose row a row is. If it is empty, the column is table.person of the study.
+// Examine returns the records that a client would use.
+func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
+	d := newDecoder(file, rows, st)
+	if err := d.findColumns(); err != nil {
+		return nil, nil, err
+	}
+	d.seen = &examiner{found: map[kind]*Finding{}, rows: map[string]int{}, person: -1, missing: st.Table.Missing}
+	if person = cmp.Or(person, st.Table.Person); person != "" {
+		if rows.Columns() == nil {
+			return nil, nil, fmt.Errorf("%s: the file has no header, so no column can be named as that of persons", file)
+		}
+		at, err := d.find(rows.Columns(), person)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.seen.person = at
+	}
+	if err := d.read(func() {}); err != nil {
+		return nil, nil, err
+	}
+	records := d.records.Keep(st)
+	x := &Examination{Report: d.report, Rows: d.seen.number, Unit: rows.Unit(), Findings: d.seen.findings(st), Unused: d.unused(person)}
+	x.Records, x.Surplus = records.Len(), d.records.Len()-records.Len()
+	if person != "" {
+		x.Persons = d.seen.persons(person)
+	}
+	return records, x, nil
+}
+
+// unused returns the names of the table's columns that are not read.
+func (d *decoder) unused(person string) []string {
+	var names []string
+	for i, name := range d.rows.Columns() {
+		if name = d.trim(name); !slices.Contains(d.cellOf, i) && name != person {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// An examiner collects the findings of [Examine].
+type examiner struct {
+	found  map[kind]*Finding
+	number int            // number of rows
+	person int            // index of the cell with the name of the person; −1 if there is none
+	rows   map[string]int // number of rows of each person
+
+	missing []string // texts for a missing value
+}
+
+type kind struct {
+	column  string
+	problem Problem
+}
+
+// row counts a row and its person. The argument cells is nil for a malformed row.
+func (e *examiner) row(cells []table.Cell) {
+	e.number++
+	if e.person < 0 || cells == nil {
+		return
+	}
+	if name := strings.TrimSpace(textOf(cells[e.person])); name != "" && !slices.Contains(e.missing, name) {
+		e.rows[strings.Clone(name)]++
+	}
+}
+
+func (e *examiner) persons(column string) *Persons {
+	p := &Persons{Column: column, Number: len(e.rows)}
+	for _, n := range e.rows {
+		if n > 1 {
+			p.Several++
+		}
+		p.Most = max(p.Most, n)
+	}
+	return p
+}
+
+// findings returns all findings in the order of the study's columns.
+func (e *examiner) findings(st *study.Study) []Finding {
+	all := []Finding{}
+	for _, f := range e.found {
+		all = append(all, *f)
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(st.ColumnIndex(a.Column), st.ColumnIndex(b.Column)), cmp.Compare(slices.Index(problems, a.Problem), slices.Index(problems, b.Problem)))
+	})
+	return all
+}
+
+// note notes a value that does not fit, if the table is examined.
+func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
+	if d.seen == nil {
+		return
+	}
+	of := kind{column, problem}
+	f := d.seen.found[of]
+	if f == nil {
+		f = &Finding{Column: column, Problem: problem, Rule: rule}
+		d.seen.found[of] = f
+	}
+	f.Count++
+	if len(f.Places) < MostPlaces {
+		p := Place{Row: row}
+		if problem != Missing && problem != NoPerson && problem != Malformed {
+			p.Value = shown(textOf(cell))
+		}
+		f.Places = append(f.Places, p)
+	}
+}
+
+// shown returns a value in quotes, without control characters. It shortens a long one.
+func shown(value string) string {
+	const most = 24
+	if r := []rune(value); len(r) > most {
+		value = string(r[:most]) + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// noteFrom notes the values of a record that is left out, from a column on, if the table is examined.
+// The record's values do not count as clamped or imputed.
+func (d *decoder) noteFrom(column int, cells []table.Cell) {
+	if d.seen == nil {
+		return
+	}
+	report, missing := d.report, d.missing
+	d.report = NewReport()
+	for i := column; i < len(d.study.Columns); i++ {
+		_, _, _ = d.value(i, cells[d.cellOf[i]]) // value notes each problem
+	}
+	d.report, d.missing = report, missing
+}

@@ -1,0 +1,301 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// Examined describes to a data holder how records fit a study.
+type Examined struct {
+	Study  *study.Study
+	File   string             // name of the table; empty if there is none
+	Of     *shard.Examination // nil if there is no table
+	Checks []fit.Check        // comparison with the posterior; nil if there is none
+}
+
+// Used describes how many records the study uses.
+func (e *Examined) Used() string {
+	x := e.Of
+	text := fmt.Sprintf("%s: the study uses %s", Plural(x.Rows, "row"), Plural(x.Records, "record"))
+	if out := x.LeftOut(); out > 0 {
+		text += fmt.Sprintf(", and %d do not fit and are left out", out)
+	}
+	if x.Surplus > 0 {
+		text += fmt.Sprintf(", and %d are left out by lot because their persons have more than %s", x.Surplus, Plural(e.Study.Privacy.Rows(), "row"))
+	}
+	return text + "."
+}
+
+// Warnings returns sentences about the number of records, if it does not suit the study.
+func (e *Examined) Warnings() []string {
+	var all []string
+	if e.Of.Records == 0 {
+		all = append(all, "No record is used: this client would send noise alone. Choose another file, or correct this one.")
+	}
+	if most := e.Study.Federation.MaxRecords; e.Study.Privacy.Unit.OfRecords() && e.Of.Records > most {
+		all = append(all, fmt.Sprintf("The study has room for sums of federation.max_records = %d records, and cuts longer sums off. Ask the study's authors for a larger federation.max_records.", most))
+	}
+	return all
+}
+
+// Persons describes whether a person has several rows.
+func (e *Examined) Persons() string {
+	p := e.Of.Persons
+	if p == nil {
+		return fmt.Sprintf("The study does not read which rows belong to one person. It protects %s. To count persons with several rows, name the column that says whose row a row is: --person COLUMN.", e.Study.Privacy.Protects())
+	}
+	text := fmt.Sprintf("The column %s names %s. ", p.Column, Plural(p.Number, "person"))
+	switch {
+	case p.Several == 0:
+		return text + "No person has several rows."
+	case p.Several == 1:
+		text += "One of them has several rows"
+	default:
+		text += fmt.Sprintf("%d of them have several rows", p.Several)
+	}
+	text += fmt.Sprintf(", and the largest number of rows of a person is %d. ", p.Most)
+	switch {
+	case e.Study.Privacy.Unit == study.Person:
+		return text + fmt.Sprintf("The study uses at most %s of a person and protects all of them together.", Plural(e.Study.Privacy.Rows(), "row"))
+	case e.Study.Privacy.Unit == study.Record:
+		return text + "The study protects one row, and its ε does not hold for a person with several. Ask the study's authors for privacy.unit = \"person\", or give each person one row."
+	}
+	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
+}
+
+// A ColumnRule describes a column: its values, and the treatment of a record with a missing value or with
+// another value.
+type ColumnRule struct {
+	Name    string `json:"name"`
+	Values  string `json:"values"`
+	Missing string `json:"missing"`
+	Others  string `json:"others"`
+}
+
+// valuesWidth is the largest width of the values of a column in a text.
+const valuesWidth = 40
+
+// Columns describes the columns that the file must have.
+func (e *Examined) Columns() []ColumnRule {
+	var all []ColumnRule
+	for i := range e.Study.Columns {
+		c := &e.Study.Columns[i]
+		r := ColumnRule{Name: c.Name, Values: within(c)}
+		if e.Study.Counts(i) {
+			r.Values = strings.Replace(r.Values, "a number", "a whole number", 1)
+		}
+		r.Missing, r.Others = "the record is left out", "the record is left out"
+		if c.Missing == study.Impute {
+			r.Missing = "counts as " + c.Imputed
+		}
+		if c.Outside == study.Clamp {
+			r.Others = "counts as the nearest bound"
+		}
+		all = append(all, r)
+	}
+	if p := e.Study.Table.Person; p != "" {
+		all = append(all, ColumnRule{p, "any text: whose row it is", "the record is left out", "–"})
+	}
+	return all
+}
+
+// Format describes the text files that the study expects.
+func (e *Examined) Format() string {
+	t := &e.Study.Table
+	text := fmt.Sprintf("A text file has one record in a line and the separator %q", t.Separator)
+	if t.Header {
+		text += "; its first line names the columns, in any order, and other columns are ignored"
+	} else {
+		text += "; it has no header, and the columns are in the order of this table"
+	}
+	var missing []string
+	for _, m := range t.Missing {
+		if m == "" {
+			m = "an empty field"
+		}
+		missing = append(missing, m)
+	}
+	if missing != nil {
+		text += ". These stand for a missing value: " + strings.Join(missing, ", ")
+	}
+	return text + ". A Parquet file or a query to a database has columns with the same names."
+}
+
+// Finding describes values that do not fit, and their treatment.
+func (e *Examined) Finding(f shard.Finding) string {
+	problem, many := "", f.Count != 1
+	verb := func(one, more string) string {
+		if many {
+			return more
+		}
+		return one
+	}
+	switch f.Problem {
+	case shard.Malformed:
+		return fmt.Sprintf("%s %s not divided into the fields of a record, and %s left out.", Plural(f.Count, "line"), verb("is", "are"), verb("is", "are"))
+	case shard.NoPerson:
+		return fmt.Sprintf("%s: %s %s not say whose %s, and %s left out.", f.Column, Plural(f.Count, e.Of.Unit), verb("does", "do"), verb("row it is", "rows they are"), verb("is", "are"))
+	case shard.Missing:
+		problem = verb("is missing", "are missing")
+	case shard.NoNumber:
+		problem = verb("is not a number", "are not numbers")
+	case shard.NotWhole:
+		problem = verb("is not a whole number", "are not whole numbers")
+	case shard.NoLevel:
+		problem = verb("is", "are") + " not among the levels"
+	default:
+		c := e.column(f)
+		problem = verb("is", "are") + strings.TrimRight(fmt.Sprintf(" outside the bounds [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit), " ")
+	}
+	text := fmt.Sprintf("%s: %s %s", f.Column, Plural(f.Count, "value"), problem)
+	switch f.Rule {
+	case study.Clamp:
+		return text + verb(". It counts as the nearest bound.", ". They count as the nearest bound.")
+	case study.Impute:
+		return text + verb(". It counts as ", ". They count as ") + e.column(f).Imputed + "."
+	}
+	return text + verb(". The record is left out.", ". The records are left out.")
+}
+
+// Places lists the first rows of a finding, and how many there are besides.
+func (e *Examined) Places(f shard.Finding) string {
+	text := e.rows(f)
+	var values []string
+	for _, p := range f.Places {
+		if p.Value != "" && !slices.Contains(values, p.Value) {
+			values = append(values, p.Value)
+		}
+	}
+	switch len(values) {
+	case 0:
+		return text
+	case 1:
+		return text + ". Value: " + values[0]
+	}
+	return text + ". Values: " + strings.Join(values, ", ")
+}
+
+// rows lists the rows of a finding in words, such as "rows 17 and 204".
+func (e *Examined) rows(f shard.Finding) string {
+	var numbers []string
+	for _, p := range f.Places {
+		numbers = append(numbers, fmt.Sprint(p.Row))
+	}
+	if more := f.Count - len(f.Places); more > 0 {
+		return fmt.Sprintf("%ss %s and %d more", e.Of.Unit, strings.Join(numbers, ", "), more)
+	}
+	last := len(numbers) - 1
+	if last == 0 {
+		return e.Of.Unit + " " + numbers[0]
+	}
+	return fmt.Sprintf("%ss %s and %s", e.Of.Unit, strings.Join(numbers[:last], ", "), numbers[last])
+}
+
+// Remedy tells the data holder how to mend a finding.
+func (e *Examined) Remedy(f shard.Finding) string {
+	rows, name := e.rows(f), f.Column
+	ask := "Ask the study's authors to "
+	switch f.Problem {
+	case shard.Malformed:
+		return fmt.Sprintf("Correct %s: look for a missing or an additional %q, and for quotes that do not end on their line.", rows, e.Study.Table.Separator)
+	case shard.NoPerson:
+		return fmt.Sprintf("Fill in %s in %s, if these records should count.", name, rows)
+	case shard.Missing:
+		switch f.Rule {
+		case study.Impute:
+			return "Nothing must be done. Fill in the values if they are known."
+		case study.Drop:
+			return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. To use them, fill in %s in %s.", name, rows)
+		}
+		return fmt.Sprintf("%sset a rule for a missing %s, or fill in the value in %s.", ask, name, rows)
+	case shard.NoNumber:
+		hint := "a number such as 3.5"
+		if e.Of.Unit == "line" {
+			hint += " (if the whole file has decimal commas: --decimal-comma)"
+		}
+		return fmt.Sprintf("Write %s in %s. If the text stands for a missing value, %sadd it to table.missing.", hint, rows, strings.ToLower(ask[:1])+ask[1:])
+	case shard.NotWhole:
+		return fmt.Sprintf("Correct %s: the %s model counts whole events.", rows, e.Study.Model.Family)
+	case shard.NoLevel:
+		if f.Rule == study.Drop {
+			return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. If the texts are misspelled, correct %s.", rows)
+		}
+		return fmt.Sprintf("%sadd the levels of %s, or correct %s: letters, capitals and blanks must be those of the study.", ask, name, rows)
+	}
+	switch f.Rule {
+	case study.Clamp:
+		return fmt.Sprintf("Nothing must be done. If the values are wrong, correct %s.", rows)
+	case study.Drop:
+		return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. If the values are wrong, correct %s.", rows)
+	}
+	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
+}
+
+// column returns the study's column of a finding.
+func (e *Examined) column(f shard.Finding) *study.Column {
+	return &e.Study.Columns[e.Study.ColumnIndex(f.Column)]
+}
+
+// Unused names the columns of the table that the study does not read.
+func (e *Examined) Unused() string {
+	if len(e.Of.Unused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("These columns are in the table, and the study does not read them: %s.", strings.Join(e.Of.Unused, ", "))
+}
+
+// Warned is the sentence that stands beside every examination.
+const Warned = "This depends on single records, without any noise. Nothing of it was sent. Keep it as the records are kept."
+
+// Write writes the description as text.
+func (e *Examined) Write(w io.Writer) error {
+	var b strings.Builder
+	title := fmt.Sprintf("The study %s, SHA-256 %s", e.Study.Name, e.Study.Digest)
+	if e.Of != nil {
+		title = e.File + " and t" + title[1:]
+	}
+	fmt.Fprintf(&b, "%s\n\n", title)
+	if e.Of != nil {
+		b.WriteString(Wrap(e.Used()) + "\n")
+		for _, text := range e.Warnings() {
+			b.WriteString(Wrap(text) + "\n")
+		}
+		for _, f := range e.Of.Findings {
+			b.WriteString(Wrap(e.Finding(f)+" In "+e.Places(f)+".") + Wrap(e.Remedy(f)) + "\n")
+		}
+		for _, text := range []string{e.Persons(), e.Unused()} {
+			if text != "" {
+				b.WriteString(Wrap(text) + "\n")
+			}
+		}
+	}
+	rows := [][]string{{"column", "values", "a missing value", "another value"}}
+	for _, c := range e.Columns() {
+		values := strings.Split(strings.TrimSuffix(wrap(c.Values, valuesWidth), "\n"), "\n")
+		rows = append(rows, []string{c.Name, values[0], c.Missing, c.Others})
+		for _, more := range values[1:] {
+			rows = append(rows, []string{"", more, "", ""})
+		}
+	}
+	if err := Table(&b, "", len(rows[0]), rows); err != nil {
+		return err
+	}
+	b.WriteString("\n" + Wrap(e.Format()))
+	if e.Checks != nil {
+		fmt.Fprintf(&b, "\nOutcomes of these records, and outcomes drawn for them from the posterior:\n\n")
+		if err := Checks(&b, e.Checks); err != nil {
+			return err
+		}
+	}
+	if e.Of != nil {
+		b.WriteString("\n" + Wrap(Warned))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
