@@ -64,8 +64,8 @@ demo: build ## the main job on made-up data
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
 
-# Real data over a network: every schedule, both privacy units, linear and logistic.
-network: build ## studies on Abalone and Adult, a process for each client
+# Data over a network: every schedule, both privacy units, linear, logistic, and a formula.
+network: build ## studies on Abalone, Adult and made-up data, a process for each client
 	go run ./tools/demonet experiments/abalone/rings.toml
 	go run ./tools/demonet experiments/abalone/rings.toml --set 'inference.schedule="sequential"' --set 'inference.factors="exact"'
 	go run ./tools/demonet experiments/abalone/rings.toml --set 'inference.schedule="asynchronous"' --set 'inference.factors="exact"'
@@ -73,6 +73,8 @@ network: build ## studies on Abalone and Adult, a process for each client
 	go run ./tools/demonet experiments/abalone/mature.toml
 	go run ./tools/demonet experiments/adult/income.toml
 	go run ./tools/demonet experiments/demo/visits.toml
+	go run ./tools/demonet experiments/programs/infections.toml
+	go run ./tools/demonet experiments/programs/infections.toml --non-private
 	go run ./tools/demonet experiments/adult/private.toml
 	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
@@ -169,7 +171,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage|FitsOfFormulas' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'FormulasHold' ./pvi/scoring -studies 4
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'FormulasHold' ./pvi/scoring
 	go run ./cmd/sim truth --cells '1-73,records<=20000,coefficients<=30' --replications 4 --out runs/truth-tenth.jsonl
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger

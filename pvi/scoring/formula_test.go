@@ -110,6 +110,7 @@ type holding struct {
 	coordinates, squares float64 // squares are those of (mean − pooled mode)/sd
 	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
 	astray               int     // number of studies that have not arrived
+	warned               bool    // whether a sentence beside the posterior says that intervals can be too narrow
 }
 
 // add plays one study.
@@ -120,6 +121,7 @@ func (h *holding) add(t *testing.T, f formulated, records int, seed uint64) {
 	if !state.Arrived() {
 		h.astray++
 	}
+	h.warned = w.model.Multiplies()
 	mean, cov := state.Posterior()
 	var held, total float64
 	for i, m := range mean {
@@ -158,7 +160,7 @@ func below(shares []float64) bool {
 }
 
 // Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the whole
-// bank and prints a table.
+// bank and prints a table. A formula with a warning beside its posterior is in the table alone.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {
@@ -188,13 +190,18 @@ func TestFormulasHoldTheTruth(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				truths = append(truths, stat.Mean(h.truths, nil))
 				drawn, rms, width := "–", "–", "–"
 				if h.pooled > 0 {
-					draws = append(draws, stat.Mean(h.draws, nil))
 					drawn, rms, width = fmt.Sprintf("%.2f", stat.Mean(h.draws, nil)), fmt.Sprintf("%.2f", math.Sqrt(h.squares/h.pooled)), fmt.Sprintf("%.1f", math.Exp(h.width/h.pooled))
 				}
 				fmt.Printf("| `%s` | `%s` | %.2f | %s | %s | %s | %d |\n", strings.ReplaceAll(f.text, "|", `\|`), f.family, stat.Mean(h.truths, nil), drawn, rms, width, h.astray)
+				if h.warned {
+					return
+				}
+				truths = append(truths, stat.Mean(h.truths, nil))
+				if h.pooled > 0 {
+					draws = append(draws, stat.Mean(h.draws, nil))
+				}
 				if below(h.truths) || below(h.draws) {
 					t.Errorf("intervals of 90 %% hold %.2f of the truths and %s of draws of the pooled posterior", stat.Mean(h.truths, nil), drawn)
 				}

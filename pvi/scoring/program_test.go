@@ -1,7 +1,6 @@
 package scoring_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"fedpvi/gpu"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 // A vector of a program's record is no longer than the clip of its round, or not finite, whatever
@@ -265,18 +263,9 @@ func TestProgramsThatMultiply(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	for family, want := range map[string]bool{"Gamma": false, "weibull": false, "lognormal": false} {
-		st, err := study.Parse("f.toml", fmt.Appendf(nil, "study = { version = 2, name = \"f\" }\nprivacy = { unit = \"none\" }\ninference = { intervals = \"none\" }\n%s[model]\nformula = \"y ~ x\"\nfamily = %q\n",
-			numericColumn("y", 0.1, 50)+numericColumn("x", -3, 3), family))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := fit.New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := m.Multiplies(); got != want {
-			t.Errorf("%s: %t", family, got)
+	for _, f := range bank {
+		if got, want := formulaWorld(t, f, 10, 1, 1).model.Multiplies(), f.name == "monotonic"; got != want {
+			t.Errorf("%s: %t", f.text, got)
 		}
 	}
 }
