@@ -90,13 +90,16 @@ func (p *process) finish(l *life, err error) {
 		return
 	}
 	p.w.tell("%s ends: %v", p.name, err)
+	var unreachable *transport.Unreachable
+	if errors.As(err, &unreachable) {
+		return
+	}
 	if p.revoked && isRefusal(err) {
 		p.done = true
 		p.w.endIfOver()
 		return
 	}
-	var unreachable *transport.Unreachable
-	if err != nil && len(l.excuses) == 0 && !errors.As(err, &unreachable) {
+	if err != nil && len(l.excuses) == 0 {
 		p.w.fail("%s stopped: %v", p.name, err)
 	}
 }
