@@ -85,7 +85,7 @@ func cuts(below func(float64) float64, first, second float64) func(x float64) fl
 // generator.
 func generated(t testing.TB, quantities string) *program.Compiled {
 	t.Helper()
-	text := "data { int N; vector[N] z; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); z ~ normal(a, c); }\n"
+	text := "data { int N; vector[N] z; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); z ~ logistic(a, c); }\n"
 	if quantities != "" {
 		text += "generated quantities { " + quantities + " }"
 	}

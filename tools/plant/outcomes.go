@@ -13,7 +13,7 @@ var outcomeFaults = []fault{
 	{"refusal-for-one", "a refusal for one value", []edit{{
 		File: "pvi/shard/read.go", Anchor: "\t\tcase errors.As(err, &unfit):\n", Before: `
 		case planted.Is("refusal-for-one") && len(cells) > 0 && cells[0].Text == "-1":
-			return nil, Report{}, errors.New("a record at the bound")
+			return errors.New("a record at the bound")
 `,
 	}}},
 	{"log-for-one", "a log line for one value", []edit{{

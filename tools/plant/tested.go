@@ -81,7 +81,7 @@ var proofFaults = []testedFault{
 	{fault{"record-stops", "a record that does not fit stops a run", []edit{
 		{File: "pvi/shard/read.go", Anchor: "\t\tcase errors.As(err, &unfit):\n", Before: `
 		case planted.Is("record-stops") && errors.As(err, &unfit):
-			return nil, Report{}, err
+			return err
 `},
 	}}, "pvi/session", "TestRecordsAnswerNoQuestion"},
 	{fault{"silent-verdict", "the verdict on a round is not logged", []edit{
