@@ -221,7 +221,7 @@ func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (trans
 }
 
 func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
-	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 1 << 20, Clients: 10, Name: 40})
+	o, err := wire.ReadOutcome(e.Body, wire.Limits{Elements: 10_000, Clients: 10, Name: 40})
 	if err != nil {
 		return transport.Item{}, err
 	}

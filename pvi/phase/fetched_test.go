@@ -2,6 +2,7 @@ package phase
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"fedpvi/internal/testing/memory"
 )
 
 // encoded returns the bytes of a release.
@@ -88,6 +91,49 @@ func TestAddUp(t *testing.T) {
 			rt.Errorf("%v, want %q", err, says)
 		}
 	})
+}
+
+// The test adds up releases that are too long for an outcome, with the largest size of outcomes as it
+// is, and limits the memory that is allocated to the sum and little more. The releases together have
+// ten times as many bytes as the sum.
+func TestAddUpAtRealSize(t *testing.T) {
+	const clients = 10
+	size := MaxPublished/clients + 1
+	element := func(m, i int) int64 { return int64((i*7919+m*104729)%2001 - 1000) }
+	var ids []ClientID
+	var signed []Digest
+	sum := make([]int64, size)
+	for m := range clients {
+		release := make([]int64, size)
+		for i := range release {
+			release[i] = element(m, i)
+			sum[i] += release[i]
+		}
+		ids, signed = append(ids, ClientID(rune('a'+m))), append(signed, HashOf(release))
+	}
+	piece := make([]byte, 0, 32<<10)
+	fetch := func(of ClientID, _ Digest, _ int64, w io.Writer) error {
+		for i := range size {
+			piece = binary.LittleEndian.AppendUint64(piece, uint64(element(slices.Index(ids, of), i)))
+			if len(piece) < cap(piece) && i < size-1 {
+				continue
+			}
+			if _, err := w.Write(piece); err != nil {
+				return err
+			}
+			piece = piece[:0]
+		}
+		return nil
+	}
+	memory.Within(t, elementSize*uint64(size)+64<<10, func() {
+		if err := AddUp("plan 1", ids, signed, sum, 1000, fetch); err != nil {
+			t.Error(err)
+		}
+	})
+	sum[size-1]++
+	if err := AddUp("plan 1", ids, signed, sum, 1000, fetch); err == nil {
+		t.Error("a sum with one step more was accepted")
+	}
 }
 
 // The error of a failed transport is returned as it is, so that the caller can try again.
