@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// numeric has the elementwise operations on constants, by name.
+// numeric has functions that compute elementwise operations on constants. An operation with one
+// argument ignores y.
 var numeric = map[ir.Op]func(x, y float64) float64{
 	ir.Neg: one(func(x float64) float64 { return -x }), ir.Exp: one(math.Exp), ir.Log: one(math.Log), ir.Log1p: one(math.Log1p),
 	ir.Expm1: one(math.Expm1), ir.Sqrt: one(math.Sqrt), ir.Square: one(func(x float64) float64 { return x * x }),
@@ -33,7 +34,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the value of an elementwise operation with one argument.
+// unary returns the result of an elementwise operation with one argument. at is the place in the
+// program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -52,7 +54,8 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns the constant that results from an operation on constants.
+// folded returns the constant that results from an operation on the constants a and b. out has the
+// other fields of the result.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -88,8 +91,8 @@ func aboveTwo(op ir.Op, a, b bool) bool {
 	return false
 }
 
-// binary returns the value of an elementwise operation with two arguments. One of them may be a
-// scalar if the other is a container.
+// binary returns the result of an elementwise operation with two arguments. A scalar is combined
+// with each element of a container.
 func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	out := value{role: s.roleOf(a, b, at), shape: a.shape, known: true, above: aboveTwo(op, a.above, b.above), in: real}
@@ -111,8 +114,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an operation on values for each record or on plain
-// values. An operation cannot combine a value for each record with a value of the record at hand.
+// roleOf returns the role of the result of an operation on a and b. If one of them has one value
+// for each record, so has the result. The other must then be a single number that is the same for
+// all records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -136,7 +140,7 @@ func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	return plain
 }
 
-// product returns the value of a * b.
+// product returns the value of a * b, which is a matrix product unless one of them is a scalar.
 func (s *stager) product(a, b value, at syntax.Span) value {
 	if a.role == rows && b.role == rows && !(a.shape.single() && b.shape.single()) || a.role == rows && b.role == rows {
 		s.fail("E202", at, "the product of two values for each record couples records. Write .* for a product record by record.")
@@ -162,7 +166,7 @@ func (s *stager) product(a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// dot returns the dot product of two values of the same size.
+// dot returns the dot product of two values with one axis of the same size.
 func (s *stager) dot(a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	if len(a.shape.dims) != 1 || len(b.shape.dims) != 1 || a.shape.dims[0] != b.shape.dims[0] {
@@ -193,7 +197,7 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	return out
 }
 
-// matrixVector returns the product of a matrix and a vector. The matrix is the same for all
+// matrixVector returns the product of a matrix a and a vector b. The matrix is the same for all
 // records, or belongs to the record at hand.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	phaseA, phaseB := s.phase(a), s.phase(b)
@@ -213,7 +217,7 @@ func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	return s.joined(out, at)
 }
 
-// row returns row r of a matrix.
+// row returns row r of a matrix, counted from 0.
 func (s *stager) row(a value, r int) value {
 	c := a.shape.dims[1]
 	out := value{role: a.role, shape: shape{rowVector, []int{c}}, known: true, whole: a.whole, above: a.above, in: a.in}
@@ -225,10 +229,12 @@ func (s *stager) row(a value, r int) value {
 	return out
 }
 
-// mostFactors is the largest integer exponent for which a power is written as a product.
+// mostFactors is the largest absolute value of an integer exponent for which a power is computed as
+// a product.
 const mostFactors = 16
 
-// power returns the value of a^b.
+// power returns the value of a^b. It refuses the power if a may be negative and b is not 2, ½ or a
+// small integer.
 func (s *stager) power(a, b value, at syntax.Span) value {
 	if b.fixed() && b.shape.single() {
 		switch x := b.number(); {

@@ -5,11 +5,10 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter of type cholesky_factor_corr[K] is the lower triangular matrix L with positive
-// diagonal for which LLᵀ is a correlation matrix. Its coordinates are the canonical partial
-// correlations z in (−1, 1), row by row: L_ij = z_ij √Π_{m<j}(1 − z_im²). The last nonzero element
-// of each row is the positive number that gives the row the norm 1 (Lewandowski, Kurowicka and Joe
-// 2009).
+// A parameter of type cholesky_factor_corr[K] is a lower triangular matrix L with positive diagonal
+// for which LLᵀ is a correlation matrix. Its coordinates are the canonical partial correlations z
+// in (−1, 1), row by row: L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i. The diagonal element of a row
+// is the positive number with which the row has the norm 1 (Lewandowski, Kurowicka and Joe 2009).
 
 // declareFactor declares a parameter of type cholesky_factor_corr.
 func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
@@ -45,9 +44,9 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	}
 }
 
-// correlation adds the density of a Cholesky factor by Lewandowski, Kurowicka and Joe. Under this
-// density (1 + z_im)/2 has a beta distribution whose two shapes are η + (K − 1 − m)/2, for m from
-// 1.
+// correlation adds the density of Lewandowski, Kurowicka and Joe (LKJ) of a Cholesky factor to the
+// prior. η is the argument of the density. Under this density (1 + z_im)/2 has a beta distribution
+// whose two shapes are η + (K − 1 − m)/2, for m = 1, 2, ….
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A cumulative is the distribution function F of a density. Its field below computes log F, and
-// its field above computes log(1 − F).
+// A cumulative is the distribution function F of a density with args arguments. below computes log
+// F, and above computes log(1 − F).
 type cumulative struct {
 	args         int
 	below, above func(p pen, y value, a []value) value
@@ -27,8 +27,8 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns a distribution function F with F(−z) = 1 − F(z). The operation log computes
-// log F(z).
+// symmetric returns the distribution function F(z(y)) of a density with args arguments, where F(−z)
+// = 1 − F(z). The operation log computes log F(z), and z standardises the variate y.
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,
@@ -56,8 +56,9 @@ func (p pen) logBeta(a, b value) value {
 	return p.sub(p.add(p.is(ir.Lgamma, a), p.is(ir.Lgamma, b)), p.is(ir.Lgamma, p.add(a, b)))
 }
 
-// cumulativeName returns the name of the density that a function such as normal_lccdf belongs to.
-// It also reports whether the function computes 1 minus the distribution function.
+// cumulativeName returns the name of the density to which a function such as normal_lccdf belongs.
+// above is true if the function computes the log of 1 minus the distribution function. ok is false
+// if the name is not that of such a function.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true
@@ -66,9 +67,9 @@ func cumulativeName(name string) (density string, above, ok bool) {
 	return density, false, ok
 }
 
-// cumulative returns the log of a distribution function. It returns 0 if the arguments are
-// constants, because the result, such as the correction of a half-normal prior, would only add a
-// constant to the log density.
+// cumulative returns the value of a call such as normal_lcdf(y | mu, sigma). If all arguments are
+// constants, it returns 0. Then the result would only add a constant to the log density, such as
+// the correction of a half-normal prior.
 func (s *stager) cumulative(e *syntax.Expr) value {
 	args, fixed := make([]value, len(e.Args)), true
 	for k, a := range e.Args {
@@ -98,8 +99,8 @@ func (s *stager) cumulativeOf(name string, at syntax.Span) cumulative {
 	return c
 }
 
-// probability returns minus the log of the probability between the bounds of a truncated density
-// of a record.
+// probability returns minus the log of the probability that the variate of a record lies between
+// the bounds of a truncation.
 func (s *stager) probability(t *syntax.Statement) value {
 	p := pen{s, *t.Truncated}
 	c := s.cumulativeOf(t.Name, p.at)

@@ -9,10 +9,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// suffixes has the suffixes in the names of functions that compute densities.
+// suffixes has the ends of the names of functions that compute log densities.
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
-// densityName returns the name of the density that a function such as normal_lpdf computes.
+// densityName returns the name of the density that a call such as normal_lpdf(y | mu, sigma)
+// computes. It returns false if e is no such call.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
@@ -30,29 +31,31 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// A terms function writes the log density of numbers y, given arguments a, element by element.
+// A terms function returns the log density of the elements of y, given the arguments a. The result
+// has one element for each element of y.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
-// A density is a probability density of the language.
+// A density is a probability density of the language, with args arguments.
 type density struct {
 	args  int
 	write terms
-	// fused is the operation of a record program that computes the density of an outcome that
-	// depends only on the row. It is NoDensity if there is no such operation.
+	// fused is the operation of a record program that computes the density if the variate depends
+	// only on the row. It is NoDensity if there is no such operation.
 	fused ir.Density
-	// prior is the density that a record program uses if the density is the prior of a parameter.
-	// It is NoDensity if a parameter cannot have this prior.
+	// prior is the density that a record program uses if the variate is a parameter. It is
+	// NoDensity if a record program has no such prior.
 	prior ir.Density
-	// change converts the arguments in the program to the arguments of fused, prior and write. It
-	// is nil if they are the same.
+	// change converts the variate and the arguments as they are written in the program to those of
+	// fused, prior and write. It is nil if they are the same.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
-	// draw writes a random number with the density. It is nil if there is no such function.
+	// draw returns random numbers with the density. It is nil if the language has no such function.
 	draw func(p pencil, a []value) value
 	// mean writes the mean of the density. It is nil if there is no such function.
 	mean func(p pen, a []value) value
-	// vector is true if a number with the density has a vector as an argument.
+	// vector is true if an argument is a vector for each number, such as the log odds of classes.
 	vector bool
-	// whole is true if outcomes are counts or classes, which must be integers of at least least.
+	// whole is true if the variate is a count or a class. It must then be an integer that is at
+	// least least.
 	whole bool
 	least float64
 }
@@ -72,7 +75,7 @@ func (s *stager) densityOf(name string, at syntax.Span) density {
 	return d
 }
 
-// tilde evaluates a statement such as y ~ normal(mu, sigma).
+// tilde evaluates a statement such as y ~ normal(mu, sigma), with or without a truncation.
 func (s *stager) tilde(t *syntax.Statement) {
 	s.inModel(t.At)
 	if t.Truncated != nil {
@@ -87,9 +90,10 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.density(t.Name, t.Target, t.Args, t.At)
 }
 
-// truncated subtracts, from the log density of a record, the log of the probability between the
-// bounds of a truncation. If a parameter's prior with constant arguments is truncated at the
-// bounds of the parameter, truncated leaves out this term, because it is constant.
+// truncated adds the term of a truncation to the log density: minus the log of the probability
+// between its bounds. If a parameter's prior with constant arguments is truncated at the bounds of
+// the parameter, truncated leaves out this term, because it is constant. It refuses every other
+// truncation of a parameter's density.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -120,7 +124,8 @@ func (s *stager) truncated(t *syntax.Statement) {
 	}
 }
 
-// density adds a density to the log density, either as the prior of a parameter or as a term.
+// density adds a density to the log density: as the prior of a parameter if possible, otherwise as
+// a term.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	if name == "lkj_corr_cholesky" {
 		s.correlation(variate, arguments, at)
@@ -166,8 +171,9 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density is the density of a parameter's elements, given other
-// parameters.
+// isPrior reports whether a density can be the prior of a parameter. The variate must be elements
+// of a parameter, the arguments constants or functions of parameters, and the statement must not
+// depend on records.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
 		return false
@@ -183,7 +189,7 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns the value of a log density, which is the sum over the elements of the variate.
+// termOf returns a log density as a value, which is the sum over the elements of the variate.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -206,7 +212,8 @@ func (s *stager) markDensity(variate, out value) {
 	}
 }
 
-// fused returns a density as one operation of a record program if there is such an operation.
+// fused returns a log density as one operation of a record program. It returns false if there is no
+// such operation for these arguments.
 func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
 	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
 		return value{}, false
@@ -239,7 +246,7 @@ func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value,
 
 var densities map[string]density
 
-// half is the log of √(2π).
+// logRoot2Pi is log √(2π).
 const logRoot2Pi = .918938533204672741780329736406
 
 func init() {
@@ -292,7 +299,8 @@ func chiSquare(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return y, []value{s.scaled(a[0], .5, at), constant(.5)}
 }
 
-// proportion converts a mean and a precision to the two shapes of a beta density.
+// proportion converts a mean μ and a precision κ to the two shapes of a beta density, μκ and (1 −
+// μ)κ.
 func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	first := s.binary(ir.Mul, a[0], a[1], at)
 	second := s.binary(ir.Sub, a[1], first, at)
@@ -300,8 +308,8 @@ func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) 
 	return y, []value{first, second}
 }
 
-// linear converts the regressors, the intercept and the coefficients of a generalised linear model
-// to the linear predictor.
+// linear converts the arguments of a generalised linear model: it replaces the regressors x, the
+// intercept α and the coefficients β by the linear predictor xβ + α.
 func linear(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	predictor := s.binary(ir.Add, s.product(a[0], a[2], at), a[1], at)
 	return y, append([]value{predictor}, a[3:]...)
@@ -311,7 +319,7 @@ func logFirst(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return y, append([]value{s.unary(ir.Log, a[0], at)}, a[1:]...)
 }
 
-// fromZero counts classes from 0.
+// fromZero converts a class that the program counts from 1 to a class that is counted from 0.
 func fromZero(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	if len(a[0].shape.dims) != 1 || !y.shape.single() {
 		s.fail("E402", at, "a class has a vector of log odds.")
@@ -330,7 +338,8 @@ func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
 }
 
-// A pen writes arithmetic operations on values.
+// A pen writes arithmetic on values: its methods return the results of operations. at is the place
+// in the program for messages.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -427,8 +436,8 @@ func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
 	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), s.log1m(y, at)))
 }
 
-// writeUniform writes the uniform density on an interval. A parameter with this density must be
-// declared with the same bounds.
+// writeUniform returns 0, the log of a uniform density up to a constant. The variate must be a
+// parameter whose declared bounds lie within those of the density.
 func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
 		s.fail("E403", at, "uniform is in the language as the prior of a parameter with constant bounds.")
@@ -477,9 +486,9 @@ func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
 	return p.sub(p.sub(p.mul(y, a[0]), p.is(ir.Exp, a[0])), p.is(ir.Lgamma, p.add(y, constant(1))))
 }
 
-// writeOrdered writes the density of a class with ordered cut points c. With the logistic
-// function F, class k has the probability F(c_k − η) − F(c_{k−1} − η), which is
-// F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
+// writeOrdered returns the log probability of a class, given a predictor η and ordered cut points
+// c. With the logistic function F, class k has the probability F(c_k − η) − F(c_{k−1} − η), which
+// equals F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
 func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
 	return p.ordered("ordered_logistic", y, a, ir.LogInvLogit, func(low, high, eta value) value {
@@ -488,7 +497,7 @@ func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// writeOrderedProbit does the same as writeOrdered with the normal distribution function.
+// writeOrderedProbit is writeOrdered with the normal distribution function as F.
 func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
 	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
@@ -496,9 +505,9 @@ func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// ordered writes the density of a class with ordered cut points. The operation below computes the
-// log of the distribution function, which must be symmetric. The function between returns the log
-// of the probability between two cut points.
+// ordered returns the log probability of a class, given a predictor η and ordered cut points c.
+// below is the operation log F, where F is a symmetric distribution function. between returns the
+// log probability of a class between the cut points low and high.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

@@ -12,7 +12,7 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said returns a description of a value for a message.
+// said returns a description of a value with the given role and shape, for a message.
 func said(r role, of shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[of.base]
 	if len(of.dims) > inner[of.base] {
@@ -89,7 +89,7 @@ func (s *stager) nodeOf(v value) model.Expr {
 	args := make([]model.Expr, len(v.parts))
 	for k, p := range v.parts {
 		if !p.known {
-			panic(errStop) // reported by whole
+			panic(errStop) // joined reports an element without a value
 		}
 		args[k] = s.nodeOf(p)
 	}
@@ -100,8 +100,8 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined combines the elements of a value into one node or one list of constants. All elements
-// must have been assigned.
+// joined returns a value as one node or one list of constants, if its elements are separate values.
+// All elements must have been assigned.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v
@@ -132,7 +132,7 @@ func (s *stager) joined(v value, at syntax.Span) value {
 	return out
 }
 
-// scalars returns the elements of a value.
+// scalars returns the elements of a value as separate values.
 func (s *stager) scalars(v value, at syntax.Span) []value {
 	if v.parts != nil {
 		return v.parts
@@ -146,7 +146,7 @@ func (s *stager) scalars(v value, at syntax.Span) []value {
 	return out
 }
 
-// pickAt returns element k of a value that is one node or a list of constants.
+// pickAt returns element k, counted from 0, of a value that is one node or a list of constants.
 func (s *stager) pickAt(v value, k int) value {
 	out := value{shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in, from: v.from, first: v.first + k}
 	if v.mixed {
@@ -165,7 +165,7 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
-// phase returns the phase of a value.
+// phase returns the phase of a value: on which inputs it depends.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed
@@ -203,7 +203,8 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical refuses a value that cannot be used as a condition.
+// logical returns a value that is used as a condition. It refuses the value if a condition must not
+// depend on it.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison of the number of a record treats records differently by their place.")
@@ -218,7 +219,7 @@ func (s *stager) logical(v value, at syntax.Span) value {
 	return v
 }
 
-// truth returns 1 where a value is nonzero, and 0 elsewhere.
+// truth returns 1 for each element of v that is not 0, and 0 for the others.
 func (s *stager) truth(v value) value {
 	if v.in.Whole && v.in.Low >= 0 && v.in.High <= 1 {
 		return v
@@ -232,7 +233,7 @@ func (s *stager) not(v value) value {
 	return out
 }
 
-// counted replaces the number of records by the sum of 1 over the records. It returns other values
+// counted converts the number of records to the sum of 1 over the records. It returns other values
 // unchanged.
 func counted(v value) value {
 	if v.role == count {
@@ -242,7 +243,7 @@ func counted(v value) value {
 	return v
 }
 
-// operator returns the value of a binary operator.
+// operator returns the value of a op b.
 func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	switch op {
 	case "==", "!=", "<", "<=", ">", ">=", "&&", "||":
@@ -275,7 +276,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	return s.wholeDivision(op, a, b, at)
 }
 
-// arithmetic computes an elementwise operation whose result is an integer if both arguments are.
+// arithmetic returns the result of an elementwise operation that gives an integer for two integers.
 func (s *stager) arithmetic(op ir.Op, a, b value, at syntax.Span) value {
 	out := s.binary(op, a, b, at)
 	out.whole = a.whole && b.whole
@@ -292,7 +293,7 @@ func (s *stager) quotient(op string, a, b value, at syntax.Span) value {
 	return s.binary(ir.Div, a, b, at)
 }
 
-// wholeDivision computes the quotient or the remainder of integer constants.
+// wholeDivision returns the quotient or the remainder of two integer constants.
 func (s *stager) wholeDivision(op string, a, b value, at syntax.Span) value {
 	if !a.fixed() || !b.fixed() || !a.shape.single() || !b.shape.single() || !a.whole || !b.whole {
 		s.fail("E403", at, "the division of whole numbers drops the rest, and is in the language for public constants alone. For a real quotient, multiply by 1.0.")
@@ -336,7 +337,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals returns the value of an operator if one of its arguments is a sum over the records.
+// totals returns the value of a op b if a or b is a sum over the records (role total).
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a
 	if a.role == total {
@@ -359,8 +360,8 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a total. The argument may also be a value that is the same for
-// all records.
+// split returns the two parts of a total: the term of one record, and the rest, which is the same
+// for all records. A part is nil if it is 0. If v is not a total, it is the rest.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v
@@ -427,7 +428,7 @@ func (s *stager) choice(e *syntax.Expr) value {
 	return s.choose(s.truth(condition), a, b, e.At)
 }
 
-// choose returns a where a condition on the record is 1, and b where it is 0.
+// choose returns a where condition is 1, and b where it is 0.
 func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	of := a.shape
@@ -443,7 +444,7 @@ func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	return out
 }
 
-// list returns the value of an array or row vector expression, such as {1, 2}.
+// list returns the value of an array or a row vector that is written as a list, such as {1, 2}.
 func (s *stager) list(e *syntax.Expr) value {
 	if len(e.Args) == 0 {
 		s.fail("E402", e.At, "a list has at least one element.")
@@ -479,7 +480,7 @@ func (s *stager) list(e *syntax.Expr) value {
 	return s.joined(value{shape: out, parts: parts, known: true, whole: whole}, e.At)
 }
 
-// printed returns the text of an expression, with every run of white space replaced by one blank.
+// printed returns the text of an expression, with each run of white space replaced by one blank.
 func (s *stager) printed(e *syntax.Expr) string {
 	return strings.Join(strings.Fields(s.text[e.At.From:e.At.To]), " ")
 }

@@ -5,11 +5,11 @@ import "fedpvi/pvi/program/syntax"
 // mostCalls is the largest depth of nested function calls.
 const mostCalls = 12
 
-// A returned is a result of a function. If mask is known, the result holds under a condition on
-// the record.
+// A returned is the value of a return statement. mask is the condition on the record under which
+// the statement is reached. It is not known if there is no condition.
 type returned struct{ mask, value value }
 
-// ended reports whether the function that is being evaluated has returned for all records.
+// ended reports whether the function that is being evaluated has returned without a condition.
 func (s *stager) ended() bool {
 	if s.returns == nil || len(*s.returns) == 0 {
 		return false
@@ -18,7 +18,7 @@ func (s *stager) ended() bool {
 }
 
 // evaluate returns the value of a call of a function that the program defines. It evaluates the
-// body with the values of the arguments. The body cannot read other variables.
+// body of the function, in which only the arguments can be read.
 func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Span) value {
 	if len(args) != len(f.Parameters) {
 		s.fail("E402", at, "%s takes %d arguments, not %d.", f.Name, len(f.Parameters), len(args))
@@ -49,7 +49,8 @@ func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Spa
 	return out
 }
 
-// body evaluates the statements of a function and returns its results.
+// body evaluates the statements of a function and returns the values of its return statements. own
+// has the arguments.
 func (s *stager) body(f *syntax.Function, own map[string]*variable) []returned {
 	variables, mask, block, returns, level := s.variables, s.mask, s.block, s.returns, s.level
 	defer func() {

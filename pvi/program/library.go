@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// elementwise has the functions of one argument for which a record program has an operation.
+// elementwise has the functions of one argument that are operations of record programs.
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
 	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
-// composed has the functions of one argument that are compositions of other functions.
+// composed has the functions of one argument that are computed from other functions.
 var composed = map[string]func(s *stager, x value, at syntax.Span) value{
 	"log1m": (*stager).log1m,
 	"logit": func(s *stager, x value, at syntax.Span) value {
@@ -95,7 +95,8 @@ func (s *stager) call(e *syntax.Expr) value {
 	return value{}
 }
 
-// near returns a sentence with the function whose name is most similar to an unknown name.
+// near returns the end of the message about an unknown function: a known function whose name
+// differs only in case and underscores, if there is one.
 func near(name string) string {
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	known := slices.Concat(slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(elementwise)), slices.Collect(maps.Keys(composed)))
@@ -108,8 +109,9 @@ func near(name string) string {
 	return "."
 }
 
-// statistic returns the value of a statistic of columns, which the study must give. It returns ok
-// = false if the expression is not a statistic.
+// statistic returns the value of a call such as mean(age) of a column. The study must give the
+// value, because it depends on all records. ok is false if the expression is not a statistic of a
+// column.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	switch e.Text {
 	case "mean", "sd", "variance", "min", "max":
@@ -139,8 +141,8 @@ type function struct {
 
 const anyNumber = -1
 
-// functions returns the functions of the library. It is not a variable, because functions of the
-// library call others by name.
+// functions has the functions of the library by name. It is filled in init, because functions of
+// the library use it.
 var functions map[string]function
 
 func init() {
@@ -182,8 +184,8 @@ func init() {
 	}
 }
 
-// sum returns the sum of the elements of a value. If the value has one element for each record,
-// the result is a sum over the records.
+// sum returns the sum of the elements of a value. If the value has one number for each record, the
+// result is a sum over the records.
 func (s *stager) sum(v value, at syntax.Span) value {
 	if v.role == index || v.role == count || v.role == total {
 		s.fail("E206", at, "%s has no elements to add.", said(v.role, v.shape))
@@ -229,7 +231,7 @@ func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// dotProduct returns the dot product of two vectors. If both have one element for each record, the
+// dotProduct returns the dot product of two vectors. If both have one number for each record, the
 // result is a sum over the records.
 func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	if a[0].role == rows && a[1].role == rows && a[0].shape.single() && a[1].shape.single() {
@@ -241,8 +243,7 @@ func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	return s.dot(a[0], a[1], e.At)
 }
 
-// logSumExp returns the log of the sum of the exponentials of a vector's elements, or of two
-// numbers.
+// logSumExp returns log Σ exp(x) over the elements x of a vector, or log(eˣ + eʸ) for two numbers.
 func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
 	if len(a) == 2 && a[0].shape.single() && a[1].shape.single() && a[0].role == plain && a[1].role == plain {
 		a = []value{{shape: shape{vector, []int{2}}, parts: a, known: true}}
@@ -262,7 +263,7 @@ func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
 	return out
 }
 
-// logMix returns log(p·eˣ + (1−p)·eʸ).
+// logMix returns log(p·eˣ + (1−p)·eʸ) for the arguments p, x and y.
 func (s *stager) logMix(a []value, e *syntax.Expr) value {
 	x := s.binary(ir.Add, s.unary(ir.Log, a[0], e.At), a[1], e.At)
 	y := s.binary(ir.Add, s.log1m(a[0], e.At), a[2], e.At)
@@ -297,8 +298,8 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container whose elements are all equal. If its size is the number of records,
-// the result is a value for each record.
+// repeat returns a container of n equal elements v. If n is the number of records, the result is a
+// value for each record.
 func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s repeats one number.", e.Text)
@@ -317,8 +318,8 @@ func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{of, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value as a vector or an array. It reads a matrix column by
-// column.
+// flat returns the elements of a value as a vector, row vector or array, as the base of says. It
+// reads a matrix column by column.
 func (s *stager) flat(of base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {
@@ -360,7 +361,8 @@ func (s *stager) appendRow(a []value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{vector, []int{len(parts)}}, parts: parts, known: true}, e.At)
 }
 
-// sizeOf returns one size of a value, such as its number of rows.
+// sizeOf returns the size of a value along an axis: axis 0 is the first, such as the rows of a
+// matrix.
 func (s *stager) sizeOf(v value, axis int, e *syntax.Expr) value {
 	if v.role == rows {
 		if axis == 0 {

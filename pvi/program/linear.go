@@ -8,24 +8,25 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form is a number of the record that is written as a sum of other values and of products of
-// data and coordinates of θ. The engine computes such a sum faster as one dot product.
+// A form writes a number of the record as Σ x·θ_i plus other summands, where x depends only on the
+// row and θ_i is an element of a parameter. A record program computes such a sum as one dot
+// product, which is faster.
 type form struct {
 	terms []product
-	rest  []value // other summands
+	rest  []value // the other summands
 }
 
-// A product is the product of a number x, which depends only on the row, and an unconstrained
-// element of a parameter.
+// A product is x times of. x is a number that depends only on the row, and of is an element of a
+// parameter without constraints.
 type product struct {
 	x, of value
 }
 
-// coordinate returns the index in θ of the parameter's element. The index is valid if no parameter
-// is moved.
+// coordinate returns the index in θ of the product's element. It is wrong if the builder later
+// changes the order of the parameters; the result is then slower but still correct.
 func (p product) coordinate() int { return p.of.from.coordinate + p.of.first }
 
-// formOf returns the form of a value.
+// formOf returns a number as a form.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
@@ -36,7 +37,8 @@ func (s *stager) formOf(v value) form {
 	return form{rest: []value{v}}
 }
 
-// keepForm stores the form of the result of an operation on numbers.
+// keepForm stores the form of out, the result of an operation on numbers, if the operation is a
+// sum, a difference or a product with a number that depends only on the row.
 func (s *stager) keepForm(op ir.Op, out, a, b value, at syntax.Span) {
 	if !out.shape.single() || s.phase(out) != ir.Record {
 		return
@@ -68,7 +70,7 @@ func (f form) plus(g form) form {
 	return form{slices.Concat(f.terms, g.terms), slices.Concat(f.rest, g.rest)}
 }
 
-// times returns a form multiplied by a number that depends only on the row.
+// times returns a form multiplied by x, a number that depends only on the row.
 func (s *stager) times(f form, x value, at syntax.Span) form {
 	x.role, x.from = plain, nil
 	var out form
@@ -86,8 +88,8 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 // mostTerms is the largest number of terms of a sum that is written as a dot product.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct rewrites a number of the record if its form is a sum of products. The result consists
-// of dot products of data and consecutive coordinates of θ.
+// asProduct returns v computed from its form, if that has at least two products. Products with
+// consecutive coordinates of θ become one dot product of data and parameters.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]
 	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {
@@ -122,8 +124,9 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns the dot product of data and parameters, given their elements. If there is
-// only one element, or if no element is data, vectorProduct returns a sum of ordinary products.
+// vectorProduct returns Σ xs[k]·of[k] for data xs and parameters of. It is a dot product if there
+// are several elements and some of xs depends on the row. Otherwise it is a sum of ordinary
+// products.
 func (s *stager) vectorProduct(xs, of []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter is a parameter that the program declares.
+// A parameter is a parameter of the program.
 type parameter struct {
 	name       string
 	at         syntax.Span
@@ -17,25 +17,26 @@ type parameter struct {
 	shape      shape
 	node       model.Expr
 	elements   []*prior // prior of each element; nil for an element without a prior
-	coordinate int      // index in θ of the first coordinate, valid if no parameter is moved
+	coordinate int      // index in θ of the first coordinate; wrong if the order of parameters changes
 
-	// factor is the number of rows if the parameter is the Cholesky factor of a correlation
-	// matrix, and otherwise 0. The elements of such a parameter are its coordinates, and covered
-	// is true if the factor has a prior.
+	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix,
+	// and otherwise 0. A factor's elements are its partial correlations, and covered is true if the
+	// factor has a prior.
 	factor  int
 	covered bool
 }
 
-// A prior is the prior of some elements of a parameter.
+// A prior is the prior of consecutive elements of a parameter. first is the index of the first of
+// them.
 type prior struct {
 	density ir.Density
-	args    []value // numbers, or containers with one element for each element from index first on
+	args    []value // numbers, or containers with one element for each element that has this prior
 	first   int
 }
 
-// addPrior makes a density the prior of elements of a parameter, and reports whether it did. It
-// does not if the elements already have a prior, or if no parameter can have this density as its
-// prior. The caller must then add the density to the log density as a further factor.
+// addPrior makes a density the prior of y, which is elements of a parameter. It returns false if
+// one of the elements already has a prior, or if no parameter can have this density as its prior.
+// The caller must then add the density to the log density as a further factor.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]
@@ -64,7 +65,8 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// inside reports whether the density is positive at all values that a constraint allows.
+// inside reports whether a density with the given support is positive at all values that a
+// constraint allows.
 func inside(of ir.Support, c ir.Constraint) bool {
 	switch of {
 	case ir.OnPositive:
@@ -77,7 +79,8 @@ func inside(of ir.Support, c ir.Constraint) bool {
 	return true
 }
 
-// complete adds the priors that the study gives for parameters without a prior in the program.
+// complete adds the priors that the study gives for parameters whose prior the program does not
+// give.
 func (s *stager) complete(*syntax.Program) {
 	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
 		s.attempt(func() { s.completeOne(name) })
@@ -109,7 +112,7 @@ func (s *stager) completeOne(name string) {
 	}
 }
 
-// cover sets the prior of every parameter.
+// cover gives the builder the prior of every parameter.
 func (s *stager) cover(*syntax.Program) {
 	for _, q := range s.parameters {
 		s.attempt(func() { s.b.Prior(q.node, s.distribution(q)) })
@@ -141,8 +144,9 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 	return s.b.Of(first.density, s.nodesOf(args)...)
 }
 
-// flatPrior returns the prior of a parameter for which the program has no prior. Only parameters
-// on an interval or a simplex may lack a prior.
+// flatPrior returns a uniform prior for a parameter that has none. It refuses a parameter that is
+// not on an interval or a simplex, because a uniform prior would not be proper. It also refuses a
+// parameter of which some elements have a prior.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
 	if q.factor > 0 && !q.covered {
 		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)
@@ -160,7 +164,8 @@ func (s *stager) flatPrior(q *parameter) model.Distribution {
 	return model.Distribution{}
 }
 
-// reshaped returns the nodes of arguments. Each argument is a number or has the parameter's shape.
+// reshaped returns the nodes of a prior's arguments. Each is a number or gets the parameter's
+// shape.
 func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
 	rows, cols := q.shape.table()
 	nodes := s.nodesOf(args)

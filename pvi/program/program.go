@@ -11,13 +11,13 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data gives the meaning of the names in a program's data block.
+// Data says what the names in a program's data block stand for.
 type Data struct {
 	Name      string // name of the model
-	Records   string // name of the number of records
+	Records   string // name of the integer that is the number of records
 	Columns   map[string]ir.Column
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
-	Complete  map[string]string   // priors, by parameter, that the program lacks
+	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
 	// Predict adds quantities of records to those that the program generates, if it generates none.
 	// The quantity log_lik is the log density of the record. If the density of a record is one
 	// density of one outcome y, y_expected is the mean of the outcome and y_rep is a new outcome, as far
@@ -25,7 +25,7 @@ type Data struct {
 	Predict bool
 }
 
-// A Constant is a public constant. The Dims of a scalar are empty.
+// A Constant is a public constant. Dims has its sizes, and is empty for a number.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values by rows
@@ -40,8 +40,8 @@ type Compiled struct {
 	Notes []syntax.Message
 }
 
-// Compile compiles a program to a record program. If the program is wrong, the error has type
-// [*syntax.Errors]. Compile never panics.
+// Compile compiles a program to a record program. If the program has errors, the returned error has
+// type [*syntax.Errors]. Compile never panics.
 func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	s := &stager{
 		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
@@ -81,15 +81,16 @@ func (s *stager) errors() error {
 
 const (
 	mostMessages = 10
-	mostSteps    = 250_000 // largest number of steps of an evaluation
-	mostNumbers  = 1 << 20 // largest total number of elements of the values that an evaluation makes
-	partCost     = 8       // number of elements that is counted for each element that is a value of its own
+	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
+	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
+	partCost     = 8       // how many elements an element counts for if it is a value of its own
 )
 
-// errStop ends the evaluation of a statement after an error in it has been reported.
+// errStop is the panic that ends the evaluation of a statement after an error was reported.
 var errStop = errors.New("a statement was refused")
 
-// report adds a message unless the same message has been reported before.
+// report adds a message. It leaves out a message whose code and place were reported before, and all
+// messages after the first mostMessages.
 func (s *stager) report(code string, at syntax.Span, format string, args ...any) {
 	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
 	if len(s.messages) < mostMessages && !slices.ContainsFunc(s.messages, func(o syntax.Message) bool { return o.At == at && o.Code == code }) {
@@ -110,7 +111,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do and reports whether do ended without reporting a message.
+// attempt calls do. It returns false if do reported an error and stopped.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -121,34 +122,34 @@ func (s *stager) attempt(do func()) (ok bool) {
 	return true
 }
 
-// A stager evaluates a program.
+// A stager evaluates a program for the record at hand.
 type stager struct {
 	text      string
 	data      Data
 	b         *model.Builder
 	variables map[string]*variable
-	given     map[string]bool // names of the data block
+	given     map[string]bool // names that the data block declares
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // forms of the record's numbers that are sums of products
+	forms      map[model.Expr]form // forms of numbers of the record, by their nodes
 	parameters []*parameter
 	dim        int   // number of coordinates of all parameters declared so far
 	likelihood value // sum of the terms of one record's log density
 	terms      int   // number of these terms
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
-	mask       value // condition on the record for the statements; not known if there is none
+	mask       value // condition on the record under which statements hold; not known if there is none
 	functions  map[string]*syntax.Function
 	returns    *[]returned // results of the function that is being evaluated; nil outside functions
 	depth      int         // number of nested function calls that are being evaluated
-	masks      int         // number of conditions that enclose the statement
-	level      int         // number of blocks that enclose the statement
+	masks      int         // number of conditions around the current statement
+	level      int         // number of blocks around the current statement
 	steps      int
 	numbers    int
 	exhausted  bool // whether the number of steps or of elements has exceeded its limit
 	block      blockKind
-	generating bool // whether the statement computes generated quantities
+	generating bool // whether the generated quantities are being evaluated
 }
 
 type blockKind byte
@@ -162,24 +163,25 @@ const (
 // A loop is a loop over the records.
 type loop struct {
 	name  string
-	level int // level of the statements in the loop
+	level int // level of the statements of the loop
 }
 
-// A variable is a variable that the program declares.
+// A variable is a variable of the program.
 type variable struct {
 	value value
-	// shape is the shape of the value. The role is rows if the variable is a container with one
-	// element for each record.
+	// shape is the shape of the value. role is rows if the variable has one such value for each
+	// record.
 	shape shape
 	role  role
 	whole bool
-	level int  // level of the declaration
-	masks int  // number of conditions that enclose the declaration
+	level int  // level of the block that declares the variable
+	masks int  // number of conditions around the declaration
 	input bool // whether the variable is data or a parameter, which cannot be assigned
 	bad   bool // whether a statement that declares or assigns the variable was refused
 }
 
-// spend counts the elements of a new value. It refuses the program if the total exceeds the limit.
+// spend counts a step and the n elements of a new value. If a limit is exceeded, it refuses the
+// program.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++
 	s.numbers += n
@@ -192,7 +194,7 @@ func (s *stager) spend(at syntax.Span, n int) {
 	}
 }
 
-// readData sets the values of the variables of the data block.
+// readData collects the functions and sets the values of the variables of the data block.
 func (s *stager) readData(p *syntax.Program) {
 	for _, f := range p.Functions {
 		if s.functions[f.Name] != nil {
@@ -259,7 +261,8 @@ func (s *stager) column(d *syntax.Statement, of shape) value {
 	}
 }
 
-// checkBounds refuses values outside the declared bounds.
+// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
+// between low and high, and who says whose values they are.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -292,14 +295,14 @@ func (s *stager) publicConstant(d *syntax.Statement, of shape) value {
 	return v
 }
 
-// declared refuses a name that has already been declared.
+// declared refuses a declaration of a name that is already declared.
 func (s *stager) declared(d *syntax.Statement) {
 	if _, ok := s.variables[d.Name]; ok {
 		s.fail("E400", d.At, "%s is declared twice.", d.Name)
 	}
 }
 
-// sizes returns the shape in a declaration, and reports whether its first size is the number of
+// sizes returns the shape in a declaration. each is true if the first size is the number of
 // records. The returned shape does not include this size.
 func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
@@ -335,7 +338,8 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	return of, each
 }
 
-// size returns the value of an expression for a size, which must be a public constant.
+// size returns the size that v stands for. It refuses a value that is not a public whole number
+// from 1 to mostNumbers.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

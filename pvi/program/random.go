@@ -8,14 +8,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil writes random numbers of a given shape.
+// A pencil writes random numbers: its methods return random values with the shape of.
 type pencil struct {
 	pen
 	of     shape
-	record bool // whether every record has random numbers of its own
+	record bool // whether every record has its own random numbers
 }
 
-// random returns the value of a function such as normal_rng.
+// random returns the value of a call such as normal_rng(mu, sigma). name is the density.
 func (s *stager) random(name string, e *syntax.Expr) value {
 	if !s.generating {
 		s.fail("E401", e.At, "%s draws a random number, which a log density does not have. Move it to the generated quantities.", e.Text)
@@ -29,9 +29,8 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	return s.drawn(d, args, s.loop != nil, e.At)
 }
 
-// drawn returns random numbers with a density, given its changed arguments. Arguments that are
-// containers of one shape give a container of independent numbers. Every record has numbers of its
-// own if record is true, or if the arguments have a value for each record.
+// drawn returns random numbers with a density. args are the arguments after the density's change.
+// If arguments are containers of one shape, the result is a container of independent numbers.
 func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {
@@ -56,7 +55,7 @@ func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) val
 	return out
 }
 
-// law returns random numbers with one of the laws of record programs.
+// law returns random numbers with a law of record programs.
 func (p pencil) law(law ir.Law, args ...value) value {
 	for k, a := range args {
 		if !p.of.single() {
@@ -69,15 +68,15 @@ func (p pencil) law(law ir.Law, args ...value) value {
 // normal returns standard normal numbers.
 func (p pencil) normal() value { return p.law(ir.NormalLaw, constant(0), constant(1)) }
 
-// uniform returns numbers that are uniform between 0 and 1.
+// uniform returns numbers with the uniform distribution on (0, 1).
 func (p pencil) uniform() value { return p.is(ir.Phi, p.normal()) }
 
-// logUniform returns the logarithms of uniform numbers.
+// logUniform returns logarithms of numbers with the uniform distribution on (0, 1).
 func (p pencil) logUniform() value { return p.is(ir.LogPhi, p.normal()) }
 
 func (p pencil) gamma(shape value) value { return p.law(ir.GammaLaw, shape, constant(1)) }
 
-// shifted returns location + scale·x.
+// shifted returns a[0] + a[1]·x, where a[0] is the location and a[1] the scale.
 func (p pencil) shifted(a []value, x value) value { return p.add(a[0], p.mul(a[1], x)) }
 
 func drawNormal(p pencil, a []value) value { return p.shifted(a, p.normal()) }
@@ -148,7 +147,7 @@ func drawNegBinomialLog(p pencil, a []value) value {
 	return p.law(ir.PoissonLaw, p.mul(factor, p.is(ir.Exp, a[0])))
 }
 
-// drawCategorical draws a class, counted from 1, given log odds.
+// drawCategorical returns a random class, counted from 1, given the log odds a[0].
 func drawCategorical(p pencil, a []value) value {
 	logits := a[0]
 	p.few(len(logits.shape.dims) == 1, logits.shape.size())
@@ -172,7 +171,8 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class returns 1 plus the number of the given probabilities that a uniform number reaches.
+// class returns a random class, counted from 1. of[k] is the probability that the class is at most
+// k + 1.
 func (p pencil) class(of []value) value {
 	u, out := p.uniform(), constant(1)
 	for _, probability := range of {
@@ -181,7 +181,8 @@ func (p pencil) class(of []value) value {
 	return out
 }
 
-// few refuses arguments of the density of a class unless they are one vector of few numbers.
+// few refuses the arguments of a density of classes unless vector is true, which means that they
+// are for one record, and the number n of classes is at most mostPicked.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)
@@ -191,8 +192,8 @@ func (p pencil) few(vector bool, n int) {
 func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLogit) }
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
-// ordered draws a class, counted from 1, given a predictor and cut points. The operation computes
-// the probability that a class is at most k from cut point k minus the predictor.
+// ordered returns a random class, counted from 1, given a predictor and cut points c. below is the
+// operation F for which F(c_k − predictor) is the probability that the class is at most k.
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

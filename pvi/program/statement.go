@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// run evaluates the blocks that come after the data block.
+// run evaluates the blocks after the data block, except for the generated quantities.
 func (s *stager) run(p *syntax.Program) {
 	s.statements(p.TransformedData)
 	s.block = parameterBlock
@@ -32,8 +32,8 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable that a refused statement declares or assigns. Statements that read a
-// marked variable are not reported too.
+// spoil marks the variable that a refused statement declares or assigns. Later statements that read
+// this variable are then not reported too.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -47,7 +47,8 @@ func (s *stager) spoil(one *syntax.Statement) {
 	}
 }
 
-// nameOf returns the name of the variable that an expression subscripts, or "" if there is none.
+// nameOf returns the name of the variable that an expression names or subscripts. It returns "" if
+// there is none.
 func nameOf(e *syntax.Expr) string {
 	for e.Kind == syntax.Index {
 		e = e.Args[0]
@@ -87,7 +88,8 @@ func (s *stager) inModel(at syntax.Span) {
 	}
 }
 
-// within evaluates the statements of an inner block. Variables declared in the block end with it.
+// within evaluates the statements of a block. At the end of the block it removes the variables that
+// the block declares.
 func (s *stager) within(all []*syntax.Statement) {
 	s.level++
 	s.statements(all)
@@ -118,7 +120,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 	s.variables[d.Name] = v
 }
 
-// set assigns a value to a whole variable.
+// set assigns a value to a variable as a whole. It refuses the value if it does not fit.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == count && v.whole && v.shape.single() && v.role == plain {
 		v.value = got
@@ -141,8 +143,8 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of a variable after an assignment under a condition on the record: the
-// new value where the condition holds, and the old value elsewhere.
+// merge returns the value of a variable after the assignment of got. If the assignment is under a
+// condition on the record, the old value remains where the condition does not hold.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -152,8 +154,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses an assignment, inside the loop over the records, to a variable declared before
-// the loop.
+// outside refuses an assignment to a variable that is declared before the loop over the records, if
+// the assignment is in this loop. The variable would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop != nil && v.level < s.loop.level {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
@@ -190,9 +192,9 @@ func (s *stager) assign(a *syntax.Statement) {
 	s.assignPart(v, name, a.Target, s.eval(e))
 }
 
-// accumulate handles an assignment, inside the loop over the records, that adds to a scalar
-// declared before the loop. The scalar becomes a sum over the records. accumulate reports whether
-// the assignment is of this kind.
+// accumulate handles an assignment x += term in the loop over the records, where the number x is
+// declared before the loop. x becomes a sum over the records. accumulate returns false if the
+// assignment is not of this kind.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	if s.loop == nil || v.level >= s.loop.level || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
@@ -212,7 +214,7 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	return true
 }
 
-// assignPart assigns values to elements of a container.
+// assignPart assigns got to the elements of a container that target selects.
 func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got value) {
 	at := target.At
 	subscripts := s.subscripts(target)
@@ -240,7 +242,8 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the value of a container after an assignment to some of its elements.
+// replaced returns the value of a container after got is assigned to the elements that subscripts
+// select.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -296,8 +299,8 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records. It does so once, for the record at
-// hand.
+// recordLoop evaluates the body of a loop over the records once, for the record at hand. low is the
+// first value of the loop's variable, which must be 1.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
@@ -335,7 +338,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates statements under a condition on the record.
+// under evaluates the statements of body under a condition on the record, in addition to the
+// conditions around them.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {
@@ -347,8 +351,8 @@ func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span
 	s.mask = before
 }
 
-// addTerm adds an expression to the log density. It adds the densities of a sum one by one, so
-// that it recognises the density of a parameter as the prior of that parameter.
+// addTerm adds an expression to the log density. If the expression is a sum, addTerm adds the
+// summands one by one, so that it can make a density of a parameter the parameter's prior.
 func (s *stager) addTerm(e *syntax.Expr) {
 	if e.Kind == syntax.Binary && e.Text == "+" {
 		s.addTerm(e.Args[0])
@@ -362,8 +366,8 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to the log density. A value that depends on the record is added to the log
-// density of a record. A value that depends only on parameters is added to the prior.
+// add adds a value to the log density: to that of a record if the value depends on the record or is
+// in the loop over the records, and otherwise to the prior.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")
@@ -435,7 +439,7 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 	v.bad = false
 }
 
-// newParameter adds a parameter to the record program.
+// newParameter adds a parameter with the given shape and constraint to the record program.
 func (s *stager) newParameter(d *syntax.Statement, of shape, c ir.Constraint) *parameter {
 	rows, cols := of.table()
 	declared := ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: c}

@@ -7,20 +7,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements along one axis: either elements at constant positions, or the one
-// element whose index is a value of the record.
+// A subscript selects elements along one axis: elements at constant positions, or the one element
+// whose index is a value of the record.
 type subscript struct {
-	role   role // index for the record at hand; rows for one value for each record; otherwise plain
+	role   role // index for the loop's variable; rows for one index for each record; otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
-	single bool // whether the subscript selects a single element, so that the result lacks the axis
-	low    int  // first and last constant position, counted from 1, if places is nil
-	high   int  // 0 for the last element
+	single bool // whether one element is selected, so that the result does not have the axis
+	low    int  // first position, counted from 1, if places is nil
+	high   int  // last position, or 0 for the end of the axis
 	places []int
-	value  value // value of the record that selects one element; not known if the positions are constant
+	value  value // index that is a value of the record; not known if the positions are constant
 }
 
-// subscripts returns all subscripts of a variable, as in x[i][j].
+// subscripts returns all subscripts of a variable, also those in several pairs of brackets such as
+// x[i][j].
 func (s *stager) subscripts(e *syntax.Expr) []subscript {
 	if e.Args[0].Kind != syntax.Index {
 		return s.own(e)
@@ -65,7 +66,7 @@ func (s *stager) subscript(e *syntax.Expr) subscript {
 	return sub
 }
 
-// span returns the subscript for a range.
+// span returns the subscript for a range such as 2:5.
 func (s *stager) span(e *syntax.Expr) subscript {
 	sub := subscript{at: e.At, low: 1, all: e.Args[0] == nil && e.Args[1] == nil}
 	for k, bound := range e.Args {
@@ -110,8 +111,8 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements that subscripts select. The value is plain, or has one part for
-// each record, and the subscripts then select from the part of the record at hand.
+// select1 returns the elements that subscripts select from a plain value. If there is one value for
+// each record, it selects from that of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -128,7 +129,8 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0.
+// at returns the elements of a value at the given positions, counted from 0. of is the shape of the
+// result.
 func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: of, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -174,7 +176,7 @@ func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value 
 }
 
 // positions returns the positions, counted from 0, of the elements that constant subscripts select
-// in a value of the given shape. It also returns the shape of the result.
+// in a value with shape of. It also returns the shape of the result.
 func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(of.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
@@ -194,8 +196,8 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 		if k >= len(subscripts) || !subscripts[k].single {
 			kept = append(kept, len(chosen))
 		} else if arrays := len(of.dims) - inner[of.base]; k >= arrays {
-			// If one axis of a matrix is removed, the result is a vector. It is a row vector if
-			// the row axis is removed.
+			// If one axis of a matrix is removed, the result is a vector, or a row vector if the
+			// removed axis is that of the rows.
 			switch {
 			case result.base == matrix && k == arrays:
 				result.base = rowVector
@@ -210,7 +212,8 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 	return positions, result
 }
 
-// chosen returns the positions, counted from 0, that subscript k selects along an axis.
+// chosen returns the positions, counted from 0, that subscript k selects along an axis of the given
+// size. Without a subscript k, it returns all positions.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	if k >= len(subscripts) {
@@ -242,7 +245,8 @@ func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	return chosen
 }
 
-// gather returns the element whose subscripts are values of the record.
+// gather returns an element of a value, or a row of a matrix, whose subscripts are values of the
+// record.
 func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	v = s.joined(v, at)
 	if len(subscripts) > len(v.shape.dims) {
@@ -280,7 +284,8 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	return out
 }
 
-// place returns the position that a subscript selects, counted from 0.
+// place returns the position, counted from 0, that a subscript selects on an axis of the given
+// size.
 func (s *stager) place(sub subscript, size int) value {
 	switch {
 	case sub.role == index:
@@ -299,7 +304,7 @@ func (s *stager) place(sub subscript, size int) value {
 	return s.binary(ir.Sub, sub.value, constant(1), sub.at)
 }
 
-// gatherRow returns the row of a matrix whose index is a value of the record.
+// gatherRow returns the row of a matrix whose number is a value of the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
 	if p := s.phase(v); v.role == rows || p == ir.Data || p == ir.Record {
@@ -314,11 +319,11 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked is the largest length of a vector from which a value of the record can select an
-// element.
+// mostPicked is the largest number of a record's own values from which another value of the record
+// can select one.
 const mostPicked = 64
 
-// pick returns the element of a record's own vector whose index is a value of the record.
+// pick returns the element at index place of v, where both belong to the record at hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

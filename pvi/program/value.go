@@ -5,18 +5,18 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A role describes how a value depends on the records.
+// A role says whether a value stands for one record, for each record or for all records.
 type role byte
 
 const (
 	plain role = iota // a value of the record at hand, or a value that is the same for all records
-	rows              // one value for each record; the stored value and shape are those of the record at hand
-	index             // the index of the record in a loop over the records
+	rows              // a value for each record; the other fields describe that of the record at hand
+	index             // the variable of a loop over the records
 	count             // the number of records
 	total             // a sum over the records, plus a value that is the same for all records
 )
 
-// A base is the kind of the innermost container.
+// A base is the kind of a container, or of the innermost containers of an array.
 type base byte
 
 const (
@@ -26,8 +26,8 @@ const (
 	matrix
 )
 
-// A shape has the sizes of a value: first the sizes of its arrays, then those of the innermost
-// container.
+// A shape has the kind and sizes of a value. dims has first the sizes of its arrays, then those of
+// the innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -57,7 +57,7 @@ func (s shape) equal(t shape) bool {
 	return true
 }
 
-// table returns the numbers of rows and columns of the node for a value of this shape.
+// table returns the shape, as rows and columns, of the node that holds a value of this shape.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:
@@ -70,7 +70,7 @@ func (s shape) table() (rows, cols int) {
 	}
 }
 
-// first returns the shape of one element along the first axis.
+// first returns the shape of one element along the first axis. There must be an axis.
 func (s shape) first() shape {
 	rest := s.dims[1:]
 	b := s.base
@@ -84,29 +84,29 @@ func (s shape) first() shape {
 	return shape{b, rest}
 }
 
-// A value is the value of an expression. It is a list of constants, a node of the record program,
-// or a list of scalars that were assigned one by one.
+// A value is the value of an expression for the record at hand. It is a list of constants, a node
+// of the record program, or a list of scalars that were assigned one by one.
 type value struct {
 	role    role
 	shape   shape
 	numbers []float64  // constants by rows; nil if the value is not constant
 	node    model.Expr // node of the value, if numbers and parts are nil
-	parts   []value    // scalars; an element that is not yet assigned is the zero value
-	known   bool       // false for the zero value
+	parts   []value    // separate scalars, or nil; an element that is not yet assigned is the zero value
+	known   bool       // whether the value was assigned; false for the zero value
 	whole   bool       // whether the type is int
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// from, if not nil, is the parameter whose elements this value has: the elements from index
-	// first up to, but not including, first + size.
+	// from, if not nil, is the parameter of which this value is elements. Their indices are from
+	// first to first + size − 1.
 	from  *parameter
 	first int
-	mixed bool // whether the order of the elements differs from that of the parameter
+	mixed bool // whether the order of the elements is not that of the parameter
 
-	// of, if not nil, is the Cholesky factor of a correlation matrix that this value represents.
+	// of, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
 	of *parameter
 
-	// rest is the part of a total that is the same for all records. It is nil if this part is 0.
+	// rest, of a total, is the summand that is the same for all records. It is nil if this is 0.
 	rest *value
 }
 

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// binding has the precedence of each binary operator.
+// binding has the precedence of each binary operator. A larger number binds more tightly.
 var binding = map[string]int{
 	"||": 2, "&&": 3, "==": 4, "!=": 4, "<": 5, "<=": 5, ">": 5, ">=": 5, "+": 6, "-": 6,
 	"*": 7, "/": 7, "%": 7, "%/%": 7, ".*": 7, "./": 7, "^": 9, ".^": 9,
 }
 
 const (
-	aboveComparison = 5 // precedence that operators inside a bound must exceed, because > ends the bound
+	aboveComparison = 5 // inside a bound, operators need a larger precedence than this, because > ends the bound
 	unaryBinding    = 8
 	powerBinding    = 9
 )
 
-// expr parses an expression whose operators have a precedence higher than above.
+// expr parses an expression. It ends before an operator whose precedence is at most above.
 func (p *parser) expr(above int) *Expr {
 	defer func() { p.depth-- }()
 	if !p.deeper() {
@@ -41,7 +41,7 @@ func (p *parser) expr(above int) *Expr {
 			return left
 		}
 		p.next()
-		if b == powerBinding { // Powers associate to the right, and the exponent may have a sign.
+		if b == powerBinding { // powers associate to the right, and an exponent may have a sign
 			left = p.join(Binary, t.text, left, p.expr(unaryBinding-1))
 		} else {
 			left = p.join(Binary, t.text, left, p.expr(b))
@@ -49,7 +49,7 @@ func (p *parser) expr(above int) *Expr {
 	}
 }
 
-// join returns an expression that begins at its first argument and ends at the current position.
+// join returns an expression that begins with its first argument and ends before the current token.
 func (p *parser) join(kind ExprKind, text string, args ...*Expr) *Expr {
 	return &Expr{Kind: kind, Text: text, Args: args, At: Span{args[0].At.From, p.last()}}
 }
@@ -107,8 +107,8 @@ func (p *parser) subscript() *Expr {
 	return &Expr{Kind: Range, At: Span{at.From, p.last()}, Args: []*Expr{low, high}}
 }
 
-// list parses expressions up to the token that ends the list. The first comma may be replaced by a
-// bar, as in the arguments of a density.
+// list parses expressions, separated by commas, up to the token until, which ends the list. A comma
+// may be written as a bar, as in the arguments of a density.
 func (p *parser) list(until string) []*Expr {
 	var all []*Expr
 	for p.kind() != end && !p.is(until) {

@@ -10,15 +10,15 @@ import (
 // A Span is the part of a text from byte From up to, but not including, byte To.
 type Span struct{ From, To int }
 
-// A Message describes an error in a program, its position, and a correction. The code of a message
-// does not change between versions.
+// A Message describes an error in a program, its place, and how to correct it. Code does not change
+// between versions.
 type Message struct {
 	Code string // such as "E201"
 	At   Span
 	Text string
 }
 
-// Errors has the messages about a program, in the order of its text.
+// Errors has the messages about a program, in the order of their places in the text.
 type Errors struct {
 	Text     string // text of the program
 	Messages []Message
@@ -37,14 +37,15 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and column of a byte of a text, both counted from 1.
+// Place returns the line and column of byte number at in a text. The line and column are counted
+// from 1.
 func Place(text string, at int) (line, column int) {
 	before := text[:min(at, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:])
 }
 
-// mostShown is the largest number of characters of a line that a message shows.
+// mostShown is the largest length, in characters, of a line that a message shows.
 const mostShown = 120
 
 func (m Message) write(b *strings.Builder, text string) {
@@ -61,8 +62,7 @@ func (m Message) write(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n  %s\n  %s%s", shown, strings.Repeat(" ", column-1), strings.Repeat("^", carets))
 }
 
-// printed returns the character that a message shows for a character of a program. Every shown
-// character takes one column.
+// printed returns the character that a message shows instead of r. It takes one column.
 func printed(r rune) rune {
 	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '

@@ -23,7 +23,7 @@ func Parse(text string) (*Program, error) {
 	return p.program, nil
 }
 
-// ParseCall parses a density with its arguments, such as "normal(0, 10)".
+// ParseCall parses a text such as "normal(0, 10)", a density with its arguments.
 func ParseCall(text string) (*Expr, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%q… is too long", text[:20])
@@ -42,8 +42,8 @@ func ParseCall(text string) (*Expr, error) {
 	return nil, fmt.Errorf(`%q is no density with its arguments, such as "normal(0, 10)"`, text)
 }
 
-// A parser records the first error only. After an error it returns the end token for every read,
-// so that all loops end.
+// A parser records the first error only. After an error it only reads the token that marks the end
+// of the text, so all loops end.
 type parser struct {
 	tokens     []token
 	at         int
@@ -56,7 +56,7 @@ type parser struct {
 func (p *parser) token() *token { return &p.tokens[p.at] }
 func (p *parser) kind() kind    { return p.token().kind }
 
-// last returns the end position of the token before the current one.
+// last returns the position at which the token before the current one ends.
 func (p *parser) last() int { return p.tokens[max(0, p.at-1)].at.To }
 
 func (p *parser) fail(code string, at Span, format string, args ...any) {
@@ -107,8 +107,8 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// deeper increases the depth of nesting and reports whether the new depth is allowed. The caller
-// must decrease the depth afterwards.
+// deeper increases the depth of nesting, and returns false if it is too large. The caller must
+// decrease the depth when its part ends.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
@@ -165,7 +165,7 @@ func (p *parser) functions() {
 }
 
 // function parses a function. It discards the types, because a function is evaluated with the
-// values of its arguments.
+// values of its arguments, which have types. If the function is only declared, its Body is nil.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.name()}
@@ -179,13 +179,13 @@ func (p *parser) function() *Function {
 		}
 	}
 	p.need(")")
-	if !p.take(";") { // A function may be declared before it is defined.
+	if !p.take(";") { // a function may be declared before it is defined
 		f.Body = p.body()
 	}
 	return f
 }
 
-// unsized parses a type without sizes, such as array[,] real.
+// unsized parses and discards a type without sizes, such as array[,] real.
 func (p *parser) unsized() {
 	if p.take("array") {
 		p.commas()
@@ -205,7 +205,7 @@ func (p *parser) commas() {
 	p.need("]")
 }
 
-// body parses the statements between braces.
+// body parses statements in braces.
 func (p *parser) body() []*Statement {
 	var all []*Statement
 	p.need("{")
@@ -231,7 +231,7 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused lists the first words of statements that the language does not support.
+// refused maps the first words of statements that the language does not have to messages.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
@@ -279,7 +279,8 @@ func (p *parser) result() *Statement {
 	return s
 }
 
-// silent parses and discards a statement that prints or rejects.
+// silent parses a call of print or reject. It discards the arguments, because the call has no
+// effect.
 func (p *parser) silent() *Statement {
 	for p.kind() != end && !p.is(";") {
 		p.next()
@@ -326,7 +327,7 @@ func (p *parser) branch() *Statement {
 	return s
 }
 
-// simple parses an assignment or a statement with a density.
+// simple parses an assignment or a statement such as y ~ normal(mu, sigma).
 func (p *parser) simple() *Statement {
 	s := &Statement{Target: p.expr(0)}
 	t := p.next()

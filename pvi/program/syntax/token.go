@@ -27,13 +27,13 @@ type token struct {
 	at   Span
 }
 
-// signs lists the operators that have more than one character. A longer operator comes before an
-// operator that is a prefix of it.
+// signs lists the operators that have more than one character. An operator stands before its
+// prefixes, so the first that fits is the longest.
 var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
-// scan splits a text into tokens.
+// scan splits a text into tokens. It returns a message if it cannot.
 func scan(text string) ([]token, *Message) {
 	var all []token
 	for at := 0; ; {
@@ -56,8 +56,8 @@ func scan(text string) ([]token, *Message) {
 	}
 }
 
-// skipBlank returns the position of the first byte, starting at position at, that is neither white
-// space nor part of a comment.
+// skipBlank returns the position, from at on, of the first byte that is neither white space nor
+// part of a comment. It returns a message if a comment does not end.
 func skipBlank(text string, at int) (int, *Message) {
 	for at < len(text) {
 		rest := text[at:]
@@ -83,7 +83,8 @@ func skipBlank(text string, at int) (int, *Message) {
 	return at, nil
 }
 
-// next returns the kind and length of the first token of a text.
+// next returns the kind and the length in bytes of the first token of a text. The length is 0 if
+// there is no such token.
 func next(text string) (kind, int) {
 	switch c := text[0]; {
 	case letter(c):
@@ -126,7 +127,8 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position of the first byte, starting at position at, that is not a digit.
+// digits returns the position, from at on, of the first byte that is neither a digit nor an
+// underscore.
 func digits(text string, at int) int {
 	for at < len(text) && (digit(text[at]) || text[at] == '_') {
 		at++

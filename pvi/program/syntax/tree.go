@@ -1,6 +1,6 @@
 package syntax
 
-// A Program is the syntax tree of a program. A block that the text lacks has no statements.
+// A Program is the syntax tree of a program. A block that the text does not have is empty.
 type Program struct {
 	Text                  string
 	Functions             []*Function
@@ -11,9 +11,9 @@ type Program struct {
 	Generated             []*Statement
 }
 
-// A Function is a function that the program defines.
+// A Function is a function that the program defines. Parameters has the names of its arguments.
 type Function struct {
-	At         Span // place of its name
+	At         Span // place of its name in the text
 	Name       string
 	Parameters []string
 	Body       []*Statement
@@ -24,13 +24,13 @@ type StatementKind byte
 
 // These are the kinds of statements.
 const (
-	Declare StatementKind = iota + 1 // declares Name; the initial value is Value, or none if Value is nil
-	Assign                           // assigns Value, or Target Name Value if Name is an operator, to Target
-	Tilde                            // gives Target the density Name with the arguments Args
+	Declare StatementKind = iota + 1 // declares Name, with the initial value Value unless Value is nil
+	Assign                           // assigns Value to Target; if Name is an operator, assigns Target Name Value
+	Tilde                            // Target ~ Name(Args): Target has the density Name with the arguments Args
 	Add                              // adds Value to the log density
-	For                              // runs Body for each Name from Low to High
-	If                               // Body if Value, else Else
-	Block                            // Body
+	For                              // runs Body with Name = Low, Low + 1, …, High
+	If                               // runs Body if Value is not 0, otherwise Else
+	Block                            // runs Body
 	Call                             // prints or rejects; the statement is parsed and ignored
 	Return                           // returns Value from the function
 )
@@ -44,8 +44,8 @@ type Statement struct {
 	Target *Expr
 	Value  *Expr
 	Args   []*Expr
-	// Low and High are the bounds of a loop or of a truncated density. The bounds of a truncated
-	// density may be nil, and Truncated is the part of the text that has them.
+	// Low and High are the bounds of a loop or of a truncation, which may lack one of them.
+	// Truncated is the place of the truncation, or nil.
 	Low, High  *Expr
 	Truncated  *Span
 	Body, Else []*Statement
@@ -66,14 +66,14 @@ type ExprKind byte
 
 // These are the kinds of expressions.
 const (
-	Number    ExprKind = iota + 1 // number Value
-	Name                          // variable Text
-	Apply                         // function Text of Args
+	Number    ExprKind = iota + 1 // the number Value
+	Name                          // the variable Text
+	Apply                         // call of the function Text with the arguments Args
 	Index                         // Args[0] with the subscripts Args[1:]
-	Range                         // range of subscripts from Args[0] to Args[1]; either may be nil
-	Unary                         // operator Text of one argument
-	Binary                        // operator Text of two arguments
-	Choice                        // Args[1] if Args[0], else Args[2]
+	Range                         // range Args[0]:Args[1] of subscripts; either may be nil
+	Unary                         // operator Text applied to Args[0]
+	Binary                        // operator Text applied to Args[0] and Args[1]
+	Choice                        // Args[1] if Args[0] is not 0, otherwise Args[2]
 	Transpose                     // transpose of Args[0]
 	List                          // array or row vector with the elements Args; Text is "{" or "["
 )
