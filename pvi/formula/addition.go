@@ -9,19 +9,19 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Additions are the additions to an outcome on the left side of a formula, such as trials(n).
+// additions are what a formula adds to the outcome on its left side, such as trials(n).
 type additions struct {
-	weight    string // factor of the record's log density; "" for 1
-	censored  string // 1, −1 or 2 for an outcome above, below or between bounds; otherwise 0
+	weight    string // text of the factor of the record's log density; "" for 1
+	censored  string // text of the code: 1, −1, 2 for an outcome above, below, between bounds; otherwise 0
 	low, high float64
-	upper     string  // upper end of an outcome that lies in an interval
-	truncated string  // truncation of the density, as T[0, ]
+	upper     string  // text of the upper end of an interval in which the outcome lies
+	truncated string  // text of the truncation, such as T[0, ]
 	positive  bool    // whether a count is known not to be 0
-	rate      []*node // offsets for the exposure
-	rateText  string  // exposure of the record
+	rate      []*node // offset for the exposure: its logarithm
+	rateText  string  // text of the record's exposure
 }
 
-// term returns the statement that adds a log density with the record's weight.
+// term returns the statement that adds log, a log density, with the record's weight.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"
@@ -29,7 +29,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions has the reasons for which additions of brms are not supported.
+// unknownAdditions has, for additions of brms that are not supported, the reason or what to write
+// instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -100,8 +101,8 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends returns the smallest and the largest value of an expression over the bounds of its columns. An
-// expression of indicators lies in 0..1.
+// ends returns the smallest and the largest value of an expression at the corners of the columns'
+// bounds. For an expression with indicators of levels it returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -153,7 +154,8 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring has the codes of the ways in which an outcome is censored.
+// censoring has the levels of a column that says how an outcome is censored, with the factors of
+// their codes.
 var censoring = []struct {
 	level string
 	code  string
@@ -198,7 +200,8 @@ func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns the censoring code of a record.
+// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. n is a column with
+// levels such as "right", or an expression for the code.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

@@ -7,35 +7,36 @@ import (
 	"strings"
 )
 
-// outcome is the kind of values that a family describes.
+// outcome is the kind of outcomes that a family describes.
 type outcome byte
 
 const (
 	anyReal    outcome = iota
 	positive           // numbers above 0
 	nonneg             // numbers from 0 on
-	inUnit             // numbers strictly between 0 and 1
-	unitOrZero         // 0, and numbers between 0 and 1
+	inUnit             // numbers between 0 and 1, both excluded
+	unitOrZero         // numbers between 0 and 1, with 0 but without 1
 	binary
 	counts
-	classes // levels in no order
-	grades  // levels in their order
+	classes // levels without an order
+	grades  // levels with an order
 )
 
-// A family is a distribution of the outcome. A link maps its location to the linear predictor mu.
+// A family is a distribution of the outcome. Its link maps the location of the distribution to the
+// linear predictor mu.
 type family struct {
 	name    string
-	links   []string // the default first
+	links   []string // possible links, the default first
 	outcome outcome
-	further []string // further parameters, by name
-	trials  bool     // whether the outcome is a number of successes in trials
+	further []string // names of the parameters besides mu
+	trials  bool     // whether the outcome is the number of successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome y, given the text of further parameters.
+	// density returns the density of the outcome. y is the text of the outcome.
 	density func(w *writer, y, link string) density
 }
 
-// A density is the density of an outcome. It is a density of the language with its arguments or, if
-// name is empty, an expression of the log density.
+// A density is the density of an outcome, as text. It is a density of the language, name, with the
+// arguments args. If name is empty, log is an expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -53,13 +54,13 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a density whose arguments do not depend on the link.
+// fixed returns a function for [family].density that always returns the given density.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// poissonTail is the log probability that a Poisson count is not 0, and negativeTail the log
-// probability that a negative binomial count is not 0.
+// noCount and noneOf are the log probabilities that a Poisson and a negative binomial count are 0.
+// poissonTail and negativeTail are the log probabilities that they are not 0.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"
@@ -67,17 +68,19 @@ const (
 	negativeTail = "log1m_exp(" + noneOf + ")"
 )
 
-// inflated returns a density in which the outcome is 0 with probability zi, and otherwise has
-// another density. The argument none is the log probability of 0 under the other density.
+// inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
+// another density, which may also give 0. log is the text of the other log density, with %s for the
+// outcome, and none the text of its log probability of 0.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
 	}
 }
 
-// hurdle returns a density in which the outcome is 0 with probability share, and otherwise has
-// the given density of numbers above 0. That density may not be finite at 0. For an outcome of 0
-// it is therefore evaluated at instead, unless instead is "".
+// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
+// density of numbers above 0. log is the text of the latter's log density, with %s for the outcome.
+// It may not be finite at 0. If instead is not "", log is evaluated at instead for an outcome of 0;
+// the value is not used.
 func hurdle(share, instead, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -139,7 +142,7 @@ var families = []family{
 	{name: "hurdle_lognormal", links: []string{"identity"}, outcome: nonneg, further: []string{"sigma", "hu"}, density: hurdle("hu", "1.0", "lognormal_lpdf(%s | mu, sigma)")},
 }
 
-// Families returns the names of the families in order of use.
+// Families returns the names of all families.
 func Families() []string {
 	var all []string
 	for _, f := range families {
@@ -148,15 +151,15 @@ func Families() []string {
 	return all
 }
 
-// A chosen is a family with a link and, for a piecewise exponential one, the times at which the hazard may
-// change.
+// A chosen is a family with its link. For a piecewise exponential family it also has the times at
+// which the hazard may change.
 type chosen struct {
 	*family
 	link string
 	cuts []float64
 }
 
-// says returns the text of the family with its link or its cuts.
+// says returns the text of the family with its link or its times.
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -168,7 +171,7 @@ func (c *chosen) says() string {
 	return c.name + "(" + inside + ")"
 }
 
-// A FamilyError is an error about the family that a study names.
+// A FamilyError is an error in the name, link or times of the family that a study gives.
 type FamilyError struct{ text string }
 
 func (e *FamilyError) Error() string { return e.text }
@@ -177,7 +180,8 @@ func refuseFamily(format string, args ...any) {
 	panic(&FamilyError{fmt.Sprintf(format, args...)})
 }
 
-// familyOf reads a family, such as "bernoulli(probit)".
+// familyOf reads the text of a family, such as "bernoulli(probit)". It panics with a [*FamilyError]
+// if the text is wrong.
 func familyOf(source string) chosen {
 	called, rest, brackets := strings.Cut(strings.TrimSpace(source), "(")
 	called = strings.TrimSpace(called)
@@ -229,7 +233,8 @@ func cutsOf(inside string) []float64 {
 	return cuts
 }
 
-// check refuses an outcome that the family cannot have.
+// check refuses column i as the outcome if the family cannot have the column's values. n is the
+// column's place in the formula.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -285,15 +290,15 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 	}
 }
 
-// A scale has the public centre and spread of a linear predictor, and its unit in words.
+// A scale has public numbers about a linear predictor, from which default priors follow.
 type scale struct {
-	centre, sd float64 // prior of the intercept
-	unit       float64 // spread of the predictor
-	middle     string  // where the prior of the intercept comes from
-	says       string  // what the unit is
+	centre, sd float64 // mean and sd of the prior of the intercept
+	unit       float64 // typical spread of the predictor
+	middle     string  // in words, where the prior of the intercept comes from
+	says       string  // in words, what unit is
 }
 
-// wide describes 2.5 units in words.
+// wide returns in words what 2.5 units are.
 func (s *scale) wide() string {
 	if s.unit == 1 {
 		return "2.5 " + strings.TrimPrefix(s.says, "1 ")
@@ -301,7 +306,8 @@ func (s *scale) wide() string {
 	return "2.5 times " + s.says
 }
 
-// scale returns the scale of the predictor of the outcome's location.
+// scale returns the scale of the predictor of the outcome's location, where c is the outcome's
+// column.
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
 		low, high := max(c.Low, .5), max(c.High, 1)
@@ -333,21 +339,22 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns the scale of a predictor through a link.
+// unitScale returns a scale with unit 1, for a predictor on the scale of a link. centre is the
+// prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
 
-// A shape is the default of a further parameter.
+// A shape has the defaults of a parameter of the family besides mu.
 type shape struct {
-	lower, upper string // bounds of the parameter
-	link         string // link of a formula for the parameter
+	lower, upper string // bounds of the parameter, as text
+	link         string // link for a formula of the parameter; "" if there can be none
 	prior        string
-	centre       float64 // prior mean of the intercept of a formula
+	centre       float64 // prior mean of the intercept in a formula of the parameter
 	says         string
 }
 
-// shapeOf returns the default of a further parameter of the family.
+// shapeOf returns the defaults of the parameter name of the family. s is the scale of mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
 	case "sigma":

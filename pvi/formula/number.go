@@ -9,19 +9,20 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Column is a column of the study, as a formula reads it: a number, or the number of a level
-// from 1.
+// A Column is a column of the study, as a formula reads it. A value of a column with levels is the
+// number of the level, counted from 1.
 type Column struct {
 	Name      string
 	Levels    []string // public levels in the study's order; empty for a numeric column
 	Low, High float64  // public bounds of a numeric column
-	// Centre and Spread are the public guesses of mean and sd that the study gives. Spread is 0 if
-	// it gives none.
+	// Centre and Spread are the public guesses of mean and sd in the study. If the study gives
+	// none, Spread is 0.
 	Centre, Spread float64
-	Whole          bool // whether values are whole numbers if the program declares them int
+	Whole          bool // whether all values are whole numbers
 }
 
-// centre returns the public mean of a numeric column: the given one, or the middle of the bounds.
+// centre returns a public guess of the mean of a numeric column: Centre if the study gives it, and
+// otherwise the middle of the bounds.
 func (c *Column) centre() float64 {
 	if c.Spread > 0 {
 		return c.Centre
@@ -29,8 +30,8 @@ func (c *Column) centre() float64 {
 	return c.Low + (c.High-c.Low)/2
 }
 
-// spread returns the public sd of a numeric column: the given one, or that of a uniform
-// distribution within the bounds.
+// spread returns a public guess of the sd of a numeric column: Spread if the study gives it, and
+// otherwise the sd of a uniform distribution on the bounds.
 func (c *Column) spread() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -38,7 +39,7 @@ func (c *Column) spread() float64 {
 	return (c.High - c.Low) / (2 * math.Sqrt(3))
 }
 
-// from says where the spread of a column comes from.
+// from returns in words where the spread of a column comes from.
 func (c *Column) from() string {
 	if c.Spread > 0 {
 		return "the column's spread"
@@ -46,24 +47,24 @@ func (c *Column) from() string {
 	return "half the width of the bounds over √3"
 }
 
-// functions lists the functions of numbers.
+// functions has the functions of one number that a formula may use.
 var functions = map[string]func(float64) float64{
 	"log": math.Log, "exp": math.Exp, "sqrt": math.Sqrt, "log1p": math.Log1p, "abs": math.Abs, "log10": math.Log10, "log2": math.Log2,
 }
 
-// An expression is arithmetic with the numeric columns of a record.
+// An expression is an arithmetic expression in numeric columns of a record.
 type expression struct {
-	text    string // in the language of programs, for record n
+	text    string // text in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
-	levels  bool // whether it also depends on levels, so that value has no meaning
+	levels  bool // whether the text depends on levels; value has then no meaning
 	binds   int  // precedence of the outermost operator of the text
 }
 
 // atom is the precedence of a text that never needs brackets.
 const atom = 10
 
-// expression returns the meaning of a node inside I() and other functions of numbers.
+// expression returns the expression that a node stands for, in I() or another function of numbers.
 func (w *writer) expression(n *node) expression {
 	switch n.kind {
 	case isNumber:
@@ -89,8 +90,8 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text as an argument of an operator, in brackets unless it binds more tightly
-// than the operator.
+// above returns the text as an argument of an operator with the precedence binds. It adds brackets
+// unless the text's own operator binds more tightly.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text
@@ -98,7 +99,7 @@ func (e expression) above(binds int) string {
 	return "(" + e.text + ")"
 }
 
-// factor returns the text as a factor of a product.
+// factor returns the text as a factor of a product, in brackets if necessary.
 func (e expression) factor() string { return e.above(binding["*"]) }
 
 func (w *writer) columnValue(n *node) expression {
@@ -173,7 +174,7 @@ func (w *writer) arithmetic(n *node) expression {
 		left = a.above(binds)
 	}
 	if n.text == "/" && n.args[1].kind == isNumber {
-		right = real(n.args[1].value) // the quotient of whole numbers would drop the remainder
+		right = real(n.args[1].value) // otherwise a quotient of whole numbers would drop the remainder
 	}
 	return expression{
 		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
@@ -181,7 +182,8 @@ func (w *writer) arithmetic(n *node) expression {
 	}
 }
 
-// levelIs is the comparison of a column with one of its levels.
+// levelIs returns the comparison of a column with one of its levels as an expression that is 1 or
+// 0.
 func (w *writer) levelIs(n *node) expression {
 	column, level := n.args[0], n.args[1]
 	if column.kind == isText {
@@ -211,13 +213,12 @@ func (w *writer) levelsOf(i int) string {
 	return "It is a numeric column."
 }
 
-// points is the number of made-up records over which the mean and the sd of an expression are
-// taken.
+// points is the number of synthetic records over which means and sds of expressions are taken.
 const points = 512
 
-// moments returns the mean and the sd of a number over made-up records. Each column is uniform around
-// its public centre, independently of the others, and its values are clamped to its bounds. A number that
-// depends on levels has the mean 0 and the sd 1.
+// moments returns the mean and the sd of an expression over synthetic records. In such records each
+// column is uniform around its public centre, independently of the others, and clamped to its
+// bounds. For an expression that depends on levels, moments returns 0 and 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
@@ -245,7 +246,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns made-up value k of a column, which is column i of the study.
+// madeUp returns value k of a column in synthetic records. i is the index of the column; different
+// columns get different low-discrepancy sequences.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -253,7 +255,8 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite refuses an expression that is not finite at a bound of one of its columns.
+// finite refuses an expression that is not finite if one of its columns is at a bound and the
+// others at their centres.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return
@@ -272,7 +275,7 @@ func (w *writer) finite(e expression, at syntax.Span) {
 	}
 }
 
-// short returns a number with at most the given number of digits.
+// short returns a number as text with at most the given number of significant digits.
 func short(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
 // real returns a number as the text of a real number in a program.
@@ -284,7 +287,7 @@ func real(x float64) string {
 	return s
 }
 
-// minus returns the text of a difference.
+// minus returns the text of the difference of an expression and x.
 func minus(text string, x float64) string {
 	switch s := short(math.Abs(x), 6); {
 	case s == "0":

@@ -2,13 +2,13 @@ package formula
 
 import "fedpvi/pvi/program/syntax"
 
-// A node is an expression of a formula. Operators and functions have arguments.
+// A node is an expression in a formula. Operators and functions have arguments.
 type node struct {
 	kind  nodeKind
-	text  string // name, text, operator, or name of the function
+	text  string // the name, the quoted text, the operator, or the function's name
 	value float64
 	args  []*node
-	named map[string]*node // arguments of a function that are given by name
+	named map[string]*node // arguments of a function with names
 	at    syntax.Span
 }
 
@@ -19,7 +19,7 @@ const (
 	isNumber
 	isText
 	isCall
-	isOperator // operator with one argument or with two
+	isOperator // operator with one or two arguments
 )
 
 // binding has the precedence of each operator, as in R.
@@ -32,7 +32,7 @@ const (
 	powerBinding = 7
 )
 
-// A side is one formula of a model: the formula of the outcome, or of a parameter of the family.
+// A side is one formula: that of the outcome, or that of a further parameter of the family.
 type side struct {
 	left, right *node
 }
@@ -83,7 +83,7 @@ func (p *parser) need(text string) syntax.Span {
 	return p.tokens[p.at-1].at
 }
 
-// expr reads an expression of operators that bind more tightly than above.
+// expr parses an expression. It ends before an operator whose precedence is at most above.
 func (p *parser) expr(above int) *node {
 	if p.depth++; p.depth > maxNesting {
 		fail("E606", p.token().at, "the formula is nested more than %d levels deep.", maxNesting)
@@ -136,7 +136,7 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// call reads the arguments of a function.
+// call parses the arguments of the function t.
 func (p *parser) call(t token) *node {
 	p.need("(")
 	n := &node{kind: isCall, text: t.text, named: map[string]*node{}}

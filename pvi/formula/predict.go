@@ -9,22 +9,24 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A design is a column of R's model matrix: a number of the record, with its coefficient.
+// A design is a column of R's model matrix: a number of the record that is multiplied by a
+// coefficient.
 type design struct {
 	name   string
 	text   string
 	binds  int // precedence of the outermost operator of the text
 	centre float64
 	spread float64
-	says   string // where the spread comes from
+	says   string // in words, where the spread comes from
 }
 
-// mostCoefficients is the largest number of coefficients of a predictor, not counting group
-// effects.
+// mostCoefficients is the largest number of coefficients of a linear predictor, effects of groups
+// not counted.
 const mostCoefficients = 250
 
-// designs returns the columns of the model matrix of a term. A factor has contrasts if the term without
-// the factor is in the model, and otherwise an indicator of each level.
+// designs returns the columns of the model matrix for a term of s, as R does. A factor in the term
+// has contrasts if s also has the term without this factor. Otherwise it has an indicator of each
+// level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -54,7 +56,7 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the design of a product of pieces.
+// product returns the design that is the product of the given pieces.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}
@@ -104,9 +106,10 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of a linear predictor and writes the statement that computes it. The
-// names of its parameters begin with prefix. If the family has cut points or a baseline hazard, these
-// contain the intercept.
+// predict declares the parameters of a linear predictor and writes the statement that computes it.
+// mu is the predictor's name, and prefix begins the names of its parameters. s is the right side of
+// the formula, and of is the predictor's scale. without is true if the family has cut points or a
+// baseline hazard. These contain the intercept, so the predictor has none.
 func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
@@ -155,7 +158,7 @@ func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded returns a centre without the digits that are negligible compared to its sd.
+// rounded returns a mean x as text, without digits that are negligible compared to sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -164,7 +167,8 @@ func rounded(x, sd float64) string {
 	return short(math.Round(x/unit)*unit, 6)
 }
 
-// coefficient declares the coefficient of a design and returns the text of their product.
+// coefficient declares the coefficient of a design and returns the text of coefficient times
+// design. If centred is true, the design's centre is subtracted from the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(2.5*of.unit/d.spread, 3)), of.wide() + d.says}, "real", "b")
@@ -177,9 +181,10 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 	return name + " * " + text
 }
 
-// curve declares the coefficients of a curve s(x) beside its linear part. The basis functions are
-// cosines on the public bounds, and cosine j is multiplied by 1/j². The integral of the squared second
-// derivative is therefore proportional to the sum of squares of the coefficients.
+// curve declares the coefficients of the curve s(x), without the curve's linear part, and returns
+// the text of the curve. The basis functions are cosines on the public bounds, and cosine j is
+// multiplied by 1/j². So the integral of the squared second derivative of the curve is proportional
+// to the sum of squares of the coefficients.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"
@@ -193,11 +198,11 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 	return fmt.Sprintf("dot_product(%s, %s)", basis, curve)
 }
 
-// mostLevelsOfGroups is the largest number of levels of a group.
+// mostLevelsOfGroups is the largest number of levels that a group may have.
 const mostLevelsOfGroups = 100_000
 
-// effects declares the coefficients that each level of a group has, and returns the terms that they add
-// to the predictor.
+// effects declares the effects of a group, which has several coefficients for each level. It
+// returns the texts of the terms that they add to the predictor.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -245,15 +250,16 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector whose elements are normal around 0 with an sd that is a parameter. The
-// study cannot give the prior of the vector, because the sd would then have no effect.
+// centred declares a vector of the given length whose elements are normal with mean 0 and an sd
+// that is a parameter. The study cannot replace this prior, because the sd would then have no
+// effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
-// correlated declares the correlated effects of a group and returns their names. The effects are
-// linear combinations of standardised effects.
+// correlated declares the correlated effects of a group and returns their names. Each is a linear
+// combination of independent standard normal effects.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
@@ -274,8 +280,9 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup returns the name of a group, the number of the record's level, and the number of
-// levels. The levels of a group of several columns are all combinations of the columns' levels.
+// levelsOfGroup returns the name of a group, the text of the number of the record's level, and the
+// number of levels. If several columns form the group, its levels are all combinations of their
+// levels.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

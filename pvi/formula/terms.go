@@ -8,13 +8,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A term is a product of variables, by their index. The empty term is the intercept.
+// A term is a product of variables, given by their indices. The empty term is the intercept.
 type term []int
 
-// key returns the same text for a:b and b:a.
+// key returns a text that is the same for terms with the same variables, such as a:b and b:a.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
-// with returns the product of two terms. A variable of both terms occurs once in the product.
+// with returns the product of two terms. A variable that both terms have occurs once in the
+// product.
 func (t term) with(u term) term {
 	out := slices.Clone(t)
 	for _, v := range u {
@@ -25,10 +26,10 @@ func (t term) with(u term) term {
 	return out
 }
 
-// A group is a group term such as (1 + x | site). Each level has its own coefficients.
+// A group is a group term such as (1 + x | site). Each level of the group has its own coefficients.
 type group struct {
 	effects    *node
-	by         []*node // columns whose levels are combined
+	by         []*node // columns whose combined levels are the levels of the group
 	correlated bool
 	at         syntax.Span
 }
@@ -64,7 +65,8 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf expands the right side of a formula. As in R, terms of fewer variables come first.
+// sumOf returns the right side n of a formula, with products and powers written as terms. As in R,
+// terms of fewer variables come first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
 	w.collect(s, n)
@@ -106,7 +108,7 @@ func (w *writer) only(n *node) *node {
 	return n.args[0]
 }
 
-// expand returns the terms of an expression.
+// expand returns the terms that an expression stands for, such as a, b and a:b for a * b.
 func (w *writer) expand(n *node) []term {
 	switch {
 	case n.kind == isNumber && n.value == 1:
@@ -157,7 +159,7 @@ func (w *writer) power(n *node) []term {
 	return all
 }
 
-// union returns the terms of all lists, each once.
+// union returns the terms of all lists, without repetitions.
 func (w *writer) union(at syntax.Span, lists ...[]term) []term {
 	seen := map[string]bool{}
 	var all []term
@@ -186,8 +188,8 @@ func (w *writer) products(at syntax.Span, a, b []term) []term {
 	return w.union(at, all)
 }
 
-// addGroups adds a group term. A nested group a/b is a group for a and one for the combinations of
-// a and b.
+// addGroups adds a group term to s. A nested group a/b gives two groups: one for the levels of a,
+// and one for the combinations of levels of a and b.
 func (w *writer) addGroups(s *sum, n *node) {
 	by := n.args[1]
 	if by.kind == isOperator && (by.text == "|" || by.text == "||") || n.args[0].kind == isOperator && strings.HasPrefix(n.args[0].text, "|") {
@@ -198,7 +200,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns the lists of columns whose combined levels are groups.
+// nested returns a list of columns for each group that by stands for. The combined levels of the
+// columns are the group's levels.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

@@ -35,7 +35,7 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the value of the panic that ends the translation of a formula.
+// A mistake is the panic that ends the translation of a formula with a message.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {
@@ -47,7 +47,7 @@ var signs = []string{"||", "==", "!=", "<=", ">="}
 
 const oneSign = "~+-*/^:()|,=<>"
 
-// scan divides a formula into tokens.
+// scan splits a formula into tokens.
 func scan(source string) []token {
 	var all []token
 	for at := 0; ; {
@@ -82,8 +82,8 @@ func advice(found string) string {
 	return "."
 }
 
-// next returns the token with which a text begins, and its length. The kind is 0 if there is no
-// token.
+// next returns the first token of source and its length in bytes. The token's kind is 0 if source
+// does not begin with a token.
 func next(source string) (token, int) {
 	first, size := utf8.DecodeRuneInString(source)
 	switch {

@@ -10,36 +10,37 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is a factor of a term: a number of the record, or one of several numbers, such as the
-// indicators of levels.
+// A variable is a factor of a term. It is one number of the record, or it stands for several
+// numbers, such as the indicators of levels.
 type variable struct {
-	source string // text in the formula
+	source string // its text in the formula
 	at     syntax.Span
 	pieces []piece
-	full   []piece // indicators of all levels; nil if the variable is not a factor
+	full   []piece // indicators of all levels; nil if the variable has no levels
 	smooth *smooth
 }
 
-// A piece is a number of the record whose coefficient is a parameter.
+// A piece is one number of the record in a variable. With other pieces it makes a number that has a
+// coefficient.
 type piece struct {
 	name string
 	expression
-	is *levelOf // level whose indicator the piece is; nil for another number
-	// If spread is not 0, it is the spread of the piece, whose centre is 0. Otherwise centre and
-	// spread are computed from made-up records.
+	is *levelOf // level of which the piece is the indicator, or nil
+	// If spread is not 0, the piece has this spread and the centre 0. Otherwise its centre and
+	// spread are those of synthetic records.
 	spread float64
 }
 
-// A levelOf identifies a level of a column.
+// A levelOf is a level of a column: the index of the column, and that of the level.
 type levelOf struct{ column, level int }
 
-// A smooth is a curve s(x).
+// A smooth is a curve s(x) of a column, with the given number of basis functions.
 type smooth struct {
 	column int
 	knots  int
 }
 
-// variable returns the index of the variable that a node names.
+// variable returns the index of the variable that a node stands for.
 func (w *writer) variable(n *node) int {
 	source := strings.Join(strings.Fields(w.source[n.at.From:n.at.To]), "")
 	if i := slices.IndexFunc(w.variables, func(v *variable) bool { return v.source == source }); i >= 0 {
@@ -85,7 +86,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms has the reasons for which terms of R or of brms are not supported.
+// refusedTerms has, for terms of R and brms that are not supported, the reason or what to write
+// instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -105,8 +107,8 @@ var refusedTerms = map[string]string{
 	"Surv": "an outcome with censoring is written time | cens(censored).",
 }
 
-// factor gives a variable the indicators of levels. The contrasts have no indicator of the first
-// level.
+// factor sets the pieces of a variable to the indicators of levels. v.full has all of them.
+// v.pieces has the contrasts, which are the indicators of all levels except the first.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}
@@ -139,12 +141,12 @@ func (w *writer) asFactor(v *variable, n *node) {
 	v.pieces = v.full[1:]
 }
 
-// legendre has the polynomials of degree 1 to 5 of t, which are orthogonal on (−1, 1). In the text, t is
-// the name of the variable.
+// legendre has the Legendre polynomials of degree 1 to 5, as text. They are orthogonal on (−1, 1).
+// t is the name of their variable.
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
-// polynomial gives a variable the orthogonal polynomials of a column. Their spread is 1 if the
-// column is uniform around its public centre.
+// polynomial sets the pieces of a variable to orthogonal polynomials of a column. Their sd is 1 if
+// the column is uniform around its public centre.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {
@@ -214,7 +216,7 @@ func (w *writer) monotonic(v *variable, n *node) {
 	}}
 }
 
-// A namer makes names of a program from names of columns and levels.
+// A namer makes unused names for a program from names of columns and levels.
 type namer struct{ used map[string]bool }
 
 // reserved lists the words that a program cannot use as names.
@@ -233,7 +235,7 @@ func newNamer() *namer {
 	return m
 }
 
-// unique returns a name that is like a text and not yet used.
+// unique returns an unused name that is like the given text, and marks it as used.
 func (m *namer) unique(like string) string {
 	var b strings.Builder
 	for _, r := range like {

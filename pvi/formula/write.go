@@ -8,27 +8,28 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Request is a model as the study gives it.
+// A Request is a model as the study gives it: a formula, a family and columns.
 type Request struct {
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // condition under which a binary outcome is 1; "" for 1 or the second level
-	Priors   map[string]string // priors in place of defaults, by parameter or class of parameters
+	Positive string            // when a binary outcome is 1; "" for the value 1 or the second level
+	Priors   map[string]string // priors that replace defaults, by parameter or class of parameters
 	Columns  []Column
 }
 
-// A Written is a model as a program.
+// A Written is a model as a program. Data and priors of the program are listed too.
 type Written struct {
-	Text      string // program in the Stan language, in which N is the number of records
+	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
 	Priors    []Prior
 }
 
-// A Variable is a variable of the program's data block.
+// A Variable is a variable of the program's data block. It has the values of a column, or an
+// indicator.
 type Variable struct {
 	Name   string
 	Column string
-	Is     string // condition on the column under which the variable is 1 and otherwise 0; "" for the value
+	Is     string // condition on the column under which the variable is 1, otherwise 0; "" for the column's value
 	Whole  bool   // whether the program declares it int
 }
 
@@ -36,16 +37,16 @@ type Variable struct {
 type Prior struct {
 	Parameter string
 	Density   string // such as "normal(0, 2.5)"
-	From      string // where it comes from
+	From      string // in words, where the density comes from
 }
 
-// A PriorError is an error about a prior that the study gives.
+// A PriorError is an error in a prior that the study gives under Key.
 type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write returns a formula as a program. Its error is of type [*syntax.Errors] for the formula,
-// [*FamilyError] or [*PriorError]. Write never panics.
+// Write returns the program for a model. Its error is of type [*syntax.Errors] for an error in the
+// formula, or of type [*FamilyError] or [*PriorError]. Write never panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -91,25 +92,25 @@ type writer struct {
 	levels     map[int]string
 	indicators map[[2]int]string
 
-	parameters  []string // declarations
+	parameters  []string // declarations of the parameters
 	priors      []Prior
-	used        map[string]bool // keys of the study's priors that were used
-	known       []string        // names and classes of parameters
+	used        map[string]bool // keys of those priors of the study that were used
+	known       []string        // names and classes of parameters, for which the study can give priors
 	transformed []string
 
-	averages map[string][2]float64 // means and sds of numbers over made-up records, by their text
+	averages map[string][2]float64 // means and sds of expressions over synthetic records, by text
 
-	locals     [][2]string // names and values of numbers of the record
+	locals     [][2]string // names and values of local variables that are computed for each record
 	predictors []string
-	density    []string // statements that add the log density of a record
+	density    []string // statements that add the log density of one record
 
 	functions []string // functions of the program
 
-	trials string // number of trials of the record
-	noise  string // sd of the outcome around mu
+	trials string // text of the record's number of trials
+	noise  string // text of the sd of the outcome around mu
 }
 
-// column returns the index of the column that a node names.
+// column returns the index of the column that a node names, and refuses the node if there is none.
 func (w *writer) column(n *node) int {
 	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
 	switch {
@@ -132,7 +133,7 @@ func (w *writer) declare(i int, is, declaration, name string) string {
 	return name
 }
 
-// vector returns the variable with the values of a numeric column.
+// vector returns the name of the variable with the values of numeric column i.
 func (w *writer) vector(i int) string {
 	if w.vectors[i] == "" {
 		w.vectors[i] = w.declare(i, "", "vector[N] %s;", w.names.unique(w.columns[i].Name))
@@ -140,7 +141,7 @@ func (w *writer) vector(i int) string {
 	return w.vectors[i]
 }
 
-// level returns the variable with the number of the level of a column.
+// level returns the name of the variable with the levels of column i, as numbers from 1.
 func (w *writer) level(i int) string {
 	if w.levels[i] == "" {
 		w.levels[i] = w.declare(i, "", fmt.Sprintf("array[N] int<lower=1, upper=%d> %%s;", len(w.columns[i].Levels)), w.names.unique(w.columns[i].Name))
@@ -148,12 +149,13 @@ func (w *writer) level(i int) string {
 	return w.levels[i]
 }
 
-// count returns the variable with the whole values of a column.
+// count returns the name of a variable with the whole values of column i.
 func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator returns the number of the record that is 1 for a level of a column and otherwise 0.
+// indicator returns the text of a number of the record. The number is 1 if column i has the given
+// level, and otherwise 0.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -163,7 +165,8 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local returns the name of a number of the record that is computed before the predictors.
+// local returns the name of a local variable for record n with the given value. The name is like
+// the text like. The variable is computed before the predictors.
 func (w *writer) local(like, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -173,7 +176,8 @@ func (w *writer) local(like, value string) string {
 	return name
 }
 
-// parameter declares a parameter. The study can give its prior by its name, or by one of its classes.
+// parameter declares a parameter with its default prior p. The study can replace the prior, by the
+// parameter's name or by the class to which the parameter belongs. The name takes precedence.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
 	for _, key := range []string{p.Parameter, class} {
@@ -190,7 +194,8 @@ func (w *writer) parameter(p Prior, typ string, class string) {
 	w.priors = append(w.priors, p)
 }
 
-// priorText returns the text of a prior that the study gives.
+// priorText returns the text of a prior that the study gives under key. It panics with a
+// [*PriorError] if the text is not a density with numbers.
 func priorText(key, text string) string {
 	call, err := syntax.ParseCall(text)
 	if err == nil {
@@ -220,7 +225,7 @@ func (w *writer) checkPriors() {
 	}
 }
 
-// model translates all formulas.
+// model translates the formula of the outcome, sides[0], and those of further parameters.
 func (w *writer) model(sides []side) {
 	left := sides[0].left
 	outcome, adds := left, []*node(nil)
@@ -293,7 +298,7 @@ func (w *writer) outcomeVariable(i int) string {
 	return w.vector(i) + "[n]"
 }
 
-// cutPoints declares the cut points between ordered classes.
+// cutPoints declares the cut points between the classes of column i if the classes are ordered.
 func (w *writer) cutPoints(i int) {
 	if w.family.outcome == grades {
 		w.names.used["Intercept"] = true
@@ -301,7 +306,8 @@ func (w *writer) cutPoints(i int) {
 	}
 }
 
-// categorical writes a predictor for each class except the first.
+// categorical writes a linear predictor for each class except the first, and the density of the
+// class.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
 	for _, of := range sides[1:] {
 		fail("E602", of.left.at, "the family categorical has no further parameters.")
@@ -315,8 +321,8 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a time with a hazard that is constant between cuts. The density is
-// a function of the program, so that a reader of the program knows that it is one.
+// piecewise writes the density of a time whose hazard is constant between the family's times. It
+// defines the density as a function of the program, so that people see that it is a density.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
@@ -363,7 +369,8 @@ func bound(cuts []float64, j int) string {
 	return short(cuts[j], 10)
 }
 
-// further declares the further parameters of the family, or writes their formulas.
+// further declares the parameters of the family besides mu. It writes a predictor for each of them
+// that has a formula.
 func (w *writer) further(sides []side, s scale) {
 	formulas := map[string]side{}
 	for _, of := range sides[1:] {
