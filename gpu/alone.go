@@ -6,11 +6,11 @@ import (
 )
 
 // This file computes the squared norm of a record's gradient for components that have a single
-// leaf. A leaf is a place where the program reads a table of shared values. The closed form is
-// Σa² for adjoints a of elements that are used directly. For the product of the table and a
-// vector x of the row, with the adjoint δ, it is δ²|x|². Weights that differ from 1 multiply the
-// squares. If the query adds a vector inside the clip, the squared norm also has the cross terms
-// of the gradient and that vector.
+// leaf. A leaf is a place where the program reads a table of shared values. Let a be the adjoint of
+// what the leaf returns. If the leaf returns elements of the table, the squared norm is Σa². If it
+// returns the product of the table and a vector x of the row, the squared norm is Σa²·|x|². Weights
+// that differ from 1 multiply the squares. If the query adds a vector inside the clip, the cross
+// terms 2·gradient·vector are added.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -70,8 +70,8 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of table elements that a record uses at a leaf, which is a
-// place where the program reads a table of shared values.
+// gatherWidth returns the number of elements of the table that a record reads at a leaf with the
+// operation Gather or GatherRow.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
 		return 1
@@ -79,8 +79,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm computes the squared norms of gradients with respect to a table that multiplies a
-// vector of the row, and adds them to squared.
+// rowNorm adds to squared the squared norms of the gradients with respect to a table that
+// multiplies a vector of the row.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -106,8 +106,8 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm computes the squared norms of gradients with respect to a table, and adds them to
-// squared. The table multiplies a vector that the program computes for each record.
+// outerNorm adds to squared the squared norms of the gradients with respect to a table that
+// multiplies a vector which the program computes for each record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

@@ -10,11 +10,11 @@ import (
 
 // CPU is the engine that evaluates models on the CPU.
 type CPU struct {
-	// Workers is the number of goroutines that compute a sum. With 0 or 1 the calling goroutine
-	// computes the sum alone and allocates nothing. The result has the same bits with any number
-	// of workers.
+	// Workers is the number of goroutines that compute a sum. If it is 0 or 1, the calling
+	// goroutine computes the sum and allocates no memory. The result has the same bits with any
+	// number of workers.
 	Workers int
-	// Generic turns the fused kernels off, so that tests can compare results with and without
+	// Generic turns the fused kernels off, so that a test can compare results with and without
 	// them.
 	Generic bool
 }
@@ -34,8 +34,9 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	return &cpu{p: p, table: table, workers: max(1, c.Workers)}, nil
 }
 
-// maxStrips is the maximum number of strips, which are the parts into which a batch is divided.
-// The records of a strip are added in order, and then the strips are added in order.
+// maxStrips is the largest number of parts, called strips, into which a batch is divided. The
+// records of each strip are added in order, and then the sums of the strips are added in order. So
+// the number of workers does not change the result.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // minimum number of blocks of records in a strip
@@ -72,8 +73,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare checks the query, computes the values that all records share at the query's points,
-// and makes sure that every strip has buffers.
+// prepare checks the query, computes the values that all records share at the query's points, and
+// gives each of the strips its buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take computes the sums of strips until no strip is left. Each worker calls it.
+// take computes sums of strips until none is left. Each worker calls it.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -160,7 +161,7 @@ func (e *cpu) strip(s int) {
 	}
 }
 
-// pick returns the rows of records [from, to) of the batch.
+// pick returns the row numbers of records from to to−1 of the batch.
 func (n *lanes) pick(q *Query, from, to int) []int32 {
 	if q.Batch != nil {
 		return q.Batch[from:to]
@@ -171,7 +172,8 @@ func (n *lanes) pick(q *Query, from, to int) []int32 {
 	return n.all[:to-from]
 }
 
-// gatherStrips adds the sums of the strips, which are parts of the batch, and writes the result.
+// gatherStrips adds the sums of the strips, writes the result to dst and returns the total. If dst
+// is nil, it only returns the total.
 func (e *cpu) gatherStrips(dst []float64) Total {
 	first := e.strips[0]
 	total, weight := first.total, first.weight
@@ -196,8 +198,8 @@ func (e *cpu) gatherStrips(dst []float64) Total {
 	return total
 }
 
-// write writes the sum of the contributions of one draw to the beginning of dst and
-// returns the remaining part of dst.
+// write writes the sum of the contributions of one draw to the beginning of dst, and returns the
+// rest of dst. sum has the sum of the gradients, and weight the sum of the records' clip factors.
 func (w *draw) write(dst, sum []float64, weight float64) []float64 {
 	d := len(sum)
 	copy(dst, sum)

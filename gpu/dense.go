@@ -5,19 +5,20 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// denseLanes contains the gradients of a block of records over all coordinates of a component.
+// denseLanes has the gradients of a block of records with respect to all coordinates of a
+// component.
 type denseLanes struct {
-	grad   []float64 // gradients: a row for each coordinate, a column for each record
-	tables []float64 // adjoints of the elements of all tables that are not direct, for each record of the block
+	grad   []float64 // gradients, with a row for each coordinate and a column for each record
+	tables []float64 // adjoints of the elements of all tables that are not direct, for each record
 }
 
 func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form computes the gradients of the component. For a leaf whose elements are coordinates, it
-// adds the adjoints to the gradients directly. For another leaf, it first adds the adjoints in
-// the leaf's table, and the Jacobian then maps the table to the coordinates.
+// form computes the gradients of the component. If the elements of a leaf's table are coordinates,
+// the adjoints are added to the gradients directly. Otherwise the adjoints are added up in the
+// table, and the Jacobian then converts them to gradients with respect to coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)
@@ -43,8 +44,9 @@ func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *d
 	}
 }
 
-// spread adds the gradients at one leaf, where the program reads a table of shared values, to
-// dst. It multiplies them by ∂element/∂coordinate for each element of the table.
+// spread adds to dst the gradients of the block's records at the leaf f. slope has
+// ∂element/∂coordinate for each element of the leaf's table, by which gradients are multiplied. If
+// slope is nil, all are 1.
 func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	k := len(n.rows)
 	adj := ld.records.Adjoint[f.node]
@@ -80,7 +82,8 @@ func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	}
 }
 
-// factorOf returns element j of the vector that multiplies the table at a leaf, for record l.
+// factorOf returns element j of the vector that multiplies the table at a leaf. The vector is that
+// of the record in lane l, which is the given row.
 func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
 	if f.onTable {
 		return n.table.Nodes[f.other][int(row)*f.cols+j]

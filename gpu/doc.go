@@ -2,15 +2,15 @@
 // rows. A verified record program defines the log density of one record. [Evaluator.Sum] returns
 // only sums over records.
 //
-// [CPU.Compile] makes an [Evaluator] of a model and a table of records. Package
-// [fedpvi/gpu/cuda] computes private steps of some models on a GPU.
+// [CPU.Compile] makes an [Evaluator] of a model and a table of records. Package [fedpvi/gpu/cuda]
+// computes private steps of some models on a GPU.
 //
 // A record contributes the gradient of its log density, clipped to an L2 norm C. A record whose
-// density, gradient or norm is not finite contributes zero. Norms are exact: the contributions
-// of a record to one coordinate are added before squares are taken.
+// density, gradient or norm is not finite contributes zero. Norms are exact: if several parts of a
+// record contribute to one coordinate, the parts are added before squares are taken.
 //
-// There are two outputs. [Evaluator.Sum] adds contributions as floats, for work without privacy.
-// The order of the additions depends on the batch alone, so the result has the same bits with
-// any number of workers. [Evaluator.Each] passes every contribution to a [Sink], where a
-// mechanism adds integers; private steps use it.
+// There are two ways to add contributions. [Evaluator.Sum] adds them as floats, for work without
+// privacy. The order of the additions depends on the batch alone, so the result has the same bits
+// with any number of workers. [Evaluator.Each] passes every contribution to a [Sink]. In private
+// steps the sink is a mechanism, which adds integers.
 package gpu

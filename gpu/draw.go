@@ -5,37 +5,39 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// draw contains the values that depend on a point θ and not on records: the values that all
-// records share, and weights for norms and sums of gradients.
+// A draw has the values that depend on a point θ but not on records: the values that all records
+// share, and weights for norms and sums of gradients.
 type draw struct {
 	shared *model.Shared
-	joint  []float64 // vector v of Query.Joint for this draw, or nil
-	inside []float64 // part of Query.Inside for this draw, or nil
+	joint  []float64 // vector v of Query.Joint for this point, or nil
+	inside []float64 // part of Query.Inside for this point, or nil
 	leaves []leafWeights
 	dense  []denseWeights
-	grad   []float64 // scratch vector, zero between uses
-	// inside2 is |inside|². It is added to every record's squared norm.
+	grad   []float64 // scratch space, zero between uses
+	// inside2 is |inside|², which is part of each record's squared norm.
 	inside2 float64
 }
 
-// leafWeights contains a weight for each element of the table that a leaf reads. A leaf is a
-// place where shared values enter the computation of a record.
+// leafWeights has weights for each element of the table that a leaf reads. A leaf is a place where
+// a record reads shared values.
 type leafWeights struct {
 	path *tape.Path
-	// slope is ∂element/∂coordinate. It is nil if all derivatives are 1.
+	// slope has the derivative of each element with respect to its coordinate. It is nil if all are
+	// 1.
 	slope []float64
-	// norm is slope²·(1+v²), the weight in norms. It is nil if all weights are 1.
+	// norm is slope²·(1+v²), the weight of a squared adjoint in norms. It is nil if all weights are
+	// 1.
 	norm []float64
-	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term. It is nil if the
-	// query adds no vector inside the clip.
+	// cross is slope·(inside_g + v·inside_ρ), the weight of an adjoint in the cross term. It is nil
+	// if the query adds no vector inside the clip.
 	cross         []float64
-	slopes, norms []float64 // buffers for slope and norm
+	slopes, norms []float64 // buffers for slope, norm and cross
 	crosses       []float64
 }
 
-// denseWeights holds the weights of a dense component.
+// denseWeights has the weights of a dense component.
 type denseWeights struct {
-	jacobian []float64 // Jacobian: a row for each element, a column for each coordinate
+	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
 	norm     []float64 // weight 1+v² of each coordinate; nil if all weights are 1
 	cross    []float64
 	norms    []float64
@@ -61,8 +63,8 @@ func newDraw(p *plan) *draw {
 	return w
 }
 
-// set computes the values of the draw at the point theta. inside is the part of Query.Inside for
-// this draw, or nil.
+// set computes all values of the draw at the point theta. joint and inside are the parts of
+// Query.Joint and Query.Inside for this point, or nil.
 func (w *draw) set(p *plan, theta, joint, inside []float64) {
 	w.shared.Set(theta)
 	w.joint, w.inside, w.inside2 = joint, inside, 0
@@ -106,8 +108,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns the squared norm of a contribution whose gradient is 1 in coordinate j and 0
-// elsewhere. It is 1+v² with the vector v of Query.Joint, and 1 in aligned mode.
+// double returns the squared norm of the contribution of a record whose gradient is 1 in coordinate
+// j and 0 elsewhere. It is 1+v_j² with the vector v of Query.Joint, and 1 without it.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -115,8 +117,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns element j of the vector u for which u·g is the inner product of the vector
-// inside the clip and the contribution of a record with gradient g.
+// insideAt returns element j of the vector u with the following property: for a record with
+// gradient g, u·g is the inner product of Query.Inside and the record's contribution.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:
@@ -152,8 +154,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets some elements of the scratch vector to zero: those that the slope of a path has
-// written.
+// clean sets those elements of grad to zero that the slope of a path has written.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)
@@ -161,7 +162,7 @@ func (w *draw) clean(path *tape.Path) {
 	}
 }
 
-// tableSize returns the number of elements of table k.
+// tableSize returns the number of elements of table k of the component.
 func (c *denseLayout) tableSize(k int) int {
 	if k+1 < len(c.start) {
 		return c.start[k+1] - c.start[k]

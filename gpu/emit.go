@@ -9,22 +9,22 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// emitter collects the contributions of a block of records for a sink. A record has one slot for
-// each number of its contribution. In a dense contribution the slot is the coordinate. In a
-// sparse contribution each leaf (place where shared values are used) has consecutive slots.
+// An emitter collects the contributions of a block of records for a sink. Each number of a
+// contribution has a slot. In a dense contribution the slot is the number's coordinate. In a sparse
+// contribution each leaf (a place where a record reads shared values) has consecutive slots.
 type emitter struct {
 	sparse bool
-	slot   []int // index of each leaf's first number in a record's contribution
-	merged []int // index of each merged component's first number
-	rest   []int // index of each dense component's first number
-	one    int   // count of numbers for one draw; with Query.Joint a draw has twice as many
-	stride int   // count of numbers in a record's contribution
+	slot   []int // first slot of each leaf
+	merged []int // first slot of each merged component
+	rest   []int // first slot of each dense component
+	one    int   // number of slots for the gradient of one draw; with Query.Joint a draw has twice as many
+	stride int   // number of slots for a record
 	index  []int32
 	value  []float64
 	joint  []float64 // vector v of Query.Joint for the current draw; nil if unused
 	d      int
-	clean  bool // whether slots that no record writes stay zero
-	draw   int  // slot of the current draw's first number
+	clean  bool // whether slots to which no record writes stay zero
+	draw   int  // first slot of the current draw
 	first  int  // first coordinate of the current draw
 }
 
@@ -66,18 +66,18 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 }
 
 // rows reports whether every contribution to the query is a multiple of a row of the table, and
-// is clipped only by the sink.
+// only the sink clips it.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether only the sink clips contributions. The engine then computes no
+// unbounded reports whether only the sink clips contributions. The evaluator then computes no
 // norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
-// handRows passes the contributions to the sink as slopes ∂ℓ/∂η and row numbers, for the log
-// density ℓ and the linear predictor η. The contribution of a record is its slope times its row.
+// handRows passes the contributions to the sink as slopes and row numbers. The contribution of a
+// record is its slope ∂ℓ/∂η times its row, where ℓ is the log density and η the linear predictor.
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
@@ -94,7 +94,7 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// start prepares the emitter for a query and assigns a slot to each number of a contribution.
+// start prepares the emitter for a query, and gives each number of a contribution a slot.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -114,12 +114,12 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// Without a vector inside the clip, all dense contributions write the same slots, so the
-	// other slots stay zero.
+	// Without a vector inside the clip, all dense contributions write to the same slots. The other
+	// slots stay zero.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
-// reset clears the slots (numbers of the contributions) of the records 0 to rows−1.
+// reset clears the slots of the records 0 to rows−1 of the block.
 func (o *emitter) reset(rows int) {
 	clear(o.value[:rows*o.stride])
 	index := o.index[:rows*o.stride]
@@ -128,8 +128,8 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut assigns the slots of a sparse contribution. It returns the count of numbers that a
-// record can contribute.
+// layOut gives each number of a sparse contribution a slot. It returns the number of slots for one
+// draw.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {
@@ -156,8 +156,8 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes g to a slot of record l. It is the scaled gradient with respect to coordinate
-// coord.
+// put writes g, the scaled gradient of record l with respect to coordinate coord, to a slot. With
+// Query.Joint it also writes g times the element of the joint vector.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -175,7 +175,7 @@ func (o *emitter) put(l, slot, coord int, g float64) {
 	}
 }
 
-// fill writes the gradients of a block of records at draw k to the records' slots.
+// fill writes the scaled gradients of a block of records at draw k to the records' slots.
 func (o *emitter) fill(n *lanes, k int, w *draw) {
 	ld := &n.draws[k]
 	o.joint = w.joint
@@ -238,7 +238,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, or 0 if g is 0, so that an x that is not finite does not cause NaN.
+// times returns g·x, or 0 if g is 0. So the result is not NaN if g is 0 and x is not finite.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0
@@ -246,7 +246,7 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns ∂element/∂coordinate of the element with index at.
+// slopeAt returns the derivative of element number at with respect to its coordinate.
 func (w *leafWeights) slopeAt(at int) float64 {
 	if w.slope == nil {
 		return 1
@@ -254,8 +254,9 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows writes the gradient of each record with respect to the coordinates of a leaf that
-// multiplies them by a vector of the record's row. In most models most coordinates are of this kind.
+// fillRows writes the scaled gradient of each record with respect to row r of the table of leaf f,
+// where the table multiplies a vector of the record's row. In most models most coordinates belong
+// to such a leaf.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
@@ -273,7 +274,7 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 }
 
 // hand passes the contributions of the block to the sink. If q.Inside is not nil, hand first adds
-// q.Inside, times the clip factor of the record, to the contribution of each record.
+// q.Inside to each record's contribution, multiplied by the record's clip factor.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {
@@ -300,7 +301,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact removes the slots that a record does not use.
+// compact removes the slots that a record does not use from index and value.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

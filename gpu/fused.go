@@ -8,24 +8,24 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models. In the program of such a model, the log density
+// This file recognises generalised linear models. In the program of such a model the log density
 // has one outcome, and one argument of the density is x·β plus scalars that all records share. The
-// other arguments of the density are constants or shared scalars. The fused kernel computes the
-// linear predictor, the density and the derivatives in one pass over a row. The general code
-// (package tape) computes them node by node. Both use the same code for norms and sums.
+// other arguments are constants or shared scalars. The fused kernel computes the linear predictor,
+// the density and the derivatives in one pass over a row. Package tape computes them node by node.
+// Both use the same code for norms and sums.
 
-// glm describes a program that was recognised as a generalised linear model.
+// glm describes a program that is a generalised linear model.
 type glm struct {
 	density ir.Density
 	node    int // node of the log density
 	outcome int
 	linear  int   // node of x·β
 	shifts  []int // nodes of the shared scalars that are added to x·β
-	eta     int   // index of the linear predictor in the density's list of arguments
+	eta     int   // index of the linear predictor among the density's arguments
 }
 
-// recognise returns the description of a generalised linear model, or nil if the program is of
-// another kind.
+// recognise returns the description of a generalised linear model. It returns nil if the program is
+// not one.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]
@@ -51,8 +51,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor reports whether node is the sum of one product x·β and shared scalars. It records
-// these terms in g.
+// predictor reports whether node is a sum of one product x·β and shared scalars, and records these
+// terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -84,9 +84,9 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns nil if the program is no generalised linear model. It also returns nil if
-// a node is used as two arguments of the density, because the fused kernel cannot add the
-// adjoints of the two uses.
+// newGLMLanes returns the fused kernel of a program. It returns nil if the program is not a
+// generalised linear model. It also returns nil if one node is two arguments of the density,
+// because the fused kernel cannot add the adjoints of two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)
@@ -104,12 +104,12 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // the adjoint of a term of a sum equals the adjoint of the sum
+		r.Adjoint[s] = k.slope // all terms of a sum have the adjoint of the sum
 	}
 	return k
 }
 
-// repeats reports whether a shared scalar is used twice in the density.
+// repeats reports whether the density uses a shared scalar twice.
 func (g *glm) repeats(v *ir.Verified) bool {
 	seen := map[int]bool{}
 	for _, s := range g.shifts {
@@ -129,8 +129,8 @@ func (g *glm) repeats(v *ir.Verified) bool {
 	return false
 }
 
-// forward computes the log densities of a block of rows and, in the same pass, the adjoints of
-// all leaves. It returns the log densities.
+// forward returns the log densities of a block of rows. In the same pass it computes the adjoints
+// of all leaves.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -138,8 +138,8 @@ func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	return k.value[:n]
 }
 
-// slopes returns ∂ℓ/∂η for the rows of a block, for the log density ℓ and the linear predictor
-// η. A slope is not finite if ℓ is not finite.
+// slopes returns ∂ℓ/∂η for the rows of a block, where ℓ is the log density and η the linear
+// predictor. If ℓ is not finite, neither is the slope.
 func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -156,8 +156,8 @@ func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	return slope
 }
 
-// predict computes the linear predictor and the outcomes of a block, and passes the arguments
-// to the density.
+// predict computes the linear predictor and the outcomes of a block, and gives the density its
+// arguments.
 func (k *glmLanes) predict(m *ir.Verified, rows []int32) {
 	n := len(rows)
 	eta, y := k.eta[:n], k.outcome[:n]

@@ -13,8 +13,8 @@ import (
 
 var errNotFinite = errors.New("hessian: the log density of a record is not finite near this point")
 
-// differenceStep is the relative step of central differences of a gradient: the
-// cube root of the machine's precision, which balances truncation with rounding.
+// differenceStep is the step of central differences of a gradient, relative to 1 + the size of the
+// argument. It is the cube root of the machine's precision, which balances truncation and rounding.
 const differenceStep = 6.0554544523933429e-6
 
 // Hessian implements [Evaluator].
@@ -70,15 +70,16 @@ func (e *cpu) sumHessian(sum hessianSum, theta []float64) error {
 
 // hessian computes sums of records' Hessians.
 //
-// The shared values enter the computation of a record at few places, the leaves. The log density
-// is a function of the outputs u of the leaves, and an output is a linear function of the
-// elements of a table. The gradient of an output is v = ∂u/∂θ. With the gradient a and the Hessian
-// H of the log density with respect to the outputs, the Hessian with respect to θ is
+// A record reads shared values at few places, the leaves. The outputs of the leaves are numbers u,
+// and the log density of the record is a function of them. Each output is a linear function of the
+// elements of a table. Let v_c = ∂u_c/∂θ be the gradient of output c. Let a and H be the gradient
+// and the Hessian of the log density with respect to the outputs. Then the Hessian with respect to
+// θ is
 //
 //	Σ_cc' H_cc' v_c v_c'ᵀ + Σ_c a_c ∂²u_c/∂θ².
 //
 // H is computed by central differences of a, which take two evaluations for each output. Outputs
-// that are terms of one sum have equal adjoints and count as one output, which is called a
+// that are terms of one sum have equal adjoints, so they count as one output, which is called a
 // channel. The number of evaluations therefore does not depend on the dimension of θ. The relative
 // error is about 1e-9.
 type hessian struct {
@@ -88,35 +89,35 @@ type hessian struct {
 	records *tape.Records
 
 	channels [][]output // outputs of each channel
-	outputs  [][]int    // index of the channel of each output of each leaf
-	products []*leaf    // leaves that multiply their tables by vectors which depend on parameters
+	outputs  [][]int    // channel of each output of each leaf
+	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
-	// linear[i] has the gradient with respect to θ of each element of the table at node i, for
-	// tables that are not a range of coordinates.
+	// linear[i] has the gradient with respect to θ of each element of the table at node i. It has
+	// only tables whose elements are not coordinates.
 	linear map[int][][]segment
-	// weights[i] has the sum of the records' adjoints of each element of the table at node i, for
-	// tables that are not linear in θ.
+	// weights[i] has the adjoints of each element of the table at node i, summed over the records.
+	// It has only tables whose elements are not coordinates.
 	weights map[int][]float64
 
 	adjoints, above, below [][]float64 // adjoints of each channel, for each record of the block
-	step                   []float64   // change of the channel, for each record of the block
-	vectors                [][]float64 // derivatives of the vectors of products with respect to the channel
+	step                   []float64   // change of the current channel, for each record of the block
+	vectors                [][]float64 // derivatives of products' vectors with respect to the current channel
 	segments               [block][]segment
-	starts                 [block][]int // index of each channel's first segment
+	starts                 [block][]int // for each record, the index of each channel's first segment
 	arena                  []float64
 	sum                    hessianSum
-	gradients              [2][]float64 // gradients of the weighted sum of tables, at two points
+	gradients              [2][]float64 // gradients of the sum of tables, weighted with weights, at two points
 	at                     []float64    // one of these points
 }
 
-// output is one value that a record computes at a leaf.
+// An output is one number that a record gets from a leaf.
 type output struct {
 	leaf    *leaf
 	element int
 }
 
-// A segment is a part of the gradient of a channel with respect to θ: the values of consecutive
-// coordinates.
+// A segment is a part of a gradient with respect to θ: the values for consecutive coordinates, from
+// base on.
 type segment struct {
 	base   int
 	values []float64
@@ -164,7 +165,7 @@ func newHessian(p *plan, table *model.Table) *hessian {
 	return h
 }
 
-// outputs returns the number of values that a record computes at the leaf.
+// outputs returns the number of outputs of the leaf.
 func (f *leaf) outputs() int {
 	switch f.op {
 	case ir.Global:
@@ -175,7 +176,7 @@ func (f *leaf) outputs() int {
 	return f.rows
 }
 
-// begin computes at theta the values that all records share, and sets the sums of adjoints to zero.
+// begin computes the values that all records share at theta, and sets the sums of adjoints to zero.
 func (h *hessian) begin(theta []float64) {
 	h.w.set(h.p, theta, nil, nil)
 	h.records.Begin()
@@ -199,8 +200,8 @@ func (h *hessian) begin(theta []float64) {
 	}
 }
 
-// elementwise returns the gradients of the elements of a table, which are functions of one
-// coordinate each.
+// elementwise returns the gradients of a table's elements, each of which is a function of one
+// coordinate.
 func elementwise(f *leaf, slope []float64) [][]segment {
 	rows := make([][]segment, f.size())
 	for e := range rows {
@@ -209,7 +210,8 @@ func elementwise(f *leaf, slope []float64) [][]segment {
 	return rows
 }
 
-// runs divides a gradient into segments of consecutive coordinates whose values are not zero.
+// runs divides a gradient into segments of consecutive coordinates without zeros. values[k] belongs
+// to coordinate coords[k].
 func runs(coords []int32, values []float64) (out []segment) {
 	for from := 0; from < len(values); {
 		if values[from] == 0 {
@@ -226,8 +228,8 @@ func runs(coords []int32, values []float64) (out []segment) {
 	return out
 }
 
-// add adds the Hessians of a block of rows, except for the second derivatives of tables. It reports
-// whether all log densities are finite.
+// add adds the first term of the Hessians of a block of rows, with H, and adds their adjoints to
+// the weights of the second term. It returns false if a log density is not finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false
@@ -245,8 +247,8 @@ func (h *hessian) add(rows []int32) bool {
 	return true
 }
 
-// evaluate computes the adjoints of all channels for the rows. It reports whether all log
-// densities are finite.
+// evaluate writes the adjoints of all channels for the rows to adjoints. It returns false if a log
+// density is not finite.
 func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 	value := h.records.Forward(rows)
 	h.records.Backward()
@@ -258,7 +260,7 @@ func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 
 // shifted computes derivatives with respect to channel c by central differences. It writes the
 // derivatives of the adjoints of all channels to h.above, and the derivatives of the vectors of
-// products to h.vectors. It reports whether all log densities are finite.
+// products to h.vectors. It returns false if a log density is not finite.
 func (h *hessian) shifted(rows []int32, c int) bool {
 	step := h.step[:len(rows)]
 	node, element := h.channels[c][0].leaf.node, h.channels[c][0].element
@@ -288,8 +290,7 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 	return ok
 }
 
-// derive replaces each element of above by the difference from below, divided by the step of
-// its record.
+// derive replaces above by (above − below)/step, element by element. Each record has its own step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {
@@ -298,7 +299,8 @@ func derive(above, below, step []float64) {
 	}
 }
 
-// addRecord adds Σ_c' H_cc' v_c v_c'ᵀ over the channels c' up to c, for record l of the block.
+// addRecord adds H_cc' (v_c v_c'ᵀ + v_c' v_cᵀ) for each channel c' before c, and H_cc v_c v_cᵀ, for
+// record l of the block.
 func (h *hessian) addRecord(l, c int) {
 	all, starts := h.segments[l], h.starts[l]
 	own := all[starts[c]:starts[c+1]]
@@ -323,8 +325,8 @@ func (h *hessian) addRecord(l, c int) {
 	}
 }
 
-// addProducts adds the second derivatives of products of a table and a vector that depends on the
-// channel c.
+// addProducts adds the second derivatives of products Wx of a table W and a vector x that depends
+// on channel c: those with respect to an element of W and c.
 func (h *hessian) addProducts(rows []int32, c int) {
 	for k, f := range h.products {
 		for j := range f.cols {
@@ -347,7 +349,7 @@ func (h *hessian) addProducts(rows []int32, c int) {
 
 var one = []float64{1}
 
-// element returns the gradient of an element of the table that a leaf reads.
+// element returns the gradient with respect to θ of element e of the table that a leaf reads.
 func (h *hessian) element(f *leaf, e int) []segment {
 	if f.same {
 		return []segment{{f.base + e, one}}
@@ -355,8 +357,8 @@ func (h *hessian) element(f *leaf, e int) []segment {
 	return h.linear[f.table][e]
 }
 
-// lay writes the gradients of the channels of each row with respect to θ to h.segments, and adds
-// the adjoints of the rows to h.weights.
+// lay writes the gradients of the channels of each row to h.segments, and adds the adjoints of the
+// rows to h.weights.
 func (h *hessian) lay(rows []int32) {
 	h.arena = h.arena[:0]
 	for l, row := range rows {
@@ -371,8 +373,8 @@ func (h *hessian) lay(rows []int32) {
 	}
 }
 
-// layOutput appends the gradient of an output to the segments of record l, and adds the adjoint to
-// the weights of the table.
+// layOutput appends the gradient of output o of a leaf to the segments of record l, and adds
+// adjoint to the weights of the table.
 func (h *hessian) layOutput(f *leaf, l, row, o int, adjoint float64) {
 	switch f.op {
 	case ir.Global:
@@ -420,7 +422,8 @@ func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
 	}
 }
 
-// factors returns the vector that multiplies the table at a leaf.
+// factors returns the vector that multiplies the table at a leaf, for record l of the block and row
+// row.
 func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	if f.onTable {
 		return h.table.Nodes[f.other][row*f.cols:][:f.cols]
@@ -432,9 +435,10 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	return h.arena[at:len(h.arena):len(h.arena)]
 }
 
-// bend adds the second derivatives of tables, weighted with the adjoints of all records. If each
-// element of a table is a function of one coordinate, bend changes the coordinates of all such
-// tables together. It changes the coordinates of other tables one by one.
+// bend adds the second derivatives of tables, weighted with the adjoints of all records: the second
+// term of the Hessian. In some tables each element is a function of one coordinate. The derivatives
+// with respect to all their coordinates are found together, and those with respect to other
+// coordinates one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {
@@ -464,10 +468,10 @@ func (h *hessian) bend(theta []float64) {
 	}
 }
 
-// curve writes the central difference of the gradient of the weighted sum of all tables to
-// h.gradients[0]. It changes the given coordinates together. If there is one coordinate, all
-// elements of the difference are divided by its step. If there are several, only their elements
-// are divided, each by the step of its own coordinate.
+// curve writes to h.gradients[0] the difference of the gradient of the weighted sum of all tables,
+// when theta changes by a step up and a step down in all the given coordinates. If there is one
+// coordinate, all elements are divided by its two steps, which gives a column of the Hessian. If
+// there are several, only their own elements are divided, each by the two steps of its coordinate.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

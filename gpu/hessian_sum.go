@@ -6,11 +6,11 @@ type hessianSum interface {
 	pair(a, b segment, w float64)
 	// square adds w·aaᵀ.
 	square(a segment, w float64)
-	// element adds half of x to the elements (i, j) and (j, i), which are one element if i = j.
+	// element adds x/2 to element (i, j) and x/2 to element (j, i), so x if i = j.
 	element(i, j int, x float64)
 }
 
-// A fullSum represents a full matrix as the sum half + halfᵀ.
+// A fullSum is a full matrix, stored as half + halfᵀ.
 type fullSum struct {
 	d    int
 	half []float64 // by rows
@@ -44,7 +44,8 @@ func (f *fullSum) square(a segment, w float64) {
 
 func (f *fullSum) element(i, j int, x float64) { f.half[i*f.d+j] += x / 2 }
 
-// write writes the lower triangle to dst, row by row.
+// write writes the lower triangle of the matrix to dst, by rows. It returns an error if an element
+// is not finite.
 func (f *fullSum) write(dst []float64) error {
 	k := 0
 	for i := range f.d {
@@ -59,7 +60,7 @@ func (f *fullSum) write(dst []float64) error {
 	return nil
 }
 
-// A diagonalSum contains only the diagonal of a matrix.
+// A diagonalSum has only the diagonal of the matrix.
 type diagonalSum []float64
 
 func (s diagonalSum) pair(a, b segment, w float64) {

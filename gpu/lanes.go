@@ -9,33 +9,33 @@ import (
 
 const block = ir.Block
 
-// lanes evaluates one block of rows at a time. A lane is the part of its buffers that belongs to
-// one row. Each goroutine has separate lanes.
+// lanes evaluates one block of rows at a time. Each row of the block has a lane, its part of the
+// buffers. Each strip of a batch has its own lanes.
 type lanes struct {
 	p       *plan
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // squared norms, later replaced by clip factors
+	squared [block]float64 // squared norms of contributions, then the records' clip factors
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers of the block; used if the batch contains all rows
-	weight  float64      // sum of the clip factors so far
-	// unbounded is true if the norms of contributions are not needed. Then no record is refused
-	// because its norm is not finite.
+	all     [block]int32 // row numbers of the block if the batch has all rows
+	weight  float64      // sum of the records' clip factors so far
+	// unbounded is true if the norms of contributions are not needed. A record is then not refused
+	// if its norm is not finite.
 	unbounded bool
 	total     Total
 }
 
-// laneDraw is the state of a goroutine for one draw of θ.
+// laneDraw is the state of lanes for one draw of θ.
 type laneDraw struct {
 	records *tape.Records
-	fused   *glmLanes // fused kernel; nil if the tape evaluates the program
+	fused   *glmLanes // fused kernel; nil if package tape evaluates the program
 	dense   []denseLanes
 	merge   mergeScratch
-	sum     []float64 // sum of gradients, with d elements
-	// scrubbed is true after scrub has set values to zero. Some of these values may be shared by
-	// all blocks, so run calls Begin again before the next block.
+	sum     []float64 // sum of the records' gradients, d elements
+	// scrubbed is true after scrub has set values to zero. All blocks may share some of these
+	// values, so run computes them again before the next block.
 	scrubbed bool
 }
 
@@ -51,7 +51,7 @@ func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
 	return ld
 }
 
-// begin sets the sums and totals to zero.
+// begin sets the sums and totals to zero and reads the shared values of the draws.
 func (n *lanes) begin(draws []*draw) {
 	n.total, n.weight = Total{}, 0
 	for k := range draws {
@@ -60,7 +60,7 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws and writes the clip factor of every record to
+// norms evaluates a block of rows at all draws, and writes the clip factor of each record to
 // n.squared. If want is false, it computes log densities but no gradients.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
@@ -82,8 +82,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded calls compute and use for a block of rows. It omits the rows for which compute panics,
-// and counts them.
+// guarded calls compute and then use for a block of rows. It leaves out the rows for which compute
+// panics, and counts them as refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -94,8 +94,8 @@ func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) e
 	return err
 }
 
-// run evaluates the log densities of a block of rows. If want is true, it also computes the
-// adjoints of the leaves, where shared values enter the computation.
+// run returns the log densities of a block of rows. If want is true, it also computes the adjoints
+// of the leaves, the places where a record reads shared values.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	if ld.scrubbed {
 		ld.records.Begin()
@@ -111,8 +111,8 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms adds the squared norms of the block's gradients to squared. It computes the gradients
-// of components whose norms have no closed form.
+// addNorms adds the squared norms of the block's gradients to squared. Where norms have no closed
+// form, it computes the gradients.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2
@@ -134,11 +134,11 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 }
 
 // factors replaces squared norms by clip factors, and adds the log densities of the block to the
-// totals. It reports whether it refused a record because a number was not finite.
+// totals. It returns true if it refused a record because a number was not finite.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // v-v is 0 only if v is finite
+		if v-v != 0 { // only if v is finite, v-v is 0
 			c = 0
 		}
 		squared[l] = c
@@ -153,8 +153,8 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub sets values of refused records to zero, because zero times a number that is not finite
-// would be NaN.
+// scrub sets the values of refused records to zero. Otherwise values that are not finite,
+// multiplied by the clip factor 0, would give NaN.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
 		if n.squared[l] != 0 {
@@ -202,8 +202,7 @@ func (n *lanes) add(draws []*draw) {
 	}
 }
 
-// scale returns c·a for each record of the block, where c is the record's clip factor and a its
-// adjoint.
+// scale returns c·a for each record of the block, where c is the record's clip factor.
 func (n *lanes) scale(a []float64) []float64 {
 	out := n.scaled[:len(n.rows)]
 	a, c := a[:len(out)], n.squared[:len(out)]
@@ -213,9 +212,9 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish multiplies sums of adjoints by ∂element/∂coordinate for tables whose elements are
-// functions of one coordinate each. It can do so after the summation, because only one leaf adds
-// to these coordinates.
+// finish multiplies sums of adjoints by ∂element/∂coordinate for tables in which each element is a
+// function of one coordinate. It does so after the summation, which is correct because only one
+// leaf adds to these coordinates.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {
@@ -228,5 +227,5 @@ func (ld *laneDraw) finish(p *plan, w *draw) {
 	}
 }
 
-// lane returns element e of a node's values or adjoints, for the first k records of the block.
+// lane returns element e of a node's values or adjoints for the first k records of the block.
 func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

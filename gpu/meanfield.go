@@ -8,16 +8,16 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Link is a function that maps an unconstrained number ρ to a standard deviation s.
+// Link is a function from an unconstrained number ρ to a standard deviation s.
 type Link uint8
 
-// These are the links between ρ and the standard deviation s.
+// These are the links.
 const (
 	ExpLink      Link = iota // s = e^ρ
 	SoftplusLink             // s = log(1 + e^ρ)
 )
 
-// apply returns s and ds/dρ at rho.
+// apply returns s and its derivative ds/dρ at rho.
 func (l Link) apply(rho float64) (sd, slope float64) {
 	if l == SoftplusLink {
 		return special.Softplus(rho), special.InvLogit(rho)
@@ -26,7 +26,7 @@ func (l Link) apply(rho float64) (sd, slope float64) {
 	return sd, sd
 }
 
-// Inverse returns the ρ at which the standard deviation is sd > 0.
+// Inverse returns the ρ for the standard deviation sd, which must be positive.
 func (l Link) Inverse(sd float64) float64 {
 	if l == SoftplusLink {
 		return sd + math.Log(-math.Expm1(-sd))
@@ -34,40 +34,39 @@ func (l Link) Inverse(sd float64) float64 {
 	return math.Log(sd)
 }
 
-// MeanFieldOptions describe stochastic variational inference of the local free
-// energy Σ_n E_q[ℓ_n] − KL(q ‖ cavity) with q = N(m, diag s²).
+// MeanFieldOptions are the options of a [MeanField]. It maximises the local free energy Σ_n
+// E_q[ℓ_n] − KL(q ‖ cavity), where ℓ_n is the log likelihood of record n and q = N(m, diag s²).
 type MeanFieldOptions struct {
 	// Draws is the number K of draws of θ = m + s∘ε in a step. All records of a step use the
 	// same draws.
 	Draws int
 	Link  Link
-	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the
-	// published algorithms. Otherwise records contribute only the gradient with respect to m.
-	// The gradient with respect to ρ is then s'∘ε times the gradient with respect to m, so it is
-	// computed from the released sum (post-processing).
+	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the published
+	// algorithms. Otherwise records contribute only the gradient with respect to m. The gradient
+	// with respect to ρ is s′∘ε times that gradient, so it can be computed from the released sum.
 	Joint bool
-	// Preconditioned divides the gradient with respect to ρ of a Joint run by s' before the
-	// clip, and multiplies it by s' after the noise. Without it, this gradient would be small
-	// compared with the noise if s is small.
+	// Preconditioned divides the gradient with respect to ρ by s′ before the clip, and multiplies
+	// it by s′ after the noise. Otherwise this gradient would be small compared with the noise if s
+	// is small. Preconditioned requires Joint.
 	Preconditioned bool
-	// Inside adds the gradient of the KL divergence, divided by Records, to every record's
-	// contribution before the clip. The published form of the algorithm does this. Inside
-	// requires Joint.
+	// Inside adds the gradient of −KL, divided by Records, to every record's contribution before
+	// the clip, as the published algorithm does. Inside requires Joint.
 	Inside  bool
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
 	Clip float64
-	// Rate is the probability q with which a record is in a batch. Sums are divided by Rate and
-	// never by the size of a batch.
+	// Rate is the probability with which a record is in a batch. Sums are divided by Rate, and
+	// never by the size of a batch, which is private.
 	Rate float64
-	// CavityMean and CavityPrecision are the parameters of the cavity distribution.
+	// CavityMean and CavityPrecision are the mean and the precision of the cavity in each
+	// coordinate.
 	CavityMean, CavityPrecision []float64
-	// Optimiser changes the 2d numbers (m, ρ). Schedule gives the step sizes over Steps steps.
+	// Optimiser changes the 2d numbers (m, ρ). Schedule gives the step size of each of Steps steps.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
-	// Average is the fraction of the steps, at the end, over which [MeanField.Averaged]
-	// averages.
+	// Average is the share of the steps, at the end, over which [MeanField.Averaged] averages (m,
+	// ρ).
 	Average float64
 }
 
@@ -77,13 +76,13 @@ type MeanFieldOptions struct {
 //	...                            // the clipped sum over the batch, with noise
 //	run.Update(sum)
 //
-// The mechanism that clips, adds noise and releases the sum runs between the two calls. A step
-// allocates nothing.
+// Between the two calls a mechanism clips the contributions, adds noise and releases the sum. A
+// step allocates no memory.
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point has the elements of m and then those of ρ. gradient and total are gradients with
-	// respect to (m, ρ).
+	// point has the elements of m and then those of ρ. gradient is the gradient with respect to (m,
+	// ρ), and total is the sum of the points that are averaged.
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64
@@ -91,8 +90,7 @@ type MeanField struct {
 	query                  Query
 }
 
-// NewMeanField starts a run at the given mean and standard deviations, which it
-// copies.
+// NewMeanField starts a run at the given means and standard deviations, which it copies.
 func NewMeanField(mean, sd []float64, o MeanFieldOptions) (*MeanField, error) {
 	d := len(mean)
 	if err := o.check(d); err != nil {
@@ -148,8 +146,9 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next draws ε with normals, which fills a slice with independent standard normal numbers, and
-// returns the query for the batch. ε need not be secret.
+// Next draws ε, and returns the query for the gradients of the records in batch at θ = m + s∘ε.
+// normals must fill a slice with independent standard normal numbers. ε need not be secret. The
+// query is valid until the next call of Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
 		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
@@ -182,8 +181,8 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 	}
 }
 
-// Update changes q along the gradient. sum is the noisy sum of the contributions to the last
-// query. Update panics if sum has the wrong length.
+// Update changes q. sum is the noisy sum of the contributions to the last query. Update panics if
+// sum has the wrong length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
 		panic("mean field: the length of the sum differs from that of a contribution")
@@ -204,12 +203,13 @@ func (r *MeanField) Update(sum []float64) {
 	}
 }
 
-// Averages reports whether the result of step t = 0, 1, ... enters the average.
+// Averages reports whether the point after step t enters the average. The first step has t = 0.
 func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds the gradient of the expected log likelihood to the total gradient.
+// addData adds scale times the gradient of the expected log likelihood to r.gradient. sum is the
+// noisy sum of contributions.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {
@@ -235,9 +235,8 @@ func (r *MeanField) Step() int { return r.step }
 // Last writes the current mean and standard deviations of q.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
-// Averaged writes the mean and the standard deviations of q at the average of (m, ρ) over the
-// last steps. Before the first averaged step it writes the current mean and standard
-// deviations.
+// Averaged writes the mean and standard deviations of q at the average of (m, ρ) over the last
+// steps. If no step has entered the average yet, it writes the current ones.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {
 		r.Last(mean, sd)

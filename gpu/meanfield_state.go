@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// AppendState appends the state of the run between steps to dst. It includes the state of the
-// optimiser if the optimiser is [Lasting].
+// AppendState appends the state of the run to dst. If the optimiser is [Lasting], this includes the
+// state of the optimiser.
 func (r *MeanField) AppendState(dst []float64) []float64 {
 	dst = append(dst, float64(r.step), float64(r.averaged))
 	dst = append(append(dst, r.point...), r.total...)
@@ -16,9 +16,8 @@ func (r *MeanField) AppendState(dst []float64) []float64 {
 	return dst
 }
 
-// SetState restores a state that AppendState appended in a run of the same options. It returns
-// an error and changes nothing if the length is wrong, or if the number of steps in the state is
-// impossible.
+// SetState restores a state that AppendState appended in a run with the same options. If the length
+// of the state or its number of steps is impossible, SetState returns an error and changes nothing.
 func (r *MeanField) SetState(state []float64) error {
 	own := 2 + len(r.point) + len(r.total)
 	if len(state) < own {

@@ -1,20 +1,19 @@
 package gpu
 
-// This file computes norms for records that may use several elements of one table, or one
-// element twice. Contributions of a record to the same element are added before they are
-// squared.
+// This file computes norms if a record uses several elements of one table, or one element twice.
+// The contributions of a record to the same element are added before they are squared.
 
-// entry is the part of a record's gradient with respect to one coordinate that comes from one
-// leaf, a place where the program reads a shared value.
+// An entry is what one leaf, a place where a record reads shared values, adds to the record's
+// gradient with respect to one coordinate.
 type entry struct {
 	coord int
 	value float64
 }
 
-// mergeScratch contains the entries of a block, for each merged component and each record.
+// mergeScratch has the entries of each merged component for each record of a block.
 type mergeScratch struct {
-	entries [][]entry // entries of record l begin at index l·width of the component
-	count   [][]int   // number of different coordinates, for each record
+	entries [][]entry // entries of each component; those of record l begin at index l·width
+	count   [][]int   // number of different coordinates of each record, by component
 	width   []int
 }
 
@@ -32,8 +31,8 @@ func newMergeScratch(p *plan) mergeScratch {
 	return m
 }
 
-// norm computes the gradients of component i for every record of the block, and adds their
-// squared norms to squared. The argument group contains the leaves of the component.
+// norm computes the gradients of merged component i for each record of the block, and adds their
+// squared norms to squared. group has the leaves of the component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]
@@ -57,8 +56,7 @@ func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*lea
 	}
 }
 
-// merge adds x to the entry of the same coordinate in a record's list, or appends x if the
-// list has no such entry.
+// merge adds x to the entry of the list with the same coordinate. If there is none, it appends x.
 func merge(list []entry, x entry) []entry {
 	for k := range list {
 		if list[k].coord == x.coord {

@@ -5,22 +5,21 @@ import (
 	"math"
 )
 
-// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient.
-// This is the gradient times the inverse of q's Fisher information, which is s² for m and
-// ½(s/s')² for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It has no
-// state.
+// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient. This
+// is the gradient times the inverse of q's Fisher information. The inverse is s² for m and ½(s/s′)²
+// for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
-// A step moves no coordinate further than Reach in the metric of the Fisher information,
-// √(Δm²/s² + 2(s'Δρ/s)²). The limit is needed if q is wide compared with the likelihood, because
-// the natural gradient is then very long, and noise contributes as much to its length as the
-// data.
+// The length of a step in one coordinate, in the metric of the Fisher information, is √(Δm²/s² +
+// 2(s′Δρ/s)²). A longer step than reach is shortened to reach. The limit is needed if q is wide
+// compared with the likelihood: the natural gradient is then very long, and the noise contributes
+// as much to its length as the data.
 type Natural struct {
 	link  Link
 	reach float64
 }
 
-// NewNatural returns the optimiser for the given link. The reach must be positive. With a reach
-// of 1 a coordinate moves by at most one standard deviation.
+// NewNatural returns the optimiser for the given link. reach must be positive and finite. If reach
+// is 1, the mean of a coordinate moves by at most one standard deviation in a step.
 func NewNatural(link Link, reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
@@ -33,8 +32,8 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
 		sd, slope := n.link.apply(x[d+i])
-		// The variables mean and spread are the steps of m and ρ, scaled so that their Euclidean
-		// length is the length in the metric.
+		// mean and spread are the steps of m and ρ, scaled so that their Euclidean length is the
+		// length in the metric.
 		mean := rate * sd * gradient[i]
 		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
 		if length := math.Hypot(mean, spread); length > n.reach {
@@ -45,8 +44,8 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// shorten returns the point at the given distance from 0 in the direction of (x, y). x and y may
-// be infinite.
+// shorten returns the point in the direction of (x, y) at the given distance from 0. x and y may be
+// infinite.
 func shorten(x, y, distance float64) (float64, float64) {
 	largest := max(math.Abs(x), math.Abs(y))
 	if math.IsInf(largest, 1) {

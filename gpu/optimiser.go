@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Optimiser moves a point uphill. It may keep state from earlier steps. A step allocates
-// nothing.
+// Optimiser moves a point so that a function increases. It may keep state from earlier steps. A
+// step allocates no memory.
 type Optimiser interface {
-	// Step moves x along the gradient with the given step size. The slices have the dimension
+	// Step moves x along the gradient, with the step size rate. The slices must have the dimension
 	// of the optimiser.
 	Step(x, gradient []float64, rate float64)
 	// Reset discards the state of earlier steps.
@@ -28,15 +28,16 @@ func (SGD) Step(x, gradient []float64, rate float64) {
 // Reset implements Optimiser. It does nothing, because there is no state.
 func (SGD) Reset() {}
 
-// Adam is the method of Kingma and Ba (2015, Algorithm 1).
+// Adam is the optimiser of Kingma and Ba (2015, Algorithm 1).
 type Adam struct {
 	beta1, beta2, epsilon float64
 	first, second         []float64
 	power1, power2        float64 // β₁ᵗ and β₂ᵗ after t steps
 }
 
-// NewAdam returns Adam for d coordinates. The decay rates of its moments must be in [0, 1), and
-// the ε of its denominator positive. The paper recommends .9, .999 and 1e-8.
+// NewAdam returns Adam for d coordinates. beta1 and beta2, the decay rates of its moments, must be
+// in [0, 1). epsilon, which is added to its denominator, must be positive. The paper recommends .9,
+// .999 and 1e-8.
 func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
 	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
 		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")
@@ -74,8 +75,8 @@ type AdaGrad struct {
 	sum     []float64
 }
 
-// NewAdaGrad returns AdaGrad for d coordinates with a positive ε in its
-// denominator.
+// NewAdaGrad returns AdaGrad for d coordinates. epsilon, which is added to its denominator, must be
+// positive.
 func NewAdaGrad(d int, epsilon float64) (*AdaGrad, error) {
 	if d < 1 || !(epsilon > 0) {
 		return nil, errors.New("adagrad: it needs a dimension and a positive epsilon")
@@ -96,12 +97,12 @@ func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
 
 // Schedule gives the step sizes.
 type Schedule interface {
-	// Rate returns the size of step t in a run of the given number of steps. The first step has
-	// t = 0.
+	// Rate returns the size of step t in a run of the given number of steps, 0 ≤ t < steps.
 	Rate(t, steps int) float64
 }
 
-// LinearDecay is a schedule that falls linearly from First in step 0 to Last in the last step.
+// LinearDecay is a schedule whose step size falls linearly from First in the first step to Last in
+// the last.
 type LinearDecay struct{ First, Last float64 }
 
 // Rate implements Schedule.

@@ -9,48 +9,49 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// leaf is a node of the program at which values that all records share enter the computation of
-// a record. The gradient of a record is computed from the adjoints at its leaves.
+// A leaf is a node of the program at which a record reads values that all records share. The
+// gradient of a record follows from the adjoints of its leaves.
 type leaf struct {
 	index int // index in the list of all leaves
 	node  int
 	op    ir.Op
-	table int // node of the shared value, which is called a table
-	other int // node of the vector that multiplies the table, or of the index of an element of the table
-	// onTable is true if the vector that multiplies the shared value is row data, which is read
-	// from the table of records.
+	table int // node of the shared values, which are called a table
+	other int // node of the vector that the table multiplies, or of an index into the table; −1 if there is none
+	// onTable is true if other is row data, which is read from the table of records.
 	onTable    bool
-	rows, cols int // size of the shared value
-	// direct is true if element i of the shared value is a function of coordinate base+i alone.
-	// The field same is true if element i equals coordinate base+i.
+	rows, cols int // size of the table
+	// direct is true if element i of the table is a function of coordinate base+i alone. same is
+	// true if it equals coordinate base+i.
 	direct, same bool
 	base         int
 }
 
-// size returns the number of elements of the shared value.
+// size returns the number of elements of the table.
 func (f *leaf) size() int { return f.rows * f.cols }
 
-// span is a range of coordinates.
+// A span is a range of coordinates, from from to to−1.
 type span struct{ from, to int }
 
-// plan describes how the gradients of a program are computed. Leaves that use the same
+// A plan says how the gradients of a program are computed. Leaves that depend on the same
 // coordinates form a component, so two components share no coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone contains the leaf of each component with only one leaf whose elements are functions
-	// of one coordinate each. Its norms have a closed form.
+	// alone has the leaf of each component that has a single leaf, whose elements are functions of
+	// one coordinate each. The norms of its gradients have a closed form.
 	alone []*leaf
-	// merged contains the components of leaves that select elements of a table by index. A
-	// record uses few of their coordinates, and contributions to the same coordinate are added.
+	// merged has the components of several leaves that select elements of tables by index. A record
+	// uses few of their coordinates. Its contributions to the same coordinate are added before they
+	// are squared.
 	merged [][]*leaf
-	// dense holds all other components. Their gradients are computed over all coordinates of the
+	// dense has all other components. Their gradients are computed over all coordinates of the
 	// component.
 	dense []*denseLayout
-	// sparse is true if a record uses few of all coordinates.
+	// sparse is true if a record uses only few of the coordinates of some leaf.
 	sparse bool
-	// row is the only leaf if every contribution is a multiple of a row, and nil otherwise.
+	// row is the only leaf if every contribution is a multiple of a row of the table of records,
+	// and nil otherwise.
 	row *leaf
 	// generic turns the fused kernels off.
 	generic bool
@@ -58,8 +59,8 @@ type plan struct {
 
 // maxDense and maxJacobian limit the size of a dense component.
 const (
-	maxDense    = 1 << 12 // maximum number of coordinates, and of elements of all tables together
-	maxJacobian = 1 << 18 // maximum number of elements of the Jacobian
+	maxDense    = 1 << 12 // largest number of coordinates, and of elements of all tables together
+	maxJacobian = 1 << 18 // largest number of elements of the Jacobian
 )
 
 func newPlan(m *model.Model, generic bool) (*plan, error) {
@@ -96,8 +97,7 @@ func newPlan(m *model.Model, generic bool) (*plan, error) {
 	return p, nil
 }
 
-// isRow reports whether the leaf multiplies a vector of row data by a table that consists of all
-// coordinates.
+// isRow reports whether the leaf returns the product of row data and a table of all coordinates.
 func (f *leaf) isRow(d int) bool {
 	return f.op == ir.Linear && f.onTable && f.same && f.base == 0 && f.cols == d
 }
@@ -122,7 +122,7 @@ func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []spa
 	return nil
 }
 
-// reachable returns, for each node, whether the likelihood needs it.
+// reachable reports, for each node, whether the log density depends on it.
 func reachable(v *ir.Verified) []bool {
 	p := v.Program()
 	used := make([]bool, len(p.Nodes))
@@ -135,8 +135,8 @@ func reachable(v *ir.Verified) []bool {
 	return used
 }
 
-// coordinate is the unconstrained coordinate of a shared node's first element. It exists if the
-// node is an element-by-element function of a range of coordinates.
+// A coordinate describes a shared node. ok is true if element i of the node is a function of
+// coordinate base+i alone, and same if it equals coordinate base+i.
 type coordinate struct {
 	base     int
 	ok, same bool
@@ -163,8 +163,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector that is made of scalars. The vector has a coordinate
-// if the scalars are consecutive coordinates.
+// stacked returns the coordinate of a vector of scalars. It is valid if the scalars are consecutive
+// coordinates.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {
@@ -175,9 +175,9 @@ func stacked(out []coordinate, args []int) coordinate {
 	return first
 }
 
-// mapped returns the coordinate of the result of an element-by-element operation. If all
-// arguments but one are constant, it is the coordinate of that argument, unless the argument is
-// broadcast to several elements. Otherwise the result has no coordinate.
+// mapped returns the coordinate of the result of an elementwise operation. It is that of the only
+// argument which is not constant. It is not valid if there are several such arguments, or if the
+// argument is a scalar that is combined with several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0
@@ -210,12 +210,12 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	default:
 		return leaf{}, false
 	}
-	if v.Phase(f.table) != ir.Shared { // the table is a constant matrix, which has no gradient
+	if v.Phase(f.table) != ir.Shared { // a constant table has no gradient
 		return leaf{}, false
 	}
 	shape := v.Shape(f.table)
 	f.rows, f.cols = shape.Rows, shape.Cols
-	if n.Op == ir.Linear { // a product of a vector x and a table with one row
+	if n.Op == ir.Linear { // the product of a vector x and a table with one row
 		f.rows, f.cols = 1, shape.Rows
 	}
 	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data
@@ -224,7 +224,7 @@ func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
 	return f, true
 }
 
-// support returns the coordinates on which the shared value at the leaf depends.
+// support returns the coordinates on which the table of the leaf depends.
 func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	if f.direct {
 		return []span{{f.base, f.base + f.size()}}
@@ -237,8 +237,8 @@ func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
 	return out
 }
 
-// components groups leaves that use the same coordinates, directly or through other leaves. It
-// returns the indices of the leaves in each group.
+// components groups leaves that depend on the same coordinates, directly or through other leaves.
+// It returns the indices of the leaves in each group. spans[i] has the coordinates of leaf i.
 func components(spans [][]span) [][]int {
 	group := make([]int, len(spans))
 	for i := range group {
@@ -282,15 +282,15 @@ func overlap(a, b []span) bool {
 // denseLayout is a component whose gradients are computed over all its coordinates.
 type denseLayout struct {
 	leaves []*leaf
-	coords []int32 // coordinates in ascending order
-	// paths lead from tables that are not direct to coordinates. Gradients are first added over
-	// the elements of these tables, and the Jacobian maps them to coordinates.
+	coords []int32 // coordinates of the component in ascending order
+	// paths lead from the tables that are not direct to coordinates. The gradients with respect to
+	// the elements of these tables are found first, and the Jacobian converts them to coordinates.
 	paths  []*tape.Path
-	tables []int // node of the shared value that each path begins at
-	start  []int // index of the first element of each table
+	tables []int // node of the table of each path
+	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
-	of     []int // number of the table of each leaf; −1 for a leaf whose elements are coordinates
-	local  []int // index in coords of the first coordinate of such a leaf
+	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates
+	local  []int // for such a leaf, index in coords of its first coordinate
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

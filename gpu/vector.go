@@ -1,9 +1,9 @@
 package gpu
 
-// The loops in this file are written for speed. They let the compiler prove most index bounds,
-// and their sums use several independent accumulators.
+// The loops in this file are written for speed. The compiler can prove most index bounds, and sums
+// have several independent accumulators.
 
-// weightedSquares returns Σ w x².
+// weightedSquares returns Σ w x² over the elements of x and w.
 func weightedSquares(x, w []float64) float64 {
 	x = x[:len(w)]
 	var a, b float64
@@ -19,7 +19,7 @@ func weightedSquares(x, w []float64) float64 {
 	return a + b
 }
 
-// addRows adds Σ c[l]·x[rows[l]] to dst. It adds four rows at a time.
+// addRows adds Σ_l c[l]·x_l to dst, where x_l is row rows[l] of x. It adds four rows at a time.
 func addRows(dst, c, x []float64, rows []int32) {
 	d := len(dst)
 	if d == 1 {
@@ -43,8 +43,8 @@ func addRows(dst, c, x []float64, rows []int32) {
 	}
 }
 
-// scaleRows writes c[l]·x[rows[l]] to dst from element l·stride on. Rows have cols
-// elements.
+// scaleRows writes c[l]·x_l to dst, beginning at element l·stride, for each l, where x_l is row
+// rows[l] of x. Rows have cols elements.
 func scaleRows(dst []float64, stride int, c, x []float64, rows []int32, cols int) {
 	for l, g := range c {
 		to := dst[l*stride:][:cols]
@@ -54,7 +54,7 @@ func scaleRows(dst []float64, stride int, c, x []float64, rows []int32, cols int
 	}
 }
 
-// addNumbers does the same as addRows for rows of one number.
+// addNumbers does what addRows does, for rows of one number.
 func addNumbers(dst, c, x []float64, rows []int32) {
 	c = c[:len(rows)]
 	var a, b float64

@@ -9,32 +9,31 @@ import (
 	"fedpvi/gpu"
 )
 
-// A Visit is a sequence of private steps for one problem, such as the records of one client. The
-// Table contains the records in a device's memory. The Plan determines the clip, the batches and
-// the noise. The steps change the Run.
+// A Visit is a sequence of private steps for one problem, such as the records of one client. Table
+// has the records in a device's memory. Plan determines the clip, the batches and the noise.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is the run that the steps change. Options must be the options of Run. Descend requires
-	// one draw, aligned gradients that only the mechanism clips, the exponential link, and a
-	// [gpu.Adam] as Optimiser.
+	// Run is the state that the steps change, and Options are its options. [Descend] requires one
+	// draw, aligned gradients that only the mechanism clips, the exponential link, and a [gpu.Adam]
+	// as Optimiser.
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
-	// Releases, if not nil, receives the noisy sums, step after step, in units of the plan's
-	// lattice step.
+	// Releases, if not nil, receives the noisy sums of all steps, one after another, in units of
+	// the plan's lattice step.
 	Releases []int64
 
-	// Taken reports whether the steps were computed. If it is false after an error of [Descend],
-	// Run and Releases are unchanged and nothing was released. Another device, or the CPU, may
-	// then compute the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is wiped.
+	// Taken says whether the steps were computed. If Taken is true, the plan is wiped. If it is
+	// false after an error of [Descend], Run and Releases are unchanged and nothing was released.
+	// Another device, or the CPU, may then compute the steps after [dpmech.Plan.Reclaim].
 	Taken bool
 }
 
 const (
-	// mostThreads is the maximum number of threads of a block. With so many threads a block can
-	// process a batch of a few hundred records at once. The kernels need a multiple of 32
+	// mostThreads is the largest number of threads of a block. With so many threads a block
+	// processes a batch of a few hundred records at once. The kernels need a multiple of 32
 	// threads.
 	mostThreads  = 256
 	leastThreads = 32
@@ -44,12 +43,12 @@ const (
 	mostShared = 48 << 10 / 8
 )
 
-// words returns the number of words of shared memory of a block with the given number of
-// threads.
+// words returns the number of 64-bit words of shared memory that a block with the given number of
+// threads needs.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
-// shape returns the number of threads of a block and the number of words of its shared memory.
-// Results do not depend on these numbers.
+// shape returns the number of threads of a block, and the number of words of its shared memory. The
+// results of the steps do not depend on these numbers.
 func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
 		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
@@ -67,8 +66,8 @@ func (j *job) shape() (threads, words int) {
 	}
 }
 
-// problemPlan and the following constants are the positions of the words of a problem, in the
-// order of the kernel's struct.
+// problemPlan and the following constants are the positions of the words that describe a problem.
+// They are in the order of the kernel's struct.
 const (
 	problemPlan = iota
 	problemRows
@@ -93,10 +92,10 @@ const (
 // batchWords is the size in words of the kernels' struct Batch.
 const batchWords = 58
 
-// Descend computes the steps of all visits, with one launch for each kind of model. The result of a
-// visit depends on that visit alone and is the same every time. A device cannot decide about one in
-// 2^50 samples of the noise. In this case [dpmech.Plan.Decide] decides the sample, and the device
-// computes the visit again.
+// Descend computes the steps of all visits. It makes one launch for each kind of model. The result
+// of a visit depends on that visit alone and is the same every time. For about one in 2^50 samples
+// of the noise, a device cannot decide how to round the sample. In this case [dpmech.Plan.Decide]
+// decides, and the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -125,8 +124,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run computes the steps of all visits in a job. It returns a second job with the visits whose
-// plans have an undecided sample.
+// run computes the steps of all visits of a job. It returns a second job with those visits for
+// which the device could not decide a sample of the noise. It returns nil if there are none.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -177,7 +176,7 @@ func (v *Visit) check(d Device) error {
 	return Supports(o)
 }
 
-// Supports returns an error that names the first option that the kernels do not support.
+// Supports returns an error that names the first option that the kernels do not support, or nil.
 func Supports(o *gpu.MeanFieldOptions) error {
 	switch {
 	case o.Draws != 1:
@@ -195,13 +194,13 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job describes the memory of one launch. The memory begins with the parts that are read back:
-// problems, states and releases. The parts that the device only reads follow, with the plans at
-// the end.
+// A job describes the memory of one launch. First come the parts that are read back: problems,
+// states and releases. Then come the parts that the device only reads. The plans are the last of
+// them.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // sizes of the two parts of the memory, in words
+	kept, inputs           int // numbers of words that are read back; number of words without the plans
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64
@@ -219,7 +218,7 @@ func (j *job) add(v *Visit) error {
 	return nil
 }
 
-// size assigns an offset to each part of the memory and returns the total number of words.
+// size gives each part of the memory an offset, and returns the total number of words.
 func (j *job) size() int {
 	at := problemWords * len(j.visits)
 	take := func(n int) int {
@@ -238,7 +237,7 @@ func (j *job) size() int {
 	return at + j.planned
 }
 
-// words returns the content of a job's memory, which begins at the given address.
+// words returns the content of a job's memory, which begins at the address memory.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs, j.inputs+j.planned)
 	address := func(place int) uint64 { return memory + uint64(8*place) }
@@ -270,8 +269,8 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the first step of the plan whose result enters the run's average, or the
-// number of steps if there is no such step.
+// averageFrom returns the number, in the plan, of the first step whose result enters the run's
+// average. If there is no such step, it returns the number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -282,7 +281,8 @@ func (v *Visit) averageFrom() int {
 }
 
 // settle updates the runs of the visits that are finished. For the other visits it decides the
-// undecided samples, and it returns these visits as a job.
+// samples that the device could not decide, and returns these visits as a job. It returns nil if
+// all are finished.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

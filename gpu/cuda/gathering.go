@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// A Gathering collects the visits of several goroutines, its members, and computes them
-// together, with one launch on each device. The launch happens when every member has either
+// A Gathering collects visits of several goroutines, its members, and computes them together, with
+// one launch for each device and kind of model. The launch happens when each member has either
 // called Descend or left. A member may leave without a visit, and may bring several visits one
 // after the other.
 //
 // The result of a visit does not depend on other visits in the launch. A nil Gathering, and a
-// Gathering without members such as the zero value, computes a visit at once.
+// Gathering without members such as the zero value, computes each visit at once.
 type Gathering struct {
 	mutex   sync.Mutex
 	members int
@@ -32,8 +32,8 @@ func (g *Gathering) Join(n int) {
 	g.members += n
 }
 
-// Leave removes one member. If all remaining members are waiting in Descend, Leave launches
-// their visits.
+// Leave removes one member. If all remaining members now wait in Descend, Leave launches their
+// visits.
 func (g *Gathering) Leave() {
 	g.mutex.Lock()
 	g.members--
@@ -44,11 +44,10 @@ func (g *Gathering) Leave() {
 	}
 }
 
-// Descend computes one visit, together with the visits of the other members, and returns the
-// error of this visit. The records are copied to the device for the duration of the visit. If a
-// launch fails, Descend splits its visits into two halves and tries each half again, down to
-// launches of one visit. So a faulty visit, or a lack of memory on the device, does not make
-// other visits fail.
+// Descend computes one visit, together with the visits of the other members, and returns the error
+// of this visit. The records are on the device only during the visit. If a launch fails, Descend
+// tries each half of its visits again, down to launches of one visit. So a faulty visit, or too
+// little memory on the device, does not make other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{d, records, v, done}}
@@ -62,7 +61,7 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready returns the waiting visits if all members wait. Otherwise it returns nil.
+// ready returns the waiting visits if all members wait, and nil otherwise.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil
@@ -72,7 +71,7 @@ func (g *Gathering) ready() []gathered {
 	return ready
 }
 
-// launch computes visits on all their devices at the same time.
+// launch computes visits, on all their devices at the same time.
 func launch(ready []gathered) {
 	var all sync.WaitGroup
 	for len(ready) > 0 {
@@ -91,11 +90,11 @@ func launch(ready []gathered) {
 	all.Wait()
 }
 
-// takeOrHalve computes visits on one device and sends the results to the waiting members. If the
+// takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
 // launch fails, it tries each half of the visits again.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
-	// A visit that was not computed is unchanged, and nothing was released for it.
+	// A visit that was not computed is unchanged and released nothing, so it can be computed again.
 	var left []gathered
 	for _, r := range group {
 		if err == nil || r.visit.Taken || len(group) == 1 {
@@ -112,8 +111,8 @@ func takeOrHalve(d Device, group []gathered) {
 	}
 }
 
-// take copies the records of the visits to the device, computes the visits, and frees the
-// copies.
+// take copies the records of the visits to the device, computes the visits, and frees the device's
+// memory again.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

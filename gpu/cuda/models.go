@@ -9,13 +9,13 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// These are the kinds of priors, numbered as in the kernels. Each comment gives the meaning of
-// First and Second in a [Prior].
+// These are the kinds of priors, numbered as in the kernels. Each comment says what First and
+// Second of a [Prior] are.
 const (
-	NormalPrior PriorKind = iota // the normal distribution in the [Base]
-	// StickPrior is the prior of a coordinate of stick breaking, for a symmetric Dirichlet
-	// distribution: the concentration of this distribution, and the number of components after the
-	// component of the coordinate.
+	NormalPrior PriorKind = iota // normal distribution of the [Base]; First and Second are not used
+	// StickPrior is the prior of a coordinate of stick breaking if the weights have a symmetric
+	// Dirichlet distribution. First is the concentration of this distribution, and Second the
+	// number of components after the coordinate's component.
 	StickPrior
 	LogInverseGamma // logarithm of an inverse-gamma variable: shape and scale
 	LogHalfNormal   // logarithm of a half-normal variable: its variance
@@ -28,9 +28,9 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base holds independent normal distributions of the coordinates of θ, from which q starts. If
-// the prior differs from the base, the objective includes the log of the prior's density
-// relative to the base. Share is the part of this term that belongs to this problem.
+// A Base has independent normal distributions of the coordinates of θ, with which q starts. If the
+// prior differs from the base, the objective includes Share·log(prior/base): this problem's share
+// of the prior.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
@@ -47,7 +47,7 @@ func (b *Base) check(d int) error {
 	return nil
 }
 
-// words returns the priors in the format of the kernels, as 64-bit words.
+// words returns the priors as 64-bit words, in the format of the kernels.
 func (b *Base) words() (words []uint64) {
 	for i, p := range b.Priors {
 		words = appendFloats(append(words, uint64(p.Kind)), []float64{p.First, p.Second, b.Mean[i], b.SD[i]})
@@ -55,7 +55,8 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places returns an error if a coordinate in spans is outside of [0, d) or is used twice.
+// places returns an error if a coordinate is outside of [0, d) or used twice. Each of spans has a
+// first coordinate and a number of coordinates.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -69,27 +70,26 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes the number of words of shared memory that a block
-// needs, given its number of threads. The arguments are the number dim of coordinates, the number
-// of dense elements, the number of words that are kept for each thread, and the number of words
-// that all threads share.
+// formed returns a function from the number of threads of a block to the number of words of shared
+// memory that the block needs. dim is the number of coordinates, dense the number of dense
+// elements, kept the number of words for each thread, and shared the number of words for all
+// threads.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
 
-// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights is
-// true, the first Components−1 coordinates determine the weights by stick breaking (the
-// constraint ir.Simplex of package pvi/model/ir). Otherwise all weights are equal.
+// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights is true,
+// the first Components−1 coordinates determine the weights by stick breaking (see ir.Simplex of
+// package pvi/model/ir). Otherwise all weights are equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
-	// Means and Spreads hold one coordinate number for each variable: the first of Components
-	// consecutive coordinates. A coordinate of the spread is the logarithm of a variance divided
-	// by Growth, so Growth is 2 for logarithms of standard deviations. Without Spreads all
-	// variances are 1/Precision.
+	// Means and Spreads have one number for each variable: the first of Components consecutive
+	// coordinates. The coordinates of Means are means. Those of Spreads are log(variance)/Growth,
+	// so Growth is 2 for log sds. If Spreads is nil, all variances are 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
-	Rows              []float64 // values of the variables, record by record
+	Rows              []float64 // values of the variables, record after record
 	Base              Base
 }
 
@@ -138,19 +138,19 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor
-// η, where z belongs to the record's group and c is the record's Carrier.
+// An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor η of
+// a record, where z is the value of the record's group and c is the record's Carrier.
 type Effect struct {
 	Spread  int       // coordinate of log τ, the log sd of the effect
-	First   int       // first coordinate of the values z, which have one coordinate for each group
+	First   int       // first of Groups coordinates, one value z for each group
 	Groups  int       // number of groups
-	Group   []int     // group of each record, from 0
+	Group   []int     // group of each record, counted from 0
 	Carrier []float64 // value c of each record; nil means 1, for an intercept
 }
 
-// A Multilevel is the data of a regression, with or without effects that vary between groups.
-// The coefficients of the features are the first coordinates. The spread of outcomes may also be
-// a coordinate.
+// A Multilevel is the data of a regression, with or without effects that vary between groups. The
+// first coordinates are the coefficients of the features. The spread of the outcomes may be a
+// coordinate too.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int
@@ -158,7 +158,7 @@ type Multilevel struct {
 	Scale         int       // coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ ([NegativeBinomial]); negative if there is none
 	Precision     float64   // precision of Linear outcomes whose sd is known
 	Degrees       float64   // degrees of freedom of Robust outcomes
-	Rows          []float64 // values of the features, record by record
+	Rows          []float64 // values of the features, record after record
 	Outcomes      []float64 // outcome of each record
 	Base          Base
 }

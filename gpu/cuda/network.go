@@ -8,14 +8,14 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A NetworkConfig describes the variational autoencoder that a device trains (package gpu/vae).
+// A NetworkConfig describes the variational autoencoder that a device trains (see package gpu/vae).
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Batch                  int // maximum number of records in a batch
+	Batch                  int // largest number of records in a batch
 	Private                bool
 
-	// Beta1, Beta2 and Epsilon are the decay rates and the ε of Adam. Gradients are multiplied
-	// by Scale.
+	// Beta1, Beta2 and Epsilon are the decay rates and the ε of Adam. Scale is a factor by which
+	// gradients are multiplied.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 
@@ -37,9 +37,9 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns the number of elements in the array of weights, including padding. The array
-// contains the layers one after another, and each layer row by row. A row is padded to a
-// multiple of eight elements. A plan numbers its noise samples in the same order.
+// Places returns the number of elements in the array of weights, with padding. The array has the
+// layers one after another, each by rows. A row is padded to a multiple of eight elements. A plan
+// numbers its samples of the noise in the same order.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
 		n += l.Inputs * l.PlanStride()
@@ -59,8 +59,8 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
-// networkPlan and the other constants are the positions of the words of a network, in the order
-// of the kernel's struct.
+// networkPlan and the following constants are the positions of the words that describe a network.
+// They are in the order of the kernel's struct.
 const (
 	networkPlan = iota
 	networkImages
@@ -91,8 +91,8 @@ const (
 	networkWords    = networkCount + 1
 )
 
-// A Network is an autoencoder whose records are in a device's memory. It is not safe for
-// concurrent use. The caller must close it.
+// A Network is an autoencoder whose records are in a device's memory. It is not safe for concurrent
+// use. The caller must close it.
 type Network struct {
 	device  Device
 	cfg     NetworkConfig
@@ -101,20 +101,20 @@ type Network struct {
 	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
-	step   func(times int) error // runs the recorded launches of a step the given number of times
+	step   func(times int) error // makes the launches of a step the given number of times
 	forget func() error
 
-	// current holds the weights and the moments of Adam as words. next is memory for the weights
-	// and moments after the next plan.
+	// current has the weights and the moments of Adam, as words. next is memory for those after the
+	// next plan.
 	current, next []uint64
-	moved         bool // whether the device's state may differ from current; a failed plan sets it
+	moved         bool // whether the device's state may differ from current, as after a plan that failed
 }
 
 // words returns the number of 64-bit words that hold n numbers of 32 bits.
 func words(n int) int { return (n + 1) / 2 }
 
-// NewNetwork copies images, with one byte for each pixel, to a device. It allocates the device's
-// memory for a network, and sets the weights to zero.
+// NewNetwork copies images to a device, allocates the device's memory for a network, and sets the
+// weights to zero. An image has one byte for each pixel.
 func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place assigns an offset, in 64-bit words, to each array in the device's memory. It returns the
-// total number of words.
+// place gives each array in the device's memory an offset, in 64-bit words. It returns the total
+// number of words. stride is the number of words of an image, and pixels that of all images.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -177,7 +177,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address replaces the offsets of the arrays by addresses.
+// address replaces the offsets of the arrays by their addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {
@@ -203,7 +203,8 @@ func (n *Network) State() (weights, first, second []float32) {
 	return part(0), part(1), part(2)
 }
 
-// SetState replaces the weights and the moments, in n and in the device's memory.
+// SetState replaces the weights and Adam's moments, in n and on the device. They have the order of
+// [NetworkConfig.Places].
 func (n *Network) SetState(weights, first, second []float32) error {
 	size, at := n.cfg.Places(), len(n.current)/3
 	for i, v := range [][]float32{weights, first, second} {
@@ -224,7 +225,7 @@ func (n *Network) upload() error {
 	return err
 }
 
-// pack appends numbers to words. Each word holds two numbers, the first in the lower half.
+// pack writes the numbers v to dst, two in each word. The first of two is in the lower half.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

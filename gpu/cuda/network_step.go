@@ -1,13 +1,14 @@
 package cuda
 
-// tileRows and tileColumns are the shape of a tile of a matrix product. tileBytes is the memory
-// that a block needs for a tile. The values must be the same as in product.h.
+// tileRows and tileColumns are the numbers of rows and columns of a tile of a matrix product.
+// tileBytes is the shared memory that a block needs for a tile. The values must be the same as in
+// product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	hiddenBytes = 8 * tileRows * tileColumns // bytes of memory for the noise of a tile
+	hiddenBytes = 8 * tileRows * tileColumns // shared memory, in bytes, for the noise of a tile
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*clipThreads + 1)
@@ -15,7 +16,7 @@ const (
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
 
-// launches makes all launches of one step.
+// launches calls launch for each kernel of a step, in order.
 func (n *Network) launches(launch Launcher) (err error) {
 	c, layers := &n.cfg, n.cfg.layers()
 	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {

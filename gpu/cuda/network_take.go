@@ -8,8 +8,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A NetworkPlan is the plan of a network's steps on a device: a [dpmech.ProductPlan], or a
-// [dpmech.BatchPlan] without privacy.
+// A NetworkPlan is the plan of a network's steps: a [dpmech.ProductPlan], or a [dpmech.BatchPlan]
+// for training without privacy.
 type NetworkPlan interface {
 	Steps() int
 	Records() int
@@ -20,19 +20,19 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take computes all steps of a plan. The slice moves has two numbers for each step: Adam's rate
-// divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each
-// step to it, in units of the plan's lattice step and in the order of Places.
+// Take computes all steps of a plan. moves has two numbers for each step t: Adam's step size
+// divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step
+// to it, in units of the plan's lattice step and in the order of Places.
 //
-// On success Take wipes the plan. On error the State of n is unchanged and nothing is released.
-// The caller may then call Reclaim on the plan and compute the steps again, with Take or with
-// the plan's own methods.
+// If Take succeeds, it wipes the plan. If it returns an error, the State of n is unchanged and
+// nothing is released. The caller may then call Reclaim on the plan and compute the steps again,
+// with Take or with the plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	// The device cannot decide about one in 2^50 samples. Decide then decides the sample, and the
+	// The device cannot decide about one in 2^50 samples. Decide decides such a sample, and the
 	// device computes the steps again.
 	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
@@ -68,9 +68,9 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take computes the steps with a copy of the plan in new memory. It returns 0 on success. If the
-// device cannot decide a sample of the noise, take returns the number of the sample, and the
-// steps have no effect.
+// take computes the steps with a copy of the plan in new memory of the device. It returns 0 if all
+// steps were computed. If the device could not decide a sample of the noise, it returns the number
+// of the sample, and the steps have no effect.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
@@ -97,8 +97,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	// The zeros after moves clear the memory of the releases, because no kernel writes the padding
-	// between rows.
+	// The zeros after moves are for the memory of the releases, in which no kernel writes the
+	// padding between rows.
 	rates := pack(make([]uint64, steps+len(releases)), moves)
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err
@@ -106,8 +106,9 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	return n.play(h, steps, releases)
 }
 
-// play runs the steps and reads the results. If there was no error, the results become the new
-// state.
+// play runs the steps and reads the results. If all steps were computed, n.next and releases have
+// the results. If the device could not decide a sample of the noise, open is the number of the
+// sample.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

@@ -20,8 +20,8 @@ const (
 	families
 )
 
-// spread reports whether the family may have a coordinate for the logarithm of the outcomes'
-// spread, and whether it must have one.
+// spread reports whether the family may have a coordinate for the logarithm of the outcomes' spread
+// (may), and whether it must have one (must).
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
@@ -31,13 +31,12 @@ func (f Family) spread() (may, must bool) {
 type Regression struct {
 	Family    Family
 	Dim       int       // number d of coordinates of θ, from 1 to [MaxDim]
-	Rows      []float64 // d numbers for each record, record by record
+	Rows      []float64 // d covariates for each record, record after record
 	Outcomes  []float64 // outcome of each record
 	Precision float64   // precision of a [Linear] outcome, which must be positive
 }
 
-// MaxDim is the maximum number of coordinates of θ. It bounds the shared memory that a block
-// needs.
+// MaxDim is the largest number of coordinates of θ. It bounds the shared memory that a block needs.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -58,22 +57,23 @@ func (r *Regression) check() error {
 
 func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
-// A Table holds a model's records in a device's memory.
+// A Table is a model with its records, in a device's memory.
 type Table struct {
 	device       Device
 	kernel       string
 	family       Family
 	records, dim int
-	share        float64 // share of log(prior/base) that belongs to this problem
+	share        float64 // this problem's share of log(prior/base)
 	memory       uint64
-	// rows, outcomes, model and beyond are the addresses of the parts of the memory. beyond is
-	// the address of the prior relative to the base, or 0 if the prior is the base.
+	// rows, outcomes, model and beyond are addresses in the memory. beyond is the address of the
+	// priors, or 0 if the prior equals the base.
 	rows, outcomes, model, beyond uint64
-	// shared returns the number of words of a block's memory that the model needs.
+	// shared returns the number of words of shared memory that the model needs in a block with the
+	// given number of threads.
 	shared func(threads int) int
 }
 
-// content is the data of a table before it is copied to a device.
+// A content is the data of a table before it is copied to a device.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
@@ -108,13 +108,13 @@ func (t *Table) put(c content) (*Table, error) {
 	return t, nil
 }
 
-// Records are the data of a model that has kernels.
+// Records are the data of a model for which there are kernels.
 type Records interface {
 	// Put copies the data to a device.
 	Put(d Device) (*Table, error)
 }
 
-// Put copies the data to a device. The prior is the normal base.
+// Put copies the data to a device. The prior of the model is its normal base.
 func (r Regression) Put(d Device) (*Table, error) {
 	if err := r.check(); err != nil {
 		return nil, err

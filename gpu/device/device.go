@@ -1,8 +1,9 @@
-// Package device chooses the devices for private gradient steps: the CPU, or CUDA GPUs if the
-// program was built with the tag cuda (make cuda).
+// Package device chooses the devices that compute private gradient steps: the CPU, or CUDA GPUs if
+// the program was built with the tag cuda (make cuda).
 //
-// A GPU is chosen by name, such as cuda:0, or automatically. Before a GPU gets the records of a
-// client, its results on a small problem of generated records must agree with the CPU's results.
+// A GPU is chosen by a name such as cuda:0, or automatically. Before a GPU gets the records of a
+// client, it computes a small problem with generated records, and its results must agree with the
+// CPU's.
 package device
 
 import (
@@ -15,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A Choice is one of auto, cpu and cuda:N. The zero value is auto.
+// A Choice is auto, cpu or cuda:N. The zero value is auto.
 type Choice struct {
 	kind    kind
 	ordinal int
@@ -29,13 +30,13 @@ const (
 	card
 )
 
-// Auto chooses all usable GPUs, or the CPU if there is none. CPU chooses the CPU.
+// Auto chooses all GPUs that can be used, or the CPU if there is none. CPU chooses the CPU.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
 )
 
-// CUDA returns the choice that names the GPU with ordinal n.
+// CUDA returns the choice cuda:n of one GPU.
 func CUDA(n int) Choice { return Choice{card, n} }
 
 var (
@@ -74,8 +75,8 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the choice names a GPU. If it does, the program must return an error
-// if the GPU cannot do the work.
+// Demanded reports whether the choice names a GPU. The program must then return an error if that
+// GPU cannot do the work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
 // A Device is an open GPU. Its methods may be called from several goroutines at once.
@@ -87,8 +88,8 @@ type Device interface {
 
 // A Source opens devices. A [Choice] is a Source.
 type Source interface {
-	// Take opens devices. An empty list means that the CPU does the work. The error notice then
-	// has the reason why a requested device is not used. It is nil if none was requested.
+	// Take opens devices. If devices is empty, the CPU does the work, and notice is the reason why
+	// devices that were looked for are not used. notice is nil if none was looked for.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether the program must return an error if these devices cannot do the
 	// work.
@@ -97,10 +98,10 @@ type Source interface {
 
 var _ Source = Auto
 
-// Take opens the GPU that the choice names or, for auto, all usable GPUs. An empty list means
-// that the CPU does the work. The error notice then has the reason why no GPU is used. It is nil
-// if the CPU was chosen or the program was built without CUDA. Take returns an error if the
-// choice names a GPU that cannot be used.
+// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. If devices is
+// empty, the CPU does the work. notice has the reasons why GPUs are not used. It is nil if the CPU
+// was chosen, or if the program was built without CUDA. Take returns an error if the choice names a
+// GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil
@@ -130,7 +131,7 @@ func (c Choice) Take() (devices []Device, notice, err error) {
 	return devices, notice, nil
 }
 
-// take opens a GPU and tests it.
+// take opens the GPU with the given ordinal and tests it with [Test].
 func take(ordinal int) (Device, error) {
 	d, err := start(ordinal)
 	if err != nil {

@@ -2,7 +2,7 @@ package device
 
 // Info describes a GPU that a driver reports.
 type Info struct {
-	// Name is cuda:N. Model is the manufacturer's name of the GPU. Capability is the compute
+	// Name is cuda:N. Model is the manufacturer's name of the GPU. Capability is its compute
 	// capability, such as 9.0.
 	Name       string `json:"name"`
 	Model      string `json:"model"`
@@ -11,7 +11,7 @@ type Info struct {
 	// bytes.
 	Multiprocessors int   `json:"multiprocessors"`
 	Memory          int64 `json:"memory_bytes"`
-	// Unfit is the reason why this program cannot use the GPU, or empty.
+	// Unfit is the reason why this program cannot use the GPU. It is empty if the program can.
 	Unfit string `json:"unfit,omitempty"`
 }
 
@@ -33,11 +33,11 @@ func Find() Found {
 	return f
 }
 
-// Copies contains measured rates of copies of 64 MiB, in bytes per second.
+// Copies has measured rates of copies of 64 MiB, in bytes per second.
 type Copies struct {
-	// Within is the rate within the GPU's memory. It counts every byte twice, as read and as
-	// written. To is the rate from the host's memory to the GPU's memory. From is the rate from
-	// the GPU's memory to the host's memory.
+	// Within is the rate of copies within the GPU's memory, which counts every byte twice, as read
+	// and as written. To is the rate from the host's memory to the GPU's memory. From is the rate
+	// from the GPU's memory to the host's memory.
 	Within, To, From float64
 }
 

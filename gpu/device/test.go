@@ -19,13 +19,13 @@ const (
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	agreement   = 1e-9 // maximum difference of q, relative to its size
+	agreement   = 1e-9 // largest difference between elements of q, relative to 1 + their size
 )
 
-// Test computes the same private steps of a logistic regression on a device and on the CPU,
-// which share no code. The records are generated. It returns an error if q differs by more than
-// rounding, or if a noisy sum differs by more lattice steps than rounding explains. The sums can
-// agree only if batches and noise were identical.
+// Test computes the same private steps of a logistic regression on a device and on the CPU. The
+// programs for the two share no code, and the records are generated. Test returns an error if q or
+// the noisy sums differ by more than rounding explains. The noisy sums can agree only if the device
+// drew the same batches and noise.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// The device draws Feistel batches itself. Exact batches are passed to it as lists.
+	// the device draws Feistel batches itself, and gets exact batches as lists
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err
@@ -83,8 +83,8 @@ func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []flo
 	return compare(visit, run, releases, mechanism)
 }
 
-// samePlans returns two plans with the same batches and noise. Repeated noise does not protect
-// records, but the records of the test are generated.
+// samePlans returns two plans with the same batches and noise. Using the same noise twice would not
+// protect records, but these records are generated.
 func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	a, err = m.Begin().Plan(testSteps, dpmech.NewStreams(), dpmech.NewStream())
 	if err != nil {
@@ -94,7 +94,8 @@ func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	return a, &same, nil
 }
 
-// testData returns generated records. A record consists of a 1 and a point on a spiral.
+// testData returns generated records. The covariates of record i are cos(ij) for j = 0, 1, …, so
+// the first is 1.
 func testData() (rows, outcomes []float64) {
 	for i := range testRecords {
 		at := 0.0
@@ -112,7 +113,7 @@ func testData() (rows, outcomes []float64) {
 	return rows, outcomes
 }
 
-// testProgram returns the evaluator of the regression on the CPU.
+// testProgram returns the evaluator of the regression on the CPU, with the given records.
 func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	b := model.NewBuilder("logistic regression")
 	names := make([]string, testDim)
@@ -132,7 +133,7 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	return gpu.CPU{}.Compile(m, table)
 }
 
-// testRun returns the run that the steps of the test change, and its options.
+// testRun returns a run for the steps of the test, and its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
 	if err != nil {
@@ -150,7 +151,7 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps computes the steps of a plan on the CPU and returns the noisy sums.
+// steps computes the steps of a plan on the CPU. It changes run, and returns the noisy sums.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {
@@ -173,7 +174,7 @@ func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases 
 	return releases, nil
 }
 
-// sink adds contributions to the mechanism.
+// sink passes contributions to the mechanism's accumulator.
 type sink struct{ sum *dpmech.Accumulator }
 
 // AddRecord implements [gpu.Sink].
@@ -187,7 +188,8 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 			return fmt.Errorf("its q differs from the processor's by %g", off)
 		}
 	}
-	// Rounding may change each element of a record's truncated vector by one lattice step.
+	// Rounding may change each element of each record's clipped vector, and may move it to the next
+	// lattice point.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {

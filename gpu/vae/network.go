@@ -7,14 +7,14 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A Shape is the size of an autoencoder.
+// A Shape has the sizes of an autoencoder.
 type Shape struct {
 	Pixels int // number of pixels of an image
 	Hidden int // number of units in the hidden layer of the encoder, and of the decoder
 	Latent int // number of elements of the latent vector
 }
 
-// These are the numbers of the layers of weights.
+// These are the indices of the layers of weights.
 const (
 	encoderHidden = iota
 	encoderOutput
@@ -26,7 +26,7 @@ const (
 // LayerNames are the names of the layers, in order.
 var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
 
-// MaxSide is the maximum number of pixels, hidden units or latent dimensions.
+// MaxSide is the largest number of pixels, hidden units or latent dimensions.
 const MaxSide = 1 << 14
 
 // Check returns an error if the shape is not valid.
@@ -42,7 +42,8 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// Layers returns the sizes of the layers' weights. Inputs include the appended 1.
+// Layers returns the numbers of inputs and outputs of the layers. The inputs include the appended
+// 1.
 func (s Shape) Layers() []dpmech.ProductLayer {
 	return []dpmech.ProductLayer{
 		encoderHidden: {Inputs: s.Pixels + 1, Outputs: s.Hidden},
@@ -65,10 +66,10 @@ func (s Shape) Parameters() int {
 type Network struct {
 	Shape
 	weights  [layers]math32.Panels
-	reversed [layers]math32.Panels // transposed weights without biases, for the backward pass; empty for the first layer
+	reversed [layers]math32.Panels // transposed weights without biases, for the backward pass; none for layer 0
 }
 
-// initialSD is the standard deviation of initial weights and biases, as in d3p's example.
+// initialSD is the standard deviation of random initial weights and biases, as in d3p's example.
 const initialSD = 0.01
 
 // NewNetwork returns a network with random weights.
@@ -92,15 +93,15 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn updates the transpose for rows [from, to) of a layer's weights.
+// turn updates the transpose of the rows from to to−1 of a layer's weights.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
 	}
 }
 
-// Layer returns a copy of the weights of a layer by rows: one row for each input, and the
-// biases in the last row.
+// Layer returns a copy of the weights of a layer by rows. There is a row for each input, and the
+// last row has the biases.
 func (n *Network) Layer(layer int) []float32 {
 	w := n.weights[layer]
 	values := make([]float32, 0, w.Rows*w.Columns)

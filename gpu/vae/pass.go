@@ -5,25 +5,25 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the maximum number of records in a pass through the network. They fill whole
-// tiles of the matrix product and fit in a cache.
+// recordsAtOnce is the largest number of records in a pass through the network. So many records
+// fill whole tiles of the matrix product and fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass computes the forward and the backward pass of some records through the network. Each
-// matrix has a row for each record and is padded to whole tiles. The inputs of a layer end with
-// a 1 for the bias.
+// A pass does the forward and the backward pass of some records through the network. Each matrix
+// has a row for each record and is padded to whole tiles. The inputs of a layer end with a 1 for
+// the bias.
 type pass struct {
 	of       *Network
 	in       [layers]matrix // inputs of each layer, including the 1
-	out      [layers]matrix // outputs of each layer, later the derivatives of the loss with respect to them
-	slope    [layers]matrix // derivatives of the activation functions of each layer: softplus or logistic
+	out      [layers]matrix // outputs of each layer, then the derivatives of the loss with respect to them
+	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
 	deviates []float64      // standard normal numbers, Latent for each record
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
-	nothing  []dpmech.Pair       // pairs of zeros, as long as the pairs of a record
+	nothing  []dpmech.Pair       // pairs of zeros, for a record that contributes nothing
 	places   [recordsAtOnce]int  // places of the records in the batch
-	put      [recordsAtOnce]bool // whether the gradient of a record was added
+	put      [recordsAtOnce]bool // whether the gradient of each record was added
 	words    []uint64
 	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
 }
@@ -55,8 +55,8 @@ func newPass(n *Network) *pass {
 	return p
 }
 
-// load puts an image into a row. A pixel of the row is 1 with probability value/255, to within
-// 2^-16, where value is the pixel of the image.
+// load draws the pixels of an image into a row of inputs. A pixel is 1 with probability value/255,
+// up to an error of 2^-16, where value is the image's byte for the pixel, and otherwise 0.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
@@ -68,15 +68,15 @@ func (p *pass) multiply(l, records int) {
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend applies the softplus function to the outputs of hidden layer l, and writes the results as
-// inputs of the next layer.
+// bend applies softplus to the outputs of hidden layer l, and writes the results as inputs of the
+// next layer.
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
 	}
 }
 
-// encode computes m and s of the latent vectors of the first records rows.
+// encode computes m and s of the latent vectors for the first records rows.
 func (p *pass) encode(records int) {
 	p.multiply(encoderHidden, records)
 	p.bend(encoderHidden, records)
@@ -86,13 +86,13 @@ func (p *pass) encode(records int) {
 	}
 }
 
-// draw draws standard normal numbers from src and computes the latent vectors.
+// draw draws latent vectors for the first records rows. It takes standard normal numbers from src.
 func (p *pass) draw(records int, src *dpmech.Stream) {
 	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
 	p.deviate(records)
 }
 
-// deviate computes the latent vectors from the standard normal numbers in p.deviates.
+// deviate computes the latent vectors m + s∘ε for the first records rows, where ε is p.deviates.
 func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
@@ -109,9 +109,9 @@ func (p *pass) decode(records int) {
 	p.multiply(decoderOutput, records)
 }
 
-// reverse replaces the outputs of the last layer by the derivatives of the loss −ELBO with
-// respect to them. The loss is minus the log likelihood at the drawn latent vector, plus the
-// divergence of q(z | x) from N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
+// reverse does the backward pass: it replaces the outputs of each layer by the derivatives of the
+// loss −ELBO with respect to them. The loss is minus the log likelihood at the drawn latent vector,
+// plus the divergence of q(z | x) from N(0, I), Σ ½(s² + m² − 1) − log s.
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
@@ -131,15 +131,16 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of the loss with respect to the inputs of layer l.
+// pull computes the derivatives of the loss with respect to the inputs of layer l from those with
+// respect to its outputs.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l
-// before softplus. It multiplies the derivatives with respect to the softplus values by the
-// slopes of softplus.
+// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l, before
+// softplus. It multiplies those with respect to the values of softplus by the derivatives of
+// softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
@@ -158,8 +159,8 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns two vectors for each layer. Their outer product is the gradient of record i.
-// The vectors are valid until the next call.
+// pairsOf returns two vectors for each layer, whose outer product is the gradient of record i. The
+// vectors are valid until the next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
 		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}

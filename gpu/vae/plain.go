@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Sums chooses batches, adds the gradients of their records and releases the sums. It is a
-// [dpmech.ProductRun] with privacy, and a [Plain] without privacy.
+// Sums chooses batches, adds the gradients of their records and releases the sums. With privacy it
+// is a [dpmech.ProductRun], and without privacy a [Plain].
 type Sums interface {
 	Next() (batch []uint32, err error)
 	Put(place int, pairs []dpmech.Pair) error
@@ -24,10 +24,10 @@ type Plain struct {
 	parts   []dpmech.ProductPart
 }
 
-// partRows is the number of rows in each part of a layer.
+// partRows is the number of rows of a layer in each part, the unit in which sums are released.
 const partRows = 4 * math32.TileRows
 
-// NewPlain returns Plain sums over the batches that sampler draws with src.
+// NewPlain returns sums without privacy over the batches that sampler draws with src.
 func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
 	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range shape.Layers() {

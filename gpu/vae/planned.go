@@ -8,19 +8,20 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Planned is a plan of steps, whose batches, random numbers and noise are determined in advance.
-// A device or the CPU computes the steps. A Planned is a [dpmech.ProductPlan] or a
+// Planned is a plan of steps. It determines the batches, random numbers and noise of the steps in
+// advance, so a device and the CPU compute the same steps. A Planned is a [dpmech.ProductPlan] or a
 // [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
 
-	// PlaceBits and RecordNormals provide the random numbers for a record in the current step.
+	// PlaceBits sets src to the stream of random bits of a record in the current step.
+	// RecordNormals fills dst with the record's standard normal numbers.
 	PlaceBits(src *dpmech.Stream, record uint32)
 	RecordNormals(dst []float64, src *dpmech.Stream, record uint32)
 }
 
-// A PlannedPlain is a plan of steps with [Plain] sums.
+// A PlannedPlain is a plan of steps without privacy, with [Plain] sums.
 type PlannedPlain struct {
 	*dpmech.BatchPlan
 	*Plain
@@ -32,9 +33,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device compute the steps of later plans. The argument most is the maximum
-// number of records in their batches, and private tells whether the plans are private. If the
-// device fails in Attach or in [Trainer.TakePlan], the error is a [DeviceError].
+// Attach makes a device compute the steps of later plans. private says whether the plans are
+// private, and most is the largest number of records in their batches. If the device fails in
+// Attach or in [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -48,8 +49,8 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError is the failure of a device. The trainer is unchanged. The CPU can compute the
-// steps after [Trainer.Detach] and Reclaim of the plan.
+// A DeviceError is the failure of a device. The trainer is unchanged. After [Trainer.Detach] and
+// Reclaim of the plan, the CPU can compute the steps.
 type DeviceError struct{ Err error }
 
 func (e *DeviceError) Error() string { return e.Err.Error() }
@@ -57,7 +58,7 @@ func (e *DeviceError) Error() string { return e.Err.Error() }
 // Unwrap returns the device's error.
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// Detach frees the device's memory. The CPU computes the steps of later plans.
+// Detach frees the device's memory. The CPU then computes the steps of later plans.
 func (t *Trainer) Detach() error {
 	if t.card == nil {
 		return nil
@@ -68,8 +69,9 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan computes all steps of a plan, on the device if one is attached, and otherwise on the
-// CPU. After steps on a device [Trainer.Sync] copies the new weights to the network.
+// TakePlan computes all steps of a plan. A device computes them if one is attached, and otherwise
+// the CPU. After steps on a device, [Trainer.Sync] must copy the new weights to the network before
+// they are read.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
 		return t.takeHere(plan)
@@ -132,8 +134,8 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each calls visit for every weight. The argument layer is the layer of the weight, at is the
-// index of the weight in the device's array, and place is its index in the layer's panels.
+// each calls visit for every weight. layer is the weight's layer, at is its index in the device's
+// array, and place is its index in the layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

@@ -12,10 +12,10 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Options configures a [Trainer].
+// Options are the options of a [Trainer].
 type Options struct {
 	Rate    float64 // step size of Adam
-	Batch   float64 // number by which sums are divided: the expected size of a batch, or another public number
+	Batch   float64 // public number by which sums are divided, such as the expected size of a batch
 	Workers int     // number of goroutines, which does not affect the result
 }
 
@@ -30,26 +30,26 @@ type Trainer struct {
 	crew    *crew
 	passes  []*pass          // one pass for each worker
 	scratch [][]float32      // buffers for the gradient of a part, one for each worker
-	streams []*dpmech.Stream // random streams, one for each tile of a batch, so that results do not depend on the division of work
-	order   []int            // parts in order of decreasing size, so that workers finish together
+	streams []*dpmech.Stream // random streams, one for each tile of a batch; so the workers do not affect results
+	order   []int            // parts, the largest first, so that workers finish at about the same time
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
 	plan    Planned       // plan of the current steps; nil without a plan
 	card    *cuda.Network // attached device; nil for the CPU
-	behind  bool          // whether the weights and moments of the device are newer
+	behind  bool          // whether the device has newer weights and moments than the network
 
-	// The fields below belong to the current step.
+	// These fields belong to the current step.
 	batch        []uint32
-	cuts         []int // first tile of each chunk of the batch, and at the end the number of tiles
+	cuts         []int // first tile of each chunk of the batch; at the end, the number of tiles
 	move         math32.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images with one byte for each pixel. The argument
-// sums chooses the batches, and most is the maximum number of images in a batch. Random bits for
+// NewTrainer returns a trainer of a network on images, which have one byte for each pixel. sums
+// chooses the batches, and most is the largest number of images in a batch. Random numbers for
 // images and latent vectors come from streams that are split from src. The caller must close the
 // trainer.
 //
@@ -86,7 +86,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// use sets the Sums of later steps.
+// use makes later steps use the given Sums.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
 	t.order = t.order[:0]
@@ -111,9 +111,9 @@ func (t *Trainer) Close() error {
 	return t.card.Close()
 }
 
-// Step computes one step. It chooses a batch, adds the gradients of its images, releases the
-// sum, and moves the weights with Adam. It allocates nothing. It returns an error if the
-// mechanism has no step left, or if a batch is larger than the trainer expects.
+// Step computes one step: it chooses a batch, adds the gradients of its images, releases the sum,
+// and moves the weights with Adam. It allocates no memory. It returns an error if the mechanism has
+// no step left, or if a batch is larger than the trainer expects.
 func (t *Trainer) Step() error {
 	var err error
 	if t.batch, err = t.sums.Next(); err != nil {
@@ -129,9 +129,9 @@ func (t *Trainer) Step() error {
 	return t.failed
 }
 
-// cut divides the batch into chunks of whole tiles. Large chunks come first, because they read
-// the weights less often. Smaller chunks at the end let the workers finish at about the same
-// time.
+// cut divides the batch into chunks of whole tiles. Chunks are large at first, because a large
+// chunk reads the weights less often. They become smaller, so that the workers finish at about the
+// same time.
 func (t *Trainer) cut() {
 	const most = recordsAtOnce / math32.TileRows
 	tiles := math32.Tiles(len(t.batch), math32.TileRows)
@@ -141,10 +141,10 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. A record
-// whose computation panics adds zero. The other records of its chunk are then computed again, one
-// by one. If there is no plan, they are computed with new random numbers. The results do not depend
-// on the record that panicked.
+// takeChunk computes the gradients of a chunk of the batch and gives them to the sums. A record
+// whose computation panics adds zero, and the other records of its chunk are computed again, one by
+// one. Without a plan they get new random numbers. In both cases the record that panicked does not
+// affect their results.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
 	places := p.places[:0]
@@ -168,7 +168,7 @@ func (t *Trainer) takeChunk(worker, task int) {
 	}
 }
 
-// compute computes the gradients of the records at some places of the batch, in the first rows
+// compute computes the gradients of the records at the given places of the batch, in the first rows
 // of p.
 func (t *Trainer) compute(p *pass, places []int) {
 	for i, place := range places {
@@ -185,7 +185,7 @@ func (t *Trainer) compute(p *pass, places []int) {
 	p.reverse(len(places))
 }
 
-// draw draws the latent vectors of the records at some places of the batch.
+// draw draws the latent vectors of the records at the given places of the batch.
 func (t *Trainer) draw(p *pass, places []int) {
 	latent := t.network.Latent
 	for from, to := 0, 0; from < len(places); from = to {
@@ -203,7 +203,7 @@ func (t *Trainer) draw(p *pass, places []int) {
 	p.deviate(len(places))
 }
 
-// takePiece releases one part of the sum and moves the weights of this part.
+// takePiece releases one part of the sum, and moves the weights that belong to it.
 func (t *Trainer) takePiece(worker, task int) {
 	i := t.order[task]
 	part := t.parts[i]
@@ -221,7 +221,7 @@ func (t *Trainer) takePiece(worker, task int) {
 	t.network.turn(l, part.From, part.To)
 }
 
-// note records err if it is the first error of the step.
+// note keeps err for Step, if it is the first error of the step.
 func (t *Trainer) note(err error) {
 	if err == nil {
 		return

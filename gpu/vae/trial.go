@@ -13,16 +13,17 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords  = 100
-	tryTogether = 30 // smaller than some batches
+	tryTogether = 30 // smaller than some batches, whose last records are added one by one
 	trySteps    = 3
-	tryAgree    = 1e-4 // maximum difference of weights and moments, relative to the largest
+	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest of the layer
 )
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
-// Try computes the same private steps of a small network on generated images on a device and on
-// the CPU, which share no code. It returns an error if the results differ by more than rounding.
-// They can agree only if batches, random numbers and noise were the same.
+// Try computes the same private steps of a small network on a device and on the CPU. The programs
+// for the two share no code, and the images are generated. Try returns an error if the results
+// differ by more than rounding explains. They can agree only if the device used the same batches,
+// random numbers and noise.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
@@ -47,7 +48,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // repeated noise does not protect records, but the images are generated
+	here := *there // using the same noise twice does not protect records, but the images are generated
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -61,7 +62,7 @@ func try(d cuda.Device) error {
 		if err != nil {
 			return err
 		}
-		for l, w := range n.weights { // sets every weight to a different value
+		for l, w := range n.weights { // all weights become different
 			for k := range w.Rows {
 				for j := range w.Columns {
 					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))
@@ -77,9 +78,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes two equal plans. The first trainer computes the plan there on the device, and
-// the second trainer computes the plan here on the CPU. compare returns an error if the results
-// differ.
+// compare computes two equal plans: the first trainer computes there on the device, and the second
+// trainer computes here on the CPU. It returns an error if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {
@@ -110,8 +110,8 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	return nil
 }
 
-// apart returns the largest difference between the numbers of two networks, relative to the
-// largest finite number of the layer. Numbers that are not finite must be equal.
+// apart returns the largest difference between numbers of two networks, relative to the largest
+// finite number of the layer in b. If a number is not finite, the other must be the same.
 func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100

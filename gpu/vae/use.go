@@ -7,9 +7,9 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Loss returns −ELBO in nats, averaged over images. It draws the pixels and one latent vector
-// for each image, and computes the divergence in closed form. The result is not private, so
-// the images must be public.
+// Loss returns −ELBO in nats, averaged over images. It draws the pixels and one latent vector for
+// each image. The divergence has a closed form. The result is not private, so the images must be
+// public.
 func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	p := newPass(n)
 	var sum float64
@@ -44,8 +44,8 @@ func (p *pass) loss(i int) float64 {
 	return loss
 }
 
-// Reconstruct returns the probabilities of the images' pixels at the means of their latent
-// vectors.
+// Reconstruct returns, for each image, the probabilities of the pixels at the mean of the image's
+// latent vector. It draws the pixels of the images first.
 func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32
@@ -58,7 +58,8 @@ func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// Generate returns the probabilities of pixels for latent vectors drawn from the prior.
+// Generate returns the probabilities of the pixels of new images. It draws their latent vectors
+// from the prior.
 func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32
@@ -73,7 +74,8 @@ func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// probabilities returns the probabilities of the first record's pixels, given its latent vector.
+// probabilities returns the probabilities of the pixels of the pass's first record, given its
+// latent vector.
 func (p *pass) probabilities() []float32 {
 	p.decode(1)
 	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)

@@ -19,7 +19,7 @@ import (
 	_ "fedpvi/gpu/cuda/driver/header"
 )
 
-// code is an error code CUresult. Its name and description come from the driver.
+// code is an error code of the driver, a CUresult. Its name and description come from the driver.
 type code C.CUresult
 
 func (c code) Error() string {
@@ -37,7 +37,8 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the CUDA library. If it cannot, it returns the message of the dynamic loader.
+// initialise opens the CUDA library and starts it. If it succeeds, it returns "". Otherwise it
+// returns the message of the dynamic loader and an error code.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)
@@ -47,8 +48,8 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// function converts a handle of package cu to a C type. The functions below do the same for
-// other handles.
+// function converts a handle of package cu to the C type. The functions stream and module do the
+// same for other handles.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
@@ -68,12 +69,12 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared permits f to use up to size bytes of dynamic shared memory.
+// setShared permits each block of f to use up to size bytes of dynamic shared memory.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }
 
-// maxShared returns the largest dynamic shared memory of a block, in bytes.
+// maxShared returns the largest size in bytes of a block's dynamic shared memory.
 func maxShared(d cu.Device) (int, error) {
 	var size C.int
 	err := result(C.cuDeviceGetAttribute(&size, C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, C.CUdevice(d)))
@@ -95,7 +96,7 @@ func beginCapture(s cu.Stream) error {
 	return result(C.cuStreamBeginCapture(stream(s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
 }
 
-// endCapture ends a capture and returns an executable graph of the captured launches.
+// endCapture ends a capture and returns the captured launches as an executable graph.
 func endCapture(s cu.Stream) (graphExec, error) {
 	var graph C.CUgraph
 	if err := result(C.cuStreamEndCapture(stream(s), &graph)); err != nil {

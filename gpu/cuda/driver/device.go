@@ -19,8 +19,8 @@ type Device struct {
 	ctx cu.CUContext
 }
 
-// Open creates a context on a GPU. The context takes some hundred megabytes of the GPU's
-// memory.
+// Open opens the GPU with the given ordinal by creating a context on it. The context takes some
+// hundred megabytes of the GPU's memory.
 func Open(ordinal int) (*Device, error) {
 	_, found, err := Find()
 	if err != nil {
@@ -47,10 +47,11 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// String returns the name of the device, such as cuda:0.
+// String returns the name of the device in this program, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed returns an error that contains err, the name of the device and the failed operation.
+// failed returns err with the name of the device and the operation that failed. doing names the
+// operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
 // bind locks the goroutine to its thread and makes the context current on this thread. The lock
@@ -64,7 +65,8 @@ func (d *Device) bind() (func(), error) {
 	return runtime.UnlockOSThread, nil
 }
 
-// do calls functions of the driver on a thread with the device's context.
+// do makes calls of the driver on a thread with the device's context. doing names the operation for
+// errors.
 func (d *Device) do(doing string, calls func() error) error {
 	unbind, err := d.bind()
 	if err != nil {
@@ -86,7 +88,7 @@ func (d *Device) Free() (free int64, err error) {
 	return free, err
 }
 
-// Synchronize waits until all launches are finished and returns their errors.
+// Synchronize waits until all launches are finished, and returns their errors.
 func (d *Device) Synchronize() error { return d.do("wait for it", cu.Synchronize) }
 
 // Memory is an allocated block of the GPU's memory.
@@ -113,7 +115,7 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
-// at returns the block of size bytes at an address.
+// at returns the memory of size bytes at an address that Alloc returned.
 func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
@@ -134,12 +136,12 @@ func (m *Memory) Zero() error {
 	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
 }
 
-// Numbers lists the types of numbers that can be copied to and from the GPU.
+// Numbers are the types of numbers that can be copied to and from the GPU.
 type Numbers interface {
 	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
-// bytesOf returns the address of the elements and their size in bytes.
+// bytesOf returns the address of a slice's elements, and their size in bytes.
 func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
@@ -152,7 +154,7 @@ func (m *Memory) fits(doing string, size int64) error {
 	return nil
 }
 
-// Set copies elements to the beginning of the memory. It returns when the copy is done.
+// Set copies the elements of src to the beginning of the memory. It returns when the copy is done.
 func Set[T Numbers](m *Memory, src []T) error {
 	at, size := bytesOf(src)
 	doing := fmt.Sprintf("copy %d bytes to it", size)
@@ -162,7 +164,7 @@ func Set[T Numbers](m *Memory, src []T) error {
 	return m.d.do(doing, func() error { return cu.MemcpyHtoD(m.at, at, size) })
 }
 
-// Get copies elements from the beginning of the memory. It returns when the copy is done.
+// Get copies the beginning of the memory to dst. It returns when the copy is done.
 func Get[T Numbers](dst []T, m *Memory) error {
 	at, size := bytesOf(dst)
 	doing := fmt.Sprintf("copy %d bytes from it", size)
@@ -172,7 +174,8 @@ func Get[T Numbers](dst []T, m *Memory) error {
 	return m.d.do(doing, func() error { return cu.MemcpyDtoH(at, m.at, size) })
 }
 
-// Pinned is memory of the host that cannot be paged out. The GPU copies directly to and from it.
+// Pinned is memory of the host that cannot be paged out, so that the GPU can copy directly to and
+// from it.
 type Pinned struct {
 	d    *Device
 	at   unsafe.Pointer

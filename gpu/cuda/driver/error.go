@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// These errors are the reasons why there is no usable GPU. Callers test for them with errors.Is.
+// These are reasons why a GPU cannot be used. Callers test for them with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -18,15 +18,16 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error is the failure of a call of the driver.
+// An Error is the failure of an operation on a GPU.
 type Error struct {
 	// Device is cuda:N, or cuda if no device was chosen yet.
 	Device string
 	// Doing names the operation, as in "copy 80 bytes to the GPU".
 	Doing string
-	// Cause is one of the reasons above, or an error code of the driver.
+	// Cause is ErrNoDriver, ErrNoDevice, ErrOld or ErrMemory, an error code of the driver, or
+	// another error.
 	Cause error
-	// Advice is the remedy; it may be empty.
+	// Advice says what to do; it may be empty.
 	Advice string
 }
 
@@ -48,7 +49,7 @@ func plain(err error) error {
 	return err
 }
 
-// advice returns the remedy for an error of the driver, or an empty string.
+// advice returns what to do about an error of the driver, or "".
 func advice(err error) string {
 	var c code
 	errors.As(plain(err), &c)
@@ -69,7 +70,7 @@ func advice(err error) string {
 	return ""
 }
 
-// failure returns the error of an operation on a device.
+// failure returns the failure of an operation on a device, with advice. doing names the operation.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

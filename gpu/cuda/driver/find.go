@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// minimalVersion is CUDA 11.4 (driver 470), the first version that has the graph functions that
-// the package uses. minimalMajor and minimalMinor are the compute capability 7.5, for which the
-// PTX is compiled.
+// minimalVersion is CUDA 11.4 (driver 470), the first version with the graph functions that this
+// package uses. minimalMajor and minimalMinor are compute capability 7.5, for which the PTX is
+// compiled.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
@@ -20,7 +20,7 @@ const (
 // unsupportedPTX is the error CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which has no name in cu.
 const unsupportedPTX = code(222)
 
-// Version is the version of a driver's CUDA interface, as 1000·major + 10·minor.
+// Version is the version of CUDA that a driver offers, as 1000·major + 10·minor.
 type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
@@ -32,21 +32,21 @@ type Info struct {
 	Ordinal int
 	// Major and Minor are the compute capability.
 	Major, Minor int
-	// Multiprocessors is the number of multiprocessors. Shared is the largest dynamic shared
-	// memory of a block in bytes. Memory is the size of all memory in bytes.
+	// Multiprocessors is the number of multiprocessors. Shared is the largest size in bytes of a
+	// block's dynamic shared memory. Memory is the size of the GPU's memory in bytes.
 	Multiprocessors, Shared int
 	Memory                  int64
-	// MemoryClock (Hz) and BusWidth (bits) determine an upper bound on the memory's bandwidth.
+	// MemoryClock (Hz) and BusWidth (bits) give an upper bound on the bandwidth of the memory.
 	// ClockRate (Hz) is the clock of the multiprocessors. A field is 0 if the driver does not
-	// report its value.
+	// report it.
 	MemoryClock, ClockRate float64
 	BusWidth               int
 	// Unfit is the reason why no kernel of this program runs on the GPU, or nil.
 	Unfit error
 }
 
-// Find opens the driver and returns its version and its GPUs. It returns an error if there is
-// no GPU or the driver is too old. Find creates no context, so it takes no memory of a GPU.
+// Find opens the driver and returns its version and its GPUs. It returns an error if there is no
+// GPU or if the driver is too old. Find creates no context, so it takes no memory of a GPU.
 func Find() (Version, []Info, error) {
 	fail := func(doing string, cause error, advice string) (Version, []Info, error) {
 		return 0, nil, &Error{"cuda", doing, cause, advice}
@@ -105,7 +105,7 @@ func describe(ordinal int) (Info, error) {
 	if err != nil {
 		return i, failure(name(ordinal), "ask what it is", err)
 	}
-	// Some drivers do not report these attributes.
+	// some drivers do not report these attributes, which then stay 0
 	kHz, _ := dev.Attribute(cu.MemoryClockRate)
 	i.MemoryClock = 1e3 * float64(kHz)
 	kHz, _ = dev.Attribute(cu.ClockRate)

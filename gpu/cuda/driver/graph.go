@@ -7,16 +7,16 @@ import (
 	"runtime"
 )
 
-// Graph is a recorded sequence of launches and copies, which can be launched as a whole.
+// A Graph is a recorded sequence of launches and copies that can be launched as a whole.
 type Graph struct {
 	d *Device
 	s *Stream
 	g graphExec
 }
 
-// Capture calls work and records the launches and copies that work puts into the stream, instead
-// of running them. work must use only this stream, must not wait for copies, and must not
-// allocate memory.
+// Capture calls work, and records the launches and copies that work puts into the stream instead of
+// running them. work must use no other stream, must not wait for copies, and must not allocate
+// memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
 	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must stay on its thread
 	defer runtime.UnlockOSThread()
@@ -29,7 +29,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // if work failed, its error is more useful than the error of the capture
+	if failed != nil { // the error of work says more than the error of the capture
 		if err == nil {
 			err = g.Close()
 		}
@@ -41,7 +41,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Launch puts the recorded work into the stream and does not wait for it.
+// Launch puts the recorded launches and copies into the stream. It does not wait for them.
 func (g *Graph) Launch() error {
 	unbind, err := g.d.bind()
 	if err != nil {

@@ -14,8 +14,8 @@ type Module struct {
 	m cu.Module
 }
 
-// Load compiles PTX for the GPU. The driver caches the result, so that loading the same PTX
-// again is fast.
+// Load compiles PTX for the GPU. The driver keeps the result, so loading the same PTX again is
+// fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
 	err := d.do("compile the kernels", func() error {
@@ -43,8 +43,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns the kernel with the given name. Each block may use shared bytes of dynamic
-// shared memory.
+// Kernel returns the kernel with the given name. Each of its blocks may use up to shared bytes of
+// dynamic shared memory.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
@@ -59,7 +59,7 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	return k, nil
 }
 
-// Stream is a queue of work on the GPU. Launches in a stream run in order.
+// Stream is a queue of launches and copies on the GPU. They run in order.
 type Stream struct {
 	d *Device
 	s cu.Stream
@@ -78,7 +78,7 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Wait waits until all work in the stream is finished, and returns the errors of this work.
+// Wait waits until everything in the stream is finished, and returns its errors.
 func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchronize) }
 
 // Close destroys the stream.
@@ -91,8 +91,8 @@ type Shape struct {
 	Shared      uint32
 }
 
-// Launch adds a kernel to the stream and does not wait for it. Each argument is eight bytes: the
-// address of a memory from [Memory.Argument], or the bits of a number.
+// Launch puts a launch of a kernel into the stream. It does not wait for it. Each argument has
+// eight bytes: the address of a memory from [Memory.Argument], or the bits of a number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	unbind, err := s.d.bind()
 	if err != nil {
@@ -108,8 +108,7 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy adds a copy from src to dst to the stream. It copies all bytes of src, for which dst must
-// be large enough.
+// Copy puts a copy of all of src to dst into the stream. dst must be at least as large as src.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -117,8 +116,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload adds to the stream a copy from the whole pinned memory src to the GPU's memory dst.
-// Download adds a copy in the other direction.
+// Upload puts into the stream a copy of all of src, which is pinned memory, to the GPU's memory
+// dst. Download puts a copy from the GPU's memory to all of dst into the stream.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
@@ -133,8 +132,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time calls work, which adds work to the stream, and returns the seconds that the GPU takes for
-// it.
+// Time calls work, which puts launches and copies into the stream. It returns the time in seconds
+// that the GPU takes for them.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

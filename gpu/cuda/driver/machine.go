@@ -9,7 +9,7 @@ import (
 )
 
 // Machine is a GPU with the kernels of a module. It implements cuda.Device. Its methods may be
-// called from several goroutines at once, and a mutex makes them run one at a time.
+// called from several goroutines at once. A mutex makes them run one after the other.
 type Machine struct {
 	d       *Device
 	module  *Module
@@ -18,7 +18,7 @@ type Machine struct {
 	memory  map[uint64]*Memory
 }
 
-// Start opens a GPU and compiles the kernels in ptx for it.
+// Start opens the GPU with the given ordinal and compiles the kernels in ptx for it.
 func Start(ordinal int, ptx string) (*Machine, error) {
 	d, err := Open(ordinal)
 	if err != nil {
@@ -49,7 +49,7 @@ func (m *Machine) Name() string { return fmt.Sprintf("%v (%s)", m.d, m.d.Info.Na
 // Device returns the open GPU.
 func (m *Machine) Device() *Device { return m.d }
 
-// Alloc returns the address of new memory of that many bytes.
+// Alloc returns the address of new memory of the given number of bytes.
 func (m *Machine) Alloc(bytes int) (uint64, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -87,8 +87,8 @@ func (m *Machine) Read(words []uint64, memory uint64) error {
 	return Get(words, m.d.at(memory, 8*len(words)))
 }
 
-// Launch runs a kernel in the given number of blocks of threads, each with shared bytes of
-// dynamic shared memory.
+// Launch runs a kernel in the given number of blocks. Each block has the given number of threads,
+// and shared bytes of dynamic shared memory.
 func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -96,11 +96,11 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // this is the default stream, and copies wait for its work
+	queue := Stream{d: m.d} // the default stream, for whose launches copies wait
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel returns a kernel that may use shared bytes of shared memory.
+// kernel returns a kernel whose blocks may use up to shared bytes of shared memory.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {
@@ -118,13 +118,12 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. The returned function play launches the graph
-// after all earlier launches, and returns when the graph is finished. The function forget frees
-// the graph.
+// Record implements cuda.Recorder with a graph. play launches the graph the given number of times
+// after all earlier launches, and returns when it is finished. forget frees the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	// This call loads the kernels, which is not possible during a capture.
+	// this call of work loads the kernels, which is not possible during a capture
 	err = work(func(name string, _, _, shared int, _ ...uint64) error {
 		_, err := m.kernel(name, shared)
 		return err
@@ -157,8 +156,8 @@ func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, s
 	return play, forget, nil
 }
 
-// play launches a graph the given number of times after all earlier launches, and waits until
-// it is done.
+// play launches a graph the given number of times after all earlier launches, and waits until the
+// last is finished.
 func (s *Stream) play(g *Graph, times int) error {
 	if err := s.d.Synchronize(); err != nil {
 		return err

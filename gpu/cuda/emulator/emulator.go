@@ -41,17 +41,18 @@ import (
 // cache tracks the files that a package embeds, but not the files that its C++ code includes.
 var _ = kernel.Sources
 
-// An Order is the order in which the emulator runs the threads of a block between two barriers.
+// An Order is the order in which the emulator runs the threads of a block from one barrier to the
+// next.
 type Order int
 
-// Forward and the other orders give the same results unless a barrier is missing.
+// These are the orders. If results differ between them, a barrier is missing in a kernel.
 const (
 	Forward  Order = C.EMULATOR_FORWARD
 	Backward Order = C.EMULATOR_BACKWARD
 	Shuffled Order = C.EMULATOR_SHUFFLED
 )
 
-// A Device emulates a graphics card on the CPU and implements cuda.Device. Kernels run one at a
+// A Device emulates a graphics card on the CPU and implements cuda.Device. It runs one kernel at a
 // time.
 type Device struct{ Order Order }
 
@@ -66,8 +67,8 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns the address of new memory of that many bytes. It fills the memory with random
-// bytes, so that tests find reads of uninitialised memory.
+// Alloc returns the address of new memory of the given number of bytes. It fills the memory with a
+// pattern, so that tests find a kernel that reads uninitialised memory.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {

@@ -8,7 +8,7 @@ package kernel
 
 import "embed"
 
-// PTX is the code of all kernels, as text for a driver to compile.
+// PTX is the code of all kernels, as text that a driver compiles.
 //
 //go:embed kernels.ptx
 var PTX string
