@@ -8,12 +8,12 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly puts a transcript entry together from pieces, which may arrive over several
-// connections. The memory for the body is at most twice the number of received bytes.
+// An assembly puts an entry of the transcript together from pieces, which may arrive over several
+// connections. The memory for the body is at most twice the number of bytes that have arrived.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // whether the coordinator may omit a body that the client can compute
+	brief   bool // whether the coordinator may leave out a body that the client can compute
 	started bool // whether a start message has arrived, on this or an earlier connection
 	item    Item
 	size    int64
@@ -26,15 +26,14 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have returns the number of received bytes of the body.
+// have returns the number of bytes of the body that have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect prepares the assembly for a new connection. The first message on it must be a start
-// message.
+// reconnect prepares the assembly for a new connection, on which a start message must come first.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and reports whether the entry is complete. It returns an error if the
-// message violates the protocol. After an error the entry must not be used.
+// take adds a message, and returns whether the entry is complete. It returns an error if the
+// message violates the protocol. The assembly must not be used after an error.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:
@@ -58,7 +57,7 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	return true, nil
 }
 
-// abridged completes an entry whose body the coordinator has omitted.
+// abridged completes an entry whose body the coordinator has left out.
 func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)

@@ -10,14 +10,16 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Auditor receives the connections and refused calls that an audit log contains. Its methods
-// are called concurrently, and must be fast.
+// An Auditor receives what an audit log contains: connections and refused calls. Its methods are
+// called concurrently, and must be fast.
 type Auditor interface {
-	// Handshake reports a connection. The address is that of the client, even if the connection
-	// comes from a load balancer. The server name selects a study; it is empty if the handshake
-	// failed. The peer is zero if it is a guest or if the handshake failed.
+	// Handshake reports a connection, with err if the handshake failed. from is the address of the
+	// client, even if the connection comes from a load balancer. serverName selects a study; it is
+	// empty if the handshake failed. peer is zero if the peer is a guest or if the handshake
+	// failed.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
-	// Denied reports a call that was refused because of its caller or its form.
+	// Denied reports a call of a method that was refused because of its caller or its form. reason
+	// is a [Reason].
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
 }
 
@@ -26,11 +28,12 @@ type unaudited struct{}
 func (unaudited) Handshake(net.Addr, string, channel.Party, error) {}
 func (unaudited) Denied(net.Addr, channel.Party, string, string)   {}
 
-// denials are the outcomes of calls that are reported to an auditor. Other refusals, such as that
-// of a late answer, depend on the time that clients needed, and therefore on their records.
+// denials are the outcomes of calls that are reported to an auditor. Whether a call is refused for
+// another reason, such as a late answer, depends on the time that a client needed, and therefore on
+// its records.
 var denials = []string{string(Denied), string(Malformed), string(TooLarge), string(Version), string(Unknown)}
 
-// audit reports a refused call.
+// audit reports a call to the auditor if its outcome is one of denials.
 func (s *Server) audit(ctx context.Context, party channel.Party, method, outcome string) {
 	if p, ok := peer.FromContext(ctx); ok && slices.Contains(denials, outcome) {
 		s.auditor.Denied(p.Addr, party, method, outcome)

@@ -11,7 +11,7 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether an address belongs to a load balancer.
+// behind reports whether an address belongs to a load balancer, so that the client is behind it.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -21,10 +21,11 @@ func (d *door) behind(a net.Addr) bool {
 	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
 }
 
-// unwrap reads the header of the PROXY protocol with which a load balancer begins a connection, and
-// counts the connection under the address in it. It returns the connection after the header, whose
-// remote address is the address in the header. A connection that does not come from a load balancer
-// is returned unchanged, because its first bytes are TLS. The caller has set a deadline.
+// unwrap returns the connection of a client. A load balancer begins a connection with a header of
+// the PROXY protocol, which has the client's address. unwrap reads this header, counts the
+// connection under the client's address, and returns the rest of the connection, with this address
+// as its remote address. Other connections begin with TLS, and unwrap returns them unchanged. The
+// caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {
@@ -41,7 +42,7 @@ func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 }
 
 // arrive counts a connection from a load balancer under the host of its client. It returns false if
-// the host already has too many connections.
+// the connection is closed or if the host already has too many connections.
 func (d *door) arrive(g *guarded, host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call describes a method call at a server. The server creates it before it reads the first
-// message of the client.
+// A call is a method call at a server. The server makes it before it reads the first message of the
+// client.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -29,15 +29,15 @@ type call struct {
 	end    context.CancelCauseFunc
 }
 
-// versionHeader is the header that contains the agreed protocol version of a call.
+// versionHeader is the header that has the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions lists the callers that may call each method. A method that is not listed is denied to
-// all callers.
+// permissions has the methods that exist, with the callers that may call them. guests says that a
+// guest may call the method, and versionless that the call needs no protocol version.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool   // whether the call may last as long as bytes arrive or leave
-	since               uint32 // protocol version in which the method was added
+	long                bool   // whether the call may last for as long as it makes progress
+	since               uint32 // first protocol version with the method
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
@@ -55,9 +55,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit permits or refuses a call by its method and its caller. The returned context ends when
-// the call makes no progress or its study is removed. After that, reads and writes of the call
-// fail.
+// admit permits or refuses a call by its method and its caller. The returned context ends when the
+// call has made no progress for too long or when its study is removed. Reads and writes of the call
+// then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -107,8 +107,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call contains a supported protocol version that
-// has the method. After this refusal the caller negotiates the version again.
+// speaks returns a refusal unless the header of a call has a supported protocol version in which
+// the method exists. The caller then agrees on a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -118,8 +118,8 @@ func (s *Server) speaks(header []string, since uint32) *Refusal {
 	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod returns the name of a method for the metrics. For a method that does not exist it
-// returns "other", because a peer can invent names.
+// knownMethod returns the name of a method for metrics. If the method does not exist, it returns
+// "other", because otherwise a peer could fill the metrics with invented names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -143,7 +143,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin records the beginning of a call. The returned function records the outcome of the call.
+// begin records that a call begins. The returned function records that it ends, with its outcome.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
@@ -156,7 +156,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that makes no progress for a time limit.
+// A watch ends a call that makes no progress for the time limit.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer
@@ -168,8 +168,8 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records progress, which restarts the time limit.
+// moved records progress: the time limit begins again.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
-// stop stops the time limit until the next call of moved.
+// stop suspends the time limit until the next call of moved.
 func (w *watch) stop() { w.timer.Stop() }

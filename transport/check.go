@@ -6,7 +6,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The checks in this file never quote the content of a message in an error.
+// The checks in this file never repeat the content of a message in an error.
 
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
@@ -62,8 +62,8 @@ func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	return w, nil
 }
 
-// checkOffer checks the first message of an answer. It returns the size of the offered body in
-// bytes.
+// checkOffer checks the first message of an answer, which must have an offer. It returns the size
+// of the offered body in bytes, which is at most limit.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -84,8 +84,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. The argument size is the size
-// of the body, and have is the number of its bytes that were already received.
+// checkPiece checks the next piece of a body and returns its bytes. size is the size of the body,
+// and have is the number of bytes that have arrived, both in bytes.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")
@@ -103,8 +103,8 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	return piece, nil
 }
 
-// checkStart checks the start message of an entry. The message must contain the expected number
-// and offset. The entry must have at most limit bytes.
+// checkStart returns an error unless the start message of an entry has the given number and offset,
+// and announces at most limit bytes.
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:

@@ -27,14 +27,14 @@ type Config struct {
 	TLS *tls.Config
 	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
-	// MaxEntry is the maximum size of an entry's body in bytes.
+	// MaxEntry is the largest size in bytes of an entry's body.
 	MaxEntry int64
-	// Brief permits the coordinator to omit bodies that the client can compute from earlier
-	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns
-	// it with its body.
+	// Brief permits the coordinator to leave out bodies that the client can compute from earlier
+	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns it
+	// with its body.
 	Brief bool
-	// Poll is the interval at which the client requests entries. If it is 0, the client stays
-	// connected instead.
+	// Poll is the interval at which the client asks for entries. If it is 0, the client stays
+	// connected instead, and entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
 	// Handshake, if set, is called with the address and the result of every attempt to connect. An
@@ -46,11 +46,11 @@ type Config struct {
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Client calls the coordinator of one study. It retries a failed call with the same bytes
-// until the context is done, or until there was no progress for a fifth of the round deadline.
-// The error is a [*Refusal] if the coordinator refuses the call, an [*Unreachable] if the
-// coordinator cannot be reached, an [*Impostor] if another party answers, and a [*Breach] if the
-// coordinator violates the protocol. The methods may be called concurrently.
+// A Client calls the coordinator of one study. If a call fails, the client tries again with the
+// same bytes, until the context is done, or until there was no progress for a fifth of the round
+// deadline. The error of a method is a [*Refusal] if the coordinator refuses the call, an
+// [*Unreachable] if the coordinator cannot be reached, an [*Impostor] if another party answers, and
+// a [*Breach] if the coordinator violates the protocol. The methods may be called concurrently.
 type Client struct {
 	config   Config
 	timing   timing
@@ -60,13 +60,13 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // contains the only follower or nil; empty while Entry runs
-	sender   chan struct{}  // contains a value unless an answer is being sent
+	reader   chan *follower // holds the only follower, or nil; empty while Entry runs
+	sender   chan struct{}  // full while an answer is being sent
 	life     context.Context
 	end      context.CancelFunc
 }
 
-// Dial connects to the coordinator and negotiates the protocol version.
+// Dial connects to the coordinator and agrees with it on a protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -162,7 +162,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// agree negotiates the protocol version with the coordinator.
+// agree agrees with the coordinator on a protocol version.
 func (c *Client) agree(ctx context.Context) error {
 	m, err := c.rpc.Hello(ctx, wirepb.HelloRequest_builder{Lowest: c.versions.lowest, Highest: c.versions.highest}.Build())
 	if err != nil {
@@ -175,12 +175,12 @@ func (c *Client) agree(ctx context.Context) error {
 	return nil
 }
 
-// inVersion returns a context with a header that contains the negotiated version.
+// inVersion returns a context with a header that has the agreed protocol version.
 func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
 
-// Join redeems an invitation.
+// Join redeems an invitation. The client must be a guest.
 func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	var m *wirepb.JoinResponse
 	err := c.short(ctx, "Join", func(ctx context.Context) (err error) {
@@ -190,8 +190,8 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
-// Renew requests a new certificate, and sends new keys of this client if it has some. A client whose
-// certificate has expired may call it as a guest.
+// Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
+// client whose certificate has expired may call Renew as a guest.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	var m *wirepb.RenewResponse
 	err := c.short(ctx, "Renew", func(ctx context.Context) (err error) {
@@ -201,7 +201,7 @@ func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
 }
 
-// Standing returns the coordinator's record of this client.
+// Standing returns what the coordinator has recorded about this client.
 func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	var m *wirepb.StandingResponse
 	err := c.short(ctx, "Standing", func(ctx context.Context) (err error) {
@@ -215,7 +215,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval or departure.
+// Approve sends this client's signed approval of the study, or its signed departure.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	return c.short(ctx, "Approve", func(ctx context.Context) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
@@ -223,7 +223,7 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// short makes a call with one request and one response, and retries it if it fails.
+// short makes a call with one request and one response, and tries again if the call fails.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()

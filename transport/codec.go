@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes and decodes messages like gRPC does, with two exceptions. It sends a frame
-// unchanged, because a frame is already encoded. It decodes a submission without copying its
-// pieces.
+// A codec encodes and decodes messages as gRPC does, with two exceptions that avoid copies. It
+// sends a frame as it is, because a frame is already encoded. It decodes a submission without
+// copying its pieces.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -35,5 +35,5 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("a message of type %T", v)
 }
 
-// Name returns the name that gRPC uses for the encoding.
+// Name returns gRPC's name of the encoding.
 func (codec) Name() string { return "proto" }

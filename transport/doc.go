@@ -1,8 +1,8 @@
-// Package transport carries the messages of a study and does not interpret them. It carries
-// entries of the transcript from the coordinator to all clients, and releases from each client
-// to the coordinator. Clients connect to one port of the coordinator with gRPC, within the
-// mutual TLS of [fedpvi/crypto/channel].
+// Package transport carries the messages of a study and does not interpret them: entries of the
+// transcript from the coordinator to all clients, and releases from each client to the coordinator.
+// Clients connect to one port of the coordinator with gRPC, within the mutual TLS of
+// [fedpvi/crypto/channel].
 //
-// [Coordinator] is the interface between the daemons. The coordinator implements it. The client
-// calls it over a connection, and a simulation without a network calls it directly.
+// [Coordinator] is the interface between the daemons. The coordinator implements it. A client calls
+// its methods over a connection, and a simulation without a network calls them directly.
 package transport

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server and closes connections beyond the limits. It admits
-// a connection before the server reads from it. A stranger is a peer that has not yet
+// A door counts the connections of a server, and closes connections beyond the limits. It decides
+// about a connection before the server reads from it. A stranger is a peer that has not yet
 // authenticated itself.
 type door struct {
 	limits    Limits
@@ -19,7 +19,7 @@ type door struct {
 
 	mu        sync.Mutex
 	open      map[*guarded]struct{}
-	strangers map[string]int // number of connections of strangers, by network address
+	strangers map[string]int // number of connections of strangers, by host
 	parties   map[channel.Party][]*guarded
 }
 
@@ -36,8 +36,8 @@ type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
-	host     string        // address under which a stranger is counted; empty before the header of a load balancer
-	party    channel.Party // authenticated party at the other end; zero if it is a stranger
+	host     string        // host under which a stranger is counted; empty before a balancer's header
+	party    channel.Party // authenticated party at the other end; zero for a stranger
 	once     sync.Once
 }
 
@@ -62,8 +62,9 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the address under which connections of strangers are counted. For IPv6 this is
-// the network with a prefix of 64 bits, because one host can use every address in this network.
+// hostOf returns the host under which connections of strangers are counted. For an IPv6 address
+// this is the network with a prefix of 64 bits, because one host can use every address in this
+// network.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -80,7 +81,7 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know records the authenticated party of a connection. If the party then has too many
+// know records who the party at the other end of a connection is. If the party then has too many
 // connections, know closes the oldest of them.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
@@ -107,8 +108,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget subtracts one from the number of strangers at a network address. It does nothing if the
-// address is empty.
+// forget subtracts one from the number of strangers at a host, unless host is empty.
 func (d *door) forget(host string) {
 	if host == "" {
 		return
@@ -118,7 +118,7 @@ func (d *door) forget(host string) {
 	}
 }
 
-// drop closes the connections of a party.
+// drop closes all connections of a party.
 func (d *door) drop(party channel.Party) {
 	d.mu.Lock()
 	all := append([]*guarded(nil), d.parties[party]...)

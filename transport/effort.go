@@ -15,18 +15,18 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is a method call by a client, including its retries.
+// An effort is a method call by a client, with all its tries.
 type effort struct {
 	client   *Client
-	ctx      context.Context // context for all tries of the call
+	ctx      context.Context // context of all tries
 	cancel   func()
 	tries    int // number of tries since the last progress
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// begin starts an effort. The effort ends when ctx is done, or when there was no progress for the
-// time patience. With patience 0 there is no time limit.
+// begin starts an effort. It ends when ctx is done, or when there was no progress for the time
+// patience. If patience is 0, there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -49,13 +49,13 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved records that the call made progress.
+// moved records that the call made progress. The time limit and the number of tries begin again.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()
 }
 
-// sent restarts the time limit after bytes were sent. It does not reset the number of tries,
+// sent begins the time limit again after bytes were sent. It does not reset the number of tries,
 // because the bytes may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
@@ -63,8 +63,8 @@ func (e *effort) sent() {
 	}
 }
 
-// failed waits after a failed try. It returns nil if the caller should try again, and otherwise
-// the final error.
+// failed waits after a failed try. It returns nil if the caller should try again, and otherwise the
+// error to return.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -80,8 +80,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether a failed call should be tried again. If not, it returns the error for
-// the caller.
+// judge returns whether a failed call should be tried again. If not, final is the error to return.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -101,8 +100,8 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain negotiates the protocol version again, because the coordinator may have been
-// updated. It reports whether the call should be tried again.
+// agreeAgain agrees on a protocol version again, because the coordinator may have been updated. It
+// returns whether the call should be tried again, or the error to return.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -115,8 +114,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of an effort that has ended. The error names the cause in the
-// context, the last network error, or both.
+// gaveUp returns the error of an effort whose context has ended. It names the cause in the context,
+// the last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -135,7 +134,7 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator. A retry does not help, because the
+// A Breach is a violation of the protocol by a coordinator. Trying again does not help, because the
 // coordinator runs another program, is damaged, or is hostile.
 type Breach struct {
 	Address string
@@ -146,7 +145,8 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach turns an error about a message into a breach by the coordinator.
+// breach converts the refusal of a coordinator's message to a Breach. It returns other errors
+// unchanged.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Follow sends the requested entry. If the request sets stay, Follow also sends all later
+// Follow sends the requested entry. If Stay is set in the request, Follow also sends all later
 // entries.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
 	if err := checkFollow(m); err != nil {
@@ -41,8 +41,8 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. If m.Stay is set, it may wait without a time limit. Otherwise it
-// returns errNothingYet after the requested time or the server's limit, whichever is shorter.
+// await waits for an entry. If m.Stay is set, there is no time limit. Otherwise it waits for the
+// time in the request, but at most for the server's limit. Then it returns errNothingYet.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -59,15 +59,15 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is one encoded FollowResponse. The field head is the encoding up to the bytes of the
-// piece. The field piece is a part of the body, which is not copied.
+// A frame is an encoded FollowResponse. head is the encoding up to the bytes of the piece. piece
+// has these bytes, which are a part of the body and are not copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces, beginning at an offset in the body. It omits the body if
-// brief is set and clients can compute the body.
+// sendEntry sends an entry in pieces, from the given offset in the body on. If brief is set and
+// clients can compute the body, sendEntry leaves the body out.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {

@@ -9,9 +9,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Entry returns the entry of the transcript with the given number, from 1. It waits for the
-// entry until ctx is done. Consecutive entries arrive over one call that stays open, or by
-// polling if Config.Poll is set. Without polling, concurrent calls of Entry wait for each other.
+// Entry returns the entry of the transcript with the given number, which is at least 1. It waits
+// for the entry until ctx is done. Consecutive entries arrive over one call that stays open. If
+// Config.Poll is set, the client asks for each entry at intervals instead. Otherwise concurrent
+// calls of Entry wait for each other.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -40,7 +41,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry with its body, even if Entry would omit the body.
+// Whole returns an entry that exists with its body, even if Entry would leave out the body.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -60,8 +61,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number. It returns f if f is such a
-// follower. Otherwise it stops f and returns a new follower.
+// followerAt returns a follower whose next entry has the given number: f, if it is one and has not
+// ended, or else a new follower. In the latter case it stops f.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -76,13 +77,13 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 	return f
 }
 
-// A follower keeps a call open and receives entries in order.
+// A follower keeps a call open and receives consecutive entries.
 type follower struct {
 	next   uint64 // number of the next entry
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // final error, valid once done is closed
+	err    error // why the follower ended; valid once done is closed
 }
 
 func (f *follower) stop() {
@@ -90,7 +91,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns the error that ended the follower, or nil if it has not ended.
+// ended returns why the follower has ended, or nil if it has not.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -116,7 +117,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive receives entries and passes them on, until the call ends.
+// receive receives entries in one call and passes them on, until the call ends. a is the assembly
+// of the next entry.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -141,7 +143,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 	}
 }
 
-// assemble receives messages until the entry is complete.
+// assemble receives messages until the entry is complete, and returns the entry.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
 	for {
 		m, err := stream.Recv()
@@ -159,8 +161,7 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll requests an entry at intervals until the entry exists. It closes the connection between two
-// requests.
+// poll asks for an entry at intervals until it exists. Between two requests the connection closes.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
@@ -183,7 +184,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask requests an entry once. If the entry does not exist yet, it returns io.EOF.
+// ask asks for an entry once. It returns io.EOF if the entry does not exist yet.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

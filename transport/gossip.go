@@ -9,10 +9,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// maxGossipKey is the maximum length in bytes of a gossip key in a message.
+// maxGossipKey is the largest length in bytes of a gossip key in a message.
 const maxGossipKey = 64
 
-// say copies g to the gossip fields of a response.
+// say writes g to the gossip fields of a response.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
@@ -24,8 +24,8 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip returns the address and key of the coordinator's gossip in a response. If the fields
-// are invalid, it returns a zero Gossip and no error, because the study does not depend on
+// gossip returns the address and the key of the coordinator's gossip from a response. If they are
+// not valid, it returns a zero Gossip instead of an error, because a study does not depend on
 // gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()

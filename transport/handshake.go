@@ -12,20 +12,20 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller describes the peer of a connection to a server, and the study that the peer has
-// selected by the TLS server name.
+// A caller is the peer of a connection to a server, and the study that the peer has selected by the
+// TLS server name.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
-	peer  channel.Party // authenticated party at the other end; zero for a guest
+	peer  channel.Party // authenticated party; zero for a guest
 }
 
-// AuthType returns the name of the authentication for gRPC.
+// AuthType returns the name of the authentication, which gRPC requires.
 func (caller) AuthType() string { return "fedpvi" }
 
 var secure = credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 
-// withHTTP2 returns a copy of c that permits only the protocol HTTP/2.
+// withHTTP2 returns a copy of c in which HTTP/2 is the only protocol.
 func withHTTP2(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	c.NextProtos = []string{"h2"}
@@ -34,7 +34,7 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// serverSide performs the TLS handshakes of a server. gRPC sets the time limit of a handshake.
+// serverSide does the TLS handshakes of a server. gRPC sets the time limit of a handshake.
 type serverSide struct{ server *Server }
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -57,7 +57,8 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
-// handshake performs a TLS handshake over a connection that the door has admitted.
+// handshake does the TLS handshake of c, whose connection raw the door has admitted, and returns
+// the peer.
 func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if err := c.Handshake(); err != nil {
 		return caller{}, err
@@ -73,8 +74,8 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
-	// The key of the peer may have been replaced since the handshake checked it. If it is replaced
-	// from now on, [Server.Drop] closes this connection.
+	// The key of the peer may have been replaced since the handshake checked it, so it is checked
+	// again. If the key is replaced from now on, [Server.Drop] closes this connection.
 	if study := s.server.find(state.ServerName); study != nil {
 		if err := study.TLS().VerifyConnection(state); err != nil {
 			return caller{}, err
@@ -83,7 +84,7 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see calls the study's function Seen, because bytes have arrived from a party.
+// see tells the study, by its function Seen, that bytes have arrived from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -114,8 +115,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest. Reads fail after a number of bytes, so that a guest cannot
-// make the server store more.
+// visited is the connection of a guest. It delivers a limited number of bytes, so that a guest
+// cannot make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -132,7 +133,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide performs the TLS handshakes of a client, and records failures in the client's line.
+// clientSide does the TLS handshakes of a client, and records failures in the client's line.
 type clientSide struct {
 	config *tls.Config
 	line   *line
@@ -154,10 +155,10 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 
-// A callee is an authenticated coordinator at the other end of a connection.
+// A callee is the coordinator at the other end of a client's connection.
 type callee struct{ credentials.CommonAuthInfo }
 
-// AuthType returns the name of the authentication for gRPC.
+// AuthType returns the name of the authentication, which gRPC requires.
 func (callee) AuthType() string { return "fedpvi" }
 
 func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -170,9 +171,9 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// observed is a connection that reports its state to the client's [line]. If the coordinator
-// refuses the client's certificate, the error arrives with the first byte after a handshake that
-// seemed to succeed.
+// observed is a connection that reports to the client's [line] whether it works. If the coordinator
+// refuses the client's certificate, the client learns it only when it reads from the connection,
+// after a handshake that seemed to succeed.
 type observed struct {
 	net.Conn
 	line   *line
@@ -190,8 +191,8 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. The other end may then close its side too. Close first marks the
-// connection as closed, so that Read does not report this as a fault.
+// Close closes the connection. It first marks the connection as closed, so that Read does not
+// report an error that results from closing.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

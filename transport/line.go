@@ -17,8 +17,7 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Unreachable is the error for a coordinator that cannot be reached. Err is the cause as this
-// end observed it.
+// An Unreachable is the error if a coordinator cannot be reached. Err is what this end observed.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -31,9 +30,9 @@ func (u *Unreachable) Error() string {
 // Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// An Impostor is the error for a program at the coordinator's address that has another identity
-// than the coordinator of the study. A retry does not help: another program answers there, or the
-// coordinator changed its key. Err is the reason from the TLS handshake.
+// An Impostor is the error if the program at the coordinator's address does not have the identity
+// of the study's coordinator. Trying again does not help: another program answers there, or the
+// coordinator changed its key. Err is the error of the TLS handshake.
 type Impostor struct {
 	Address string
 	Err     error
@@ -46,16 +45,16 @@ func (i *Impostor) Error() string {
 // Unwrap returns Err.
 func (i *Impostor) Unwrap() error { return i.Err }
 
-// foreign reports whether a TLS handshake failed because the other end has another identity than
-// the coordinator of the study.
+// foreign reports whether a TLS handshake failed because the other end does not have the identity
+// of the study's coordinator.
 func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// Mistrusted reports whether err, or an error that it wraps, means that one of the two ends did not
-// accept the certificate or the key of the other.
+// Mistrusted reports whether err, or an error that it wraps, says that one end did not accept the
+// certificate or the key of the other.
 func Mistrusted(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), Mistrusted)
@@ -65,7 +64,7 @@ func Mistrusted(err error) bool {
 	return errors.As(err, &impostor) || errors.As(err, &u) && alert(u.Err)
 }
 
-// reasonFor describes a network error in a few words.
+// reasonFor returns a description of a network error in a few words.
 func reasonFor(err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -103,13 +102,13 @@ func adviceFor(err error) string {
 	return ": check the network, and that the firewall lets this address and port through"
 }
 
-// alert reports whether err means that the other end refused the TLS handshake.
+// alert reports whether err says that the other end refused the TLS handshake.
 func alert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether a retry may succeed. For TLS errors it returns false.
+// passing reports whether trying again may help after err. For TLS errors it returns false.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -123,14 +122,14 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line records the state of a client's connection, and the calls that wait for the connection.
+// A line records whether a client's connection works, and which calls wait for the connection.
 type line struct {
 	address string
 	log     *slog.Logger
 	tried   func(address string, err error) // nil, or called with the result of every attempt to connect
 
 	mu      sync.Mutex
-	fault   error // error of the last try; nil once a byte has arrived
+	fault   error // error of the last connection; nil once a byte has arrived
 	waiting map[int]context.CancelCauseFunc
 	next    int
 }
@@ -139,7 +138,7 @@ func newLine(address string, log *slog.Logger) *line {
 	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive records that the connection works, because bytes have arrived.
+// alive records that bytes have arrived, so the connection works.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
@@ -168,11 +167,10 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error that ended the connection. It ends the waiting calls if a retry
-// cannot succeed.
+// failed records the error of a connection. If trying again cannot help, it ends the waiting calls.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // this end has closed the connection, so nothing has failed
+		return // this end has closed the connection, which is no failure
 	}
 	fault := l.faultOf(err)
 	l.mu.Lock()
@@ -189,14 +187,15 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last failed connection, or nil if bytes have arrived since.
+// last returns the error of the last connection, or nil if bytes have arrived since that error.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch returns a context that also ends when a connection is not possible, even with retries.
+// watch returns a context that also ends if trying again to connect cannot help. The caller must
+// call the returned function at the end.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

@@ -2,11 +2,11 @@ package transport
 
 import "net"
 
-// An Observer counts events at one end of a connection, for metrics. Its arguments contain no
+// An Observer counts events at one end of a connection, for metrics. What it receives has no
 // information about parties, rounds or records. Its methods are called concurrently.
 type Observer interface {
-	// Called counts the end of a call. The outcome is "ok", "canceled", "internal" or the
-	// [Reason] of a refusal.
+	// Called counts a call when it ends. outcome is "ok", "canceled", "internal" or the [Reason] of
+	// a refusal.
 	Called(method, outcome string)
 	// Moved counts bytes on a connection, including those of TLS.
 	Moved(received, sent int)

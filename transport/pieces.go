@@ -29,7 +29,8 @@ func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServe
 	return sendPiecesOf(stream, c, body, m.GetOffset())
 }
 
-// sendPiecesOf sends bytes in messages of the same size as the messages of an entry.
+// sendPiecesOf sends the bytes of a body from the given offset on, in messages as large as those of
+// an entry.
 func sendPiecesOf(stream grpc.ServerStream, c *call, body Pieces, offset uint64) error {
 	for size := body.Size(); offset < size; {
 		n := int(min(size-offset, entryMessage))
@@ -47,10 +48,10 @@ func sendPiecesOf(stream grpc.ServerStream, c *call, body Pieces, offset uint64)
 	return nil
 }
 
-// secureSince is the first protocol version that has the methods Pieces and Confirm.
+// secureSince is the first protocol version with the methods Pieces and Confirm.
 const secureSince = 2
 
-// needs returns a refusal if the coordinator speaks only earlier protocol versions.
+// needs returns a refusal if the agreed protocol version is lower than version.
 func (c *Client) needs(version uint32) error {
 	if own := c.version.Load(); own < version {
 		return refuse(Version, "the coordinator speaks protocol version %d, and secure aggregation needs version %d: the coordinator must be updated", own, version)
@@ -61,7 +62,7 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm accepts a confirmation or a complaint.
+// Confirm passes on a confirmation of a cut, or a complaint if the request has no envelope.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()
@@ -74,8 +75,8 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 	return none, c.study.Coordinator.Confirm(ctx, c.peer, m.GetEnvelope())
 }
 
-// Columns returns this client's parts of the deals in the cut of a plan, in the order of the cut.
-// The parts have size bytes in total.
+// Columns returns this client's columns of the deals in the cut of a plan, in the order of the cut.
+// ask is the number of the plan, and size the total size of the columns in bytes.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
@@ -87,9 +88,9 @@ func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64,
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. The argument of contains the
-// places of these clients in the roster, and the parts are in the same order. The parts have size
-// bytes in total.
+// PairKeys returns this client's parts of the keys of other clients. of has the places of these
+// clients in the roster, counted from 1, and the parts are in the same order. size is the total
+// size of the parts in bytes.
 func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(of))
 	for i, place := range of {
@@ -98,14 +99,14 @@ func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, er
 	return c.gather(ctx, wirepb.PiecesRequest_builder{KeysOf: places}.Build(), size)
 }
 
-// Confirm sends this client's signed confirmation of a cut.
+// Confirm sends this client's signed confirmation of the cut of a plan.
 func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Envelope: envelope}.Build())
 }
 
-// Complain tells the coordinator that this client cannot open its part of another client's deal,
-// and therefore does not confirm the cut of a plan. The argument ask is the number of the plan. The
-// argument place is the place of the other client in the roster.
+// Complain tells the coordinator that this client cannot open its column of another client's deal,
+// and therefore does not confirm the cut of a plan. ask is the number of the plan, and place is the
+// place of the other client in the roster, counted from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }

@@ -16,26 +16,26 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// maxConnectAnswer is the maximum size in bytes of a proxy's answer to CONNECT.
+// maxConnectAnswer is the largest size in bytes of a proxy's answer to CONNECT.
 const maxConnectAnswer = 64 << 10
 
-// A Proxy is a proxy that connects a client to a coordinator.
+// A Proxy connects a client to a coordinator.
 type Proxy struct{ url *url.URL }
 
-// ParseProxy parses the address of a proxy, as in http://proxy.example.org:3128. The scheme is
-// http or https for a proxy that knows CONNECT (RFC 9110, section 9.3.6), and socks5 for SOCKS5
-// (RFC 1928). The address may contain a user and a password. It must contain a port.
+// ParseProxy parses the address of a proxy, such as http://proxy.example.org:3128. The scheme is
+// http or https for a proxy with the method CONNECT (RFC 9110, section 9.3.6), and socks5 for
+// SOCKS5 (RFC 1928). The address may have a user and a password. It must have a port.
 func ParseProxy(text string) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Port() == "" || u.Hostname() == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		// The text may contain a password, so the message does not repeat it.
+		// The error does not repeat the text, which may have a password.
 		return nil, errors.New("the address of a proxy is a scheme, a host and a port, as in http://proxy.example.org:3128")
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5":
 		return &Proxy{u}, nil
 	case "socks5h":
-		u.Scheme = "socks5" // the proxy always resolves names
+		u.Scheme = "socks5" // a proxy resolves names with either scheme
 		return &Proxy{u}, nil
 	}
 	return nil, fmt.Errorf("a proxy with the scheme %q is not supported, only http, https and socks5", u.Scheme)
@@ -45,8 +45,8 @@ func ParseProxy(text string) (*Proxy, error) {
 func (p *Proxy) String() string { return p.url.Redacted() }
 
 // DialContext connects to an address through the proxy, for [Config.DialContext]. The proxy
-// resolves the name of the coordinator, so that this machine needs DNS at most for the proxy's
-// own name. The proxy sees the coordinator's name and encrypted bytes.
+// resolves the name of the coordinator, so this machine needs DNS only for the proxy's own name.
+// The proxy sees the coordinator's name and encrypted bytes.
 func (p *Proxy) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	dial := askForTunnel
 	if p.url.Scheme == "socks5" {
@@ -72,7 +72,7 @@ func socks(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 }
 
-// askForTunnel connects to an HTTP proxy, and asks it for a connection to an address.
+// askForTunnel connects to an HTTP proxy, and asks it for a connection to the given address.
 func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
@@ -81,7 +81,7 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	if u.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: u.Hostname()})
 	}
-	// When ctx ends, a deadline in the past ends the read below.
+	// When ctx ends, a deadline in the past makes the read below fail.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	err = tunnel(c, u, address)
 	if !stop() || err != nil {
@@ -90,7 +90,7 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	return c, nil
 }
 
-// tunnel sends a CONNECT request over a connection to a proxy, and reads the answer.
+// tunnel sends a CONNECT request for the given address to a proxy, and reads the answer.
 func tunnel(c net.Conn, u *url.URL, address string) error {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n"
 	if u.User != nil {
@@ -109,7 +109,7 @@ func tunnel(c net.Conn, u *url.URL, address string) error {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("it refuses to connect to %s: %s", address, answer.Status)
 	case r.Buffered() > 0:
-		// A TLS server does not send before the client does.
+		// a TLS server sends nothing before the client does
 		return errors.New("it sent bytes that are not from the coordinator")
 	}
 	return nil

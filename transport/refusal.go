@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes maps reasons to gRPC codes, for peers that cannot decode the reason in the status.
+// reasonCodes has the gRPC code of each reason, for peers that do not read the details of a status.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -30,7 +30,7 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
-// status returns the gRPC status of a refusal.
+// status returns the refusal as a gRPC status, with the reason and text in its details.
 func (r *Refusal) status() error {
 	code, ok := reasonCodes[r.Reason]
 	if !ok {
@@ -45,9 +45,8 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in a response, or nil if there is none. The other end may be
-// hostile, so refusalIn ignores an unknown reason and removes unprintable characters from the
-// text.
+// refusalIn returns the refusal in a gRPC status, or nil if there is none. The other end may be
+// hostile, so refusalIn ignores unknown reasons and replaces unprintable characters of the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -63,8 +62,8 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain returns a text that is safe for a terminal and for a line of a log. It replaces
-// unprintable characters and shortens long texts.
+// plain returns a text that is safe for a terminal and for a line of a log: it replaces unprintable
+// characters and shortens a long text.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -78,8 +77,7 @@ func plain(text string) string {
 	return text
 }
 
-// outcome returns the outcome of a call for metrics. It is "ok", "canceled", "internal" or a
-// reason.
+// outcome returns the outcome of a call for metrics: "ok", "canceled", "internal" or a [Reason].
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -95,9 +93,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator to a gRPC status for the caller. The caller
-// receives the full text of a refusal. A cancelled call has the code Canceled. For any other
-// error the caller receives only a number, and the log contains this number and the error.
+// answer converts the error of a coordinator's method to a gRPC status for the caller. The caller
+// gets the text of a refusal. A cancelled call has the code Canceled. For any other error the
+// caller gets only a random number, and the log has this number and the error.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

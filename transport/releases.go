@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit receives a release in pieces. It holds only one piece in memory at a time.
+// Submit receives a release in pieces. Only one piece is in memory at a time.
 func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	c := callOf(stream.Context())
 	m := &submission{}
@@ -75,10 +75,9 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads lists the answers that the server is receiving. A client whose connection broke calls
+// uploads has the releases that the server is receiving. A client whose connection broke calls
 // again, perhaps before the server has noticed the end of the earlier call. The server then ends
-// the earlier call, so that the coordinator receives the pieces of an answer from only one call
-// at a time.
+// the earlier call, so that the coordinator gets the pieces of a release from one call at a time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -94,8 +93,8 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin registers a call that sends a release. It first ends an earlier call that sends the same
-// release, and waits for its end. The caller must call done at the end.
+// begin registers a call that sends a release. If an earlier call sends the same release, begin
+// first ends it and waits for its end. The caller must call done at the end.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}
@@ -119,7 +118,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // a later call waits for this call, and this call for the earlier one
+		<-before.done // later calls wait for this call, so this call must wait for the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

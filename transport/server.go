@@ -20,43 +20,45 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// ServerConfig configures a [Server]. The zero value is ready for use.
+// ServerConfig configures a [Server]. The zero value may be used.
 type ServerConfig struct {
-	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
+	// RoundDeadline is the time limit for a round, 10 minutes if 0. All other time limits are
+	// fractions of it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Auditor receives connections and refused calls. By default they are not reported.
+	// Auditor receives connections and refused calls. If it is nil, they are not reported.
 	Auditor Auditor
-	// Balancers are the networks of load balancers. A connection from one of them must begin with
-	// a header of the PROXY protocol, version 1 or 2, and counts as a connection from the address
-	// in it. No other connection may begin with such a header.
+	// Balancers are the networks of load balancers. A connection from one of them must begin with a
+	// header of the PROXY protocol, version 1 or 2, and is counted under the address in this
+	// header. No other connection may begin with such a header.
 	Balancers []netip.Prefix
 	// Trace, if set, is called when a call of a method begins. The function that it returns is
-	// called when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are
-	// not traced, because they wait for new entries.
+	// called when this call ends, with the outcome as in [Observer.Called]. Calls of Follow are not
+	// traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
 // Study configures a study for [Server.Add].
 type Study struct {
-	// Document is the SHA-256 of the study document. channel.ServerName derives the server name
-	// from it.
+	// Document is the SHA-256 of the study document. The TLS server name of the study follows from
+	// it (channel.ServerName).
 	Document channel.Hash
-	// TLS returns a configuration from channel.Server. It is called for every connection, because
+	// TLS returns a configuration from channel.Server. It is called for each connection, because
 	// certificates and keys are renewed.
 	TLS func() *tls.Config
 	// Coordinator handles the calls of the study's parties.
 	Coordinator Coordinator
-	// MaxRelease is the maximum size of a release's body in bytes.
+	// MaxRelease is the largest size in bytes of a release's body.
 	MaxRelease int64
 	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings.
 	// It must be fast, because it is called often.
 	Seen func(channel.Party)
 }
 
-// served is a study that a server serves. The context ends all calls when the study is removed.
+// served is a study that a server serves. Its context ends when the study is removed, which ends
+// all calls.
 type served struct {
 	Study
 	ctx     context.Context
@@ -66,7 +68,8 @@ type served struct {
 	hashes  hashes
 }
 
-// A Server serves several studies on one port. The TLS server name selects the study.
+// A Server serves several studies on one port. The TLS server name of a connection selects the
+// study.
 type Server struct {
 	timing   timing
 	log      *slog.Logger
@@ -132,7 +135,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// Small buffers reduce the memory of an idle connection.
+		// small buffers, so that an idle connection takes little memory
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -162,7 +165,7 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Remove stops serving a study and ends its calls.
+// Remove stops serving a study, and ends its calls.
 func (s *Server) Remove(document channel.Hash) {
 	s.mu.Lock()
 	study := s.studies[channel.ServerName(document)]
@@ -178,11 +181,11 @@ func (s *served) stop(why error) {
 	s.end(why)
 }
 
-// Drop closes the connections of a party whose TLS key is not valid any more. A connection that is
-// established at the same time is checked again.
+// Drop closes the connections of a party whose TLS key is no longer valid. If a connection is being
+// established at the same time, its handshake checks the key again.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
-// SetHealth sets the health of a study, which the parties of the study can query.
+// SetHealth sets the health of a study, for which the parties of the study can ask.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if works {
@@ -207,8 +210,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new calls and ends waiting calls. Other calls may
-// finish until ctx is done.
+// Shutdown stops the server. It accepts no new calls, and ends the calls that wait. Other calls may
+// go on until ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Stored is the body of an item on disk. The server reads the body while it sends it.
+// Stored is a body on disk. The server reads the body while it sends it.
 type Stored interface {
 	Pieces
 	Hash() Hash // SHA-256 of the body
@@ -27,8 +27,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body, starting at the offset from. It does not copy a body in
-// memory. It reads a body on disk into a buffer that is reused after sending.
+// pieceOf returns n bytes of a body from the offset from on. It does not copy a body in memory. It
+// reads a body on disk into a buffer, which is reused after sending.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -42,14 +42,14 @@ func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	return mem.NewBuffer(b, pool), nil
 }
 
-// hashes keeps the newest bodies in memory with their hashes. All followers of a study receive
-// the same bodies, so each body is hashed only once.
+// hashes keeps the last bodies in memory, with their hashes. All followers of a study receive the
+// same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
 	held [4]held // the last bodies that were stored, the newest first
 }
 
-// of returns a body together with its hash.
+// of returns a body with its hash.
 func (s *hashes) of(body []byte) held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *hashes) of(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices share their memory. Such slices have equal content, because
-// bodies are never modified.
+// same reports whether two slices use the same memory. Their content is then equal, because bodies
+// are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

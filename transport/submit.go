@@ -8,10 +8,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release. It skips bytes of the body that the coordinator already has. It
-// returns nil when the release is durable at the coordinator. A release may be submitted again.
-// The caller must not change the item during the call. Concurrent calls send their releases one
-// after the other.
+// Submit sends a release. It leaves out the bytes of the body that the coordinator already has. It
+// returns nil when the release is durable at the coordinator. A release may be submitted again. The
+// caller must not change the item during the call. Concurrent calls send their releases one after
+// the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -34,8 +34,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send an answer. It sets have to the number of bytes that the coordinator
-// has, and records progress if this number has grown.
+// send tries once to send a release. have is the number of bytes that the coordinator has, or −1 if
+// it is unknown. send updates have, and records progress if have has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -68,9 +68,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body if the body may be sent with the offer. It returns nil for a long body,
-// and for a body that the coordinator may already have in part. The client then waits for the
-// number of bytes that the coordinator has.
+// promptly returns the body if it can be sent together with the offer. It returns nil if the body
+// is long or if the coordinator may already have part of it. In these cases the coordinator first
+// says how many bytes it has, and the client sends the rest.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -78,7 +78,7 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body in pieces, starting at an offset.
+// sendPieces sends a body in pieces, from the given offset on.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)
@@ -92,7 +92,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard receives the number of bytes of the body that the coordinator has.
+// heard receives the number of bytes of the body that the coordinator has, which is at most size.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -107,8 +107,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns the error that ended a stream. A failed send returns only io.EOF, so ended
-// receives the cause from the stream.
+// ended returns the error that ended a stream. If err is io.EOF, the cause is not known yet, and
+// ended receives it from the stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

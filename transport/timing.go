@@ -13,23 +13,23 @@ const DefaultRoundDeadline = 10 * time.Minute
 const (
 	minRoundDeadline = time.Second
 	maxRoundDeadline = 365 * 24 * time.Hour
-	// fastestPing is the minimum interval between pings that gRPC permits.
+	// fastestPing is the shortest interval between pings that gRPC permits.
 	fastestPing = 10 * time.Second
 	slowestPing = 2 * time.Minute
 )
 
-// timing contains the time limits and intervals of a connection. They are fractions of the round
-// deadline. A round can therefore end in time even if each kind of failure happens once.
+// timing has the time limits and intervals of a connection. They are fractions of the round
+// deadline, such that a round can end in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress
-	patience  time.Duration // time limit of retries without progress
-	wait      time.Duration // maximum wait for an entry while polling
+	patience  time.Duration // time limit of a call with all its tries, without progress
+	wait      time.Duration // longest wait for an entry when a client polls
 	handshake time.Duration
-	ping      time.Duration // time without data after which a ping is sent
+	ping      time.Duration // time without data from the other end after which a ping is sent
 	pong      time.Duration // time limit for the answer to a ping
 	first     time.Duration // wait before the second try
-	longest   time.Duration // maximum wait between two tries
+	longest   time.Duration // longest wait between two tries
 }
 
 func deriveTiming(round time.Duration) (timing, error) {
@@ -52,9 +52,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the wait before retry number n, from 1. The wait doubles with each retry up to a
-// maximum. A random part of up to half of the wait is subtracted, so that the clients of a
-// coordinator do not all retry at the same time.
+// pause returns the wait before try n+1, where n is at least 1. The wait doubles with each try, up
+// to longest. A random part of up to half of the wait is subtracted, so that the clients of a
+// coordinator do not all try again at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {
@@ -63,7 +63,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits for d. If ctx is done earlier, rest returns the error of ctx.
+// rest waits for the time d. If ctx is done earlier, it returns the error of ctx.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -2,8 +2,8 @@ package transport
 
 import "fmt"
 
-// Range of protocol versions that this program supports. It includes the previous version, so
-// that the two ends can be updated one after the other.
+// These are the lowest and the highest protocol version that this program supports. The previous
+// version is supported too, so that the two ends can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 2 // version 2 adds Pieces and Confirm, for studies with secure aggregation
@@ -23,8 +23,8 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest version that both ends support. It returns an error if there is
-// none.
+// agree returns the highest protocol version that both ends support. It returns an error if there
+// is none.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

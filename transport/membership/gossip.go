@@ -14,10 +14,10 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// KeySize is the length in bytes of a gossip key for AES-256.
+// KeySize is the length in bytes of a gossip key, which is a key of AES-256.
 const KeySize = 32
 
-// farewell is the maximum time for informing other nodes that this node leaves.
+// farewell is the longest time for telling other nodes that this node leaves.
 const farewell = 2 * time.Second
 
 // Config configures a [Node].
@@ -26,13 +26,13 @@ type Config struct {
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
 	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port
-	View  *View // records when the other parties were seen
+	View  *View // records when other parties were seen
 	Log   *slog.Logger
 
 	transport memberlist.Transport // network for the messages; nil for the real network
 }
 
-// A Node is a daemon that takes part in gossip.
+// A Node is a daemon's part in the gossip of a study.
 type Node struct {
 	list *memberlist.Memberlist
 }
@@ -66,8 +66,8 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist returns the configuration of the gossip library. All messages are encrypted, and
-// none is compressed. A node sends only names and addresses.
+// memberlist returns the configuration of the gossip library. All messages are encrypted, and none
+// is compressed. They have only names and addresses of nodes.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -87,8 +87,8 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 // Address returns the address at which other nodes reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join contacts the nodes at the given addresses. It returns an error if none of them answers.
-// The daemon can then continue without gossip.
+// Join contacts the nodes at the given addresses. It returns an error if none of them answers. The
+// daemon may then go on without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -96,15 +96,14 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close informs the other nodes that this node leaves, and stops the node. It ignores an error in
-// sending this information.
+// Close tells the other nodes that this node leaves, and stops the node. If telling them fails,
+// Close ignores the error.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // without this message the other nodes notice the departure later
+	_ = n.list.Leave(farewell) // otherwise the other nodes notice later that this node is gone
 	return n.list.Shutdown()
 }
 
-// ears receives the events of the gossip library. It passes events about known parties to the
-// view.
+// ears receives the events of the gossip library, and passes them to the view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -124,8 +123,8 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive returns an error for a node that is not a party of the study, and for a node that
-// sends more than its name and address. The library then ignores this node.
+// NotifyAlive returns an error for a node that is not a party of the study, or that sends more than
+// its name and address. The library then ignores the node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -136,7 +135,7 @@ func (e ears) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// AckPayload returns nil, so that answers to pings carry no data.
+// AckPayload returns nil: answers to pings carry no data.
 func (ears) AckPayload() []byte { return nil }
 
 func (e ears) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) { e.seen(n) }
@@ -147,8 +146,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog writes the log lines of the library at debug level, because other nodes can cause them.
-// The lines contain names and addresses, but no keys.
+// toSlog writes lines that the library logs. They are at debug level, because other nodes can cause
+// them. They have names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

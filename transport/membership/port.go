@@ -15,27 +15,25 @@ import (
 )
 
 const (
-	// maxStreams is the maximum number of incoming streams that are read at once, and maxStream
-	// the maximum number of bytes of one stream. The list of all nodes of the largest study
-	// takes a third of maxStream.
+	// maxStreams is the largest number of incoming streams that are read at once. maxStream is the
+	// largest number of bytes of a stream, three times the list of all nodes of the largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the maximum size of a packet in bytes. Valid packets fit into an Ethernet
-	// frame.
+	// maxPacket is the largest size in bytes of a packet. Valid packets fit into an Ethernet frame.
 	maxPacket = 2 << 10
-	// labelled is the first byte of a message that carries a label.
+	// labelled is the first byte of a message that begins with a label.
 	labelled = 244
 	// patience is the time limit for reading the label of a stream.
 	patience = 10 * time.Second
-	// queue is the maximum number of packets that wait for a node. Further packets are dropped.
+	// queue is the largest number of packets that wait for a node. Further packets are dropped.
 	queue = 64
 )
 
-// A Port is an address for UDP and TCP that the nodes of several studies share. Each message
-// begins with a label that selects the study.
+// A Port is an address for UDP and TCP that nodes of several studies share. Each message begins
+// with a label, which selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
-	busy chan struct{} // contains one value for each open stream
+	busy chan struct{} // has one value for each open stream
 
 	mu      sync.Mutex
 	outlets map[string]*outlet
@@ -43,8 +41,8 @@ type Port struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a port at an IP address and a port number, as in 192.0.2.7:7946. Other nodes must
-// be able to reach this address. Port number 0 selects a free port.
+// Listen opens a port at an address such as 192.0.2.7:7946. Other nodes must be able to reach this
+// IP address. Port number 0 selects a free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -67,8 +65,9 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
-	// A goroutine that listens ends only after it has delivered its last packet or stream. So the
-	// methods packets and streams read from the channels until Shutdown returns.
+	// A goroutine of the library that listens ends only after it has delivered its last packet or
+	// stream. So the methods packets and streams must read from its channels until Shutdown
+	// returns.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -102,8 +101,8 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams delivers incoming streams to their studies. If maxStreams streams are open, it closes
-// a new one.
+// streams delivers incoming streams to the nodes of their studies. If maxStreams streams are open,
+// it closes a new one.
 func (p *Port) streams() {
 	for {
 		select {
@@ -121,7 +120,8 @@ func (p *Port) streams() {
 	}
 }
 
-// hand reads the label of a stream and delivers the stream to the study with this label.
+// hand reads the label of a stream, and delivers the stream to the node of the study with this
+// label.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -143,7 +143,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // the node must read these bytes too
+	s.first = header // the node reads the label again
 	select {
 	case o.streams <- s:
 	case <-o.closed:
@@ -161,7 +161,8 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet returns the outlet of the port for the study with the given label.
+// outlet returns the part of the port for the study with the given label. It returns an error if
+// there already is one.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +177,7 @@ func (p *Port) outlet(label string) (*outlet, error) {
 	return o, nil
 }
 
-// An outlet is the part of a port for one study.
+// An outlet is the part of a port for one study. It is the network of the study's node.
 type outlet struct {
 	*memberlist.NetTransport
 	port    *Port
@@ -190,8 +191,8 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout connects to a node. The returned connection delivers at most maxStream
-// bytes.
+// DialAddressTimeout connects to a node. The returned connection delivers at most maxStream bytes,
+// so a hostile node cannot fill the memory.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {
@@ -200,7 +201,7 @@ func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net
 	return &stream{Conn: c, left: maxStream, end: func() {}}, nil
 }
 
-// Shutdown releases the label of the study. The port stays open.
+// Shutdown removes the study's part of the port. The port stays open.
 func (o *outlet) Shutdown() error {
 	o.once.Do(func() {
 		o.port.mu.Lock()
@@ -211,7 +212,7 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is a connection that delivers at most a given number of bytes.
+// A stream is a connection that delivers at most left more bytes. end is called when it is closed.
 type stream struct {
 	net.Conn
 	first []byte // bytes that were already read from the connection

@@ -1,11 +1,10 @@
-// Package membership records when each party of a study was last seen. A party is seen over the
-// connection between client and coordinator, or through gossip between daemons that can reach
-// each other.
+// Package membership records when each party of a study was last seen: over the connection between
+// client and coordinator, or through gossip between daemons that can reach each other.
 //
-// The record is for information only, because a holder of the gossip key can send under every
-// name and replay old packets. No roster, threshold, round or noise share depends on it. The
-// package provides times and names for display. It also provides a channel that wakes a waiting
-// goroutine, which then checks the signed messages.
+// The record is for information only. A holder of the gossip key can send under every name and
+// replay old packets, so no roster, threshold, round or noise share depends on the record. The
+// package has times and names for display, and a channel that wakes a waiting goroutine, which then
+// checks signed messages.
 package membership
 
 import (
@@ -17,22 +16,22 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way is a means by which a party was seen.
+// A Way is how a party was seen.
 type Way string
 
-// Means by which a party can be seen.
+// These are the ways to see a party: over a connection to the coordinator, or through gossip.
 const (
 	Stream Way = "stream"
 	Gossip Way = "gossip"
 )
 
-// A Sighting tells when and how a party was last seen.
+// A Sighting says when and how a party was last seen.
 type Sighting struct {
 	Name identity.Name
-	At   time.Time // time when the party was last seen; zero if it never was
-	Way  Way       // means by which the party was last seen
-	// Missed is the time when gossip lost contact with the party. It is zero if the party was
-	// seen later.
+	At   time.Time // when the party was last seen; zero if never
+	Way  Way       // how the party was last seen
+	// Missed is the time at which gossip lost contact with the party. It is zero if the party was
+	// seen after that.
 	Missed time.Time
 }
 
@@ -46,8 +45,8 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns a view of the parties for which known returns true. The view ignores all other
-// names.
+// NewView returns a view of the parties for whose names known returns true. The view ignores other
+// names. now returns the time.
 func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
@@ -88,7 +87,7 @@ func (v *View) note(name identity.Name, change func(*Sighting, time.Time) (news 
 	}
 }
 
-// All returns the last sighting of every party that was ever seen, ordered by name.
+// All returns the last sighting of each party that was seen or lost, ordered by name.
 func (v *View) All() []Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,7 +99,7 @@ func (v *View) All() []Sighting {
 	return all
 }
 
-// Last returns the last sighting of one party.
+// Last returns the last sighting of a party. Its time is zero if the party was never seen.
 func (v *View) Last(name identity.Name) Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -109,7 +108,7 @@ func (v *View) Last(name identity.Name) Sighting {
 	return s
 }
 
-// Changed returns a channel that is closed when a party next comes or goes.
+// Changed returns a channel that is closed at the next time when a party comes or goes.
 func (v *View) Changed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()

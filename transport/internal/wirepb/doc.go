@@ -1,3 +1,3 @@
-// Package wirepb contains the wire protocol. The command make generate generates it from
+// Package wirepb has the messages of the wire protocol. The command make generate makes it from
 // fedpvi.proto.
 package wirepb
