@@ -93,9 +93,9 @@ const (
 const batchWords = 58
 
 // Descend computes the steps of all visits. It makes one launch for each kind of model. The result
-// of a visit depends on that visit alone and is the same every time. For about one in 2^50 samples
-// of the noise, a device cannot decide how to round the sample. In this case [dpmech.Plan.Decide]
-// decides, and the device computes the visit again.
+// of a visit depends on that visit alone and is the same every time. A device leaves about one in
+// 2^50 samples of the noise undecided, because its integers have a limited length. In this case
+// [dpmech.Plan.Decide] computes the sample, and the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job

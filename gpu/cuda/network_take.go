@@ -32,8 +32,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) erro
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	// The device cannot decide about one in 2^50 samples. Decide decides such a sample, and the
-	// device computes the steps again.
+	// The device leaves about one in 2^50 samples undecided, because its integers have a limited
+	// length. Decide computes such a sample, and the device computes the steps again.
 	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)

@@ -21,7 +21,8 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return densityIn(e.Text)
 }
 
-// densityIn returns the name of the density in the name of the function that computes it.
+// densityIn returns the name of the density that a function such as normal_lpdf computes, given the
+// function's name.
 func densityIn(function string) (string, bool) {
 	for _, suffix := range suffixes {
 		if name, ok := strings.CutSuffix(function, suffix); ok {
@@ -205,7 +206,8 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity says that a value is the log density of a variate, if this is data.
+// markDensity tells the builder that out is the log density of a variate, if the variate is data
+// and out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))

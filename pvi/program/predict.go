@@ -6,7 +6,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is the variate of a density of the record, with the changed arguments of the density.
+// An outcome is the variate y of a density of the record. args are the arguments of the density
+// after its change.
 type outcome struct {
 	name    string
 	density density
@@ -15,8 +16,7 @@ type outcome struct {
 	masked  bool // whether the density holds under a condition on the record
 }
 
-// predictions returns the quantities of records of a program that generates none. See
-// [Data.Predict].
+// predictions returns the quantities that [Data.Predict] adds to a program that generates none.
 func (s *stager) predictions() []model.Quantity {
 	likelihood := s.likelihood
 	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(likelihood)}}
@@ -38,10 +38,11 @@ func (s *stager) predictions() []model.Quantity {
 	return all
 }
 
-// meanFirst is the mean of densities whose first argument is the mean.
+// meanFirst returns the mean of a density whose first argument is the mean.
 func meanFirst(_ pen, a []value) value { return a[0] }
 
-// meanStudent returns the location. It is the mean if the degrees of freedom are above 1.
+// meanStudent returns the location of a Student t distribution. It is the mean if the degrees of
+// freedom are above 1.
 func meanStudent(_ pen, a []value) value { return a[1] }
 
 func meanGumbel(p pen, a []value) value {
