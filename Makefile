@@ -176,6 +176,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
+	FEDPVI_LONG=1 go test -timeout 1h -v -run TwoReleases ./tools/dist
 
 # All fuzz targets: make fuzz FUZZTIME=10m. Some of them: make fuzz FUZZTIME=30m PKG=./transport
 # TARGET=Release. The engine sometimes reports its own deadline as an error without a failing

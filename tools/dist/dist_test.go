@@ -149,6 +149,32 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
+// The test makes two releases and compares all bytes. Between them it adds a file that is not
+// committed.
+func TestTwoReleasesAreTheSame(t *testing.T) {
+	if os.Getenv("FEDPVI_LONG") == "" {
+		t.Skip("builds all programs four times: set FEDPVI_LONG=1")
+	}
+	dir := t.TempDir()
+	var sums [2]string
+	t.Chdir(filepath.Join("..", ".."))
+	for i := range sums {
+		out := filepath.Join(dir, fmt.Sprint(i))
+		check(t, run(t.Context(), out, ""))
+		text, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
+		check(t, err)
+		if sums[i] = string(text); strings.Count(sums[i], "\n") < 10 {
+			t.Errorf("a release has the files\n%s", text)
+		}
+		added := "untracked-by-a-test"
+		check(t, os.WriteFile(added, []byte("package x"), 0o600))
+		defer os.Remove(added)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("the releases are\n%s\nand\n%s", sums[0], sums[1])
+	}
+}
+
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "b"), []byte("abc"), 0o600))
