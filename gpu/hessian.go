@@ -228,8 +228,8 @@ func runs(coords []int32, values []float64) (out []segment) {
 	return out
 }
 
-// add adds the first term of the Hessians of a block of rows, with H, and adds their adjoints to
-// the weights of the second term. It returns false if a log density is not finite.
+// add adds the first term of the formula of [hessian] for a block of rows, and adds the adjoints of
+// the rows to the weights of the second term. It returns false if a log density is not finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false

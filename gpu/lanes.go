@@ -138,7 +138,7 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // only if v is finite, v-v is 0
+		if v-v != 0 { // v-v is 0 only if v is finite
 			c = 0
 		}
 		squared[l] = c

@@ -41,7 +41,8 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkPieces checks a request for parts of other clients' messages, or for a release.
+// checkPieces checks a request for the caller's parts of other clients' messages, or for a release.
+// It returns what is requested.
 func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
 	if hash := m.GetRelease(); len(hash) > 0 {
@@ -84,8 +85,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. size is the size of the body,
-// and have is the number of bytes that have arrived, both in bytes.
+// checkPiece checks the next piece of a body and returns its bytes. size is the number of bytes of
+// the body, and have is the number of them that have arrived.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")

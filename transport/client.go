@@ -37,8 +37,9 @@ type Config struct {
 	// connected instead, and entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
-	// Handshake, if set, is called with the address and the result of every attempt to connect. An
-	// error is an *Impostor if another party answers. It may be called concurrently.
+	// Handshake, if set, is called after each attempt to connect, with the address and the error of
+	// the attempt, which is nil if the attempt succeeded. The error is an *Impostor if another
+	// party answers. Handshake may be called concurrently.
 	Handshake func(address string, err error)
 	Observer  Observer
 	// DialContext makes connections, such as [Proxy.DialContext]. If it is nil, the client

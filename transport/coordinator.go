@@ -114,8 +114,9 @@ type Coordinator interface {
 	// other, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the peer's parts of other clients' messages, one after the other, or a release
-	// that is too long for the outcome that counts it.
+	// Pieces returns the peer's parts of other clients' messages as one sequence of bytes, or a
+	// release. The argument of says which. A release that is too long is not in the outcome of its
+	// plan, so clients request it separately.
 	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
@@ -127,11 +128,11 @@ type Coordinator interface {
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted selects messages of clients. [Coordinator].Pieces returns the peer's parts of these
-// messages.
+// Wanted selects messages of clients, or a release. [Coordinator].Pieces returns the peer's parts
+// of these messages, or the whole release.
 type Wanted struct {
-	// Ask is the number of the plan whose cut lists the messages, or of the plan that the release
-	// answers. It is not used if KeysOf is not empty.
+	// Ask is the number of the plan whose cut lists the messages, or that the release answers. It
+	// is not used if KeysOf is not empty.
 	Ask uint64
 	// Release is the hash of the wanted release. If it is zero, parts of messages are wanted.
 	Release Hash

@@ -126,7 +126,7 @@ func passing(err error) bool {
 type line struct {
 	address string
 	log     *slog.Logger
-	tried   func(address string, err error) // nil, or called with the result of every attempt to connect
+	tried   func(address string, err error) // called after each attempt to connect; nil if not set
 
 	mu      sync.Mutex
 	fault   error // error of the last connection; nil once a byte has arrived
@@ -149,14 +149,16 @@ func (l *line) alive() {
 	}
 }
 
-// report calls tried with the result of an attempt to connect.
+// report calls tried, if it is set, after an attempt to connect. err is nil if the attempt
+// succeeded.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))
 	}
 }
 
-// faultOf returns an error of this line for an error of its connection, or nil.
+// faultOf returns the [*Impostor] or the [*Unreachable] for an error of a connection, or nil if err
+// is nil.
 func (l *line) faultOf(err error) error {
 	if err == nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the caller its parts of other clients' messages, or a release, beginning at an offset.
+// Pieces sends the caller its parts of other clients' messages, or a release, from the offset in
+// the request on.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -121,7 +122,7 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	})
 }
 
-// gather returns size bytes in memory.
+// gather returns the size bytes that m requests.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {
@@ -130,7 +131,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes size bytes to w as they arrive, over several calls if the connection fails.
+// pieces writes to w the size bytes that m requests, as they arrive. If the connection fails, it
+// receives the rest in further calls.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
@@ -150,8 +152,8 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	}
 }
 
-// receivePieces writes pieces to w until it has written size bytes, in one call. The argument have is
-// the number of bytes that were written so far.
+// receivePieces receives pieces in one call and writes them to w, until size bytes are written.
+// have is the number of bytes written so far, in this and earlier calls.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -36,7 +36,8 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 // around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	// A linear model has only one predictor, so the sd of its noise is known.
+	// The sd of the noise is known here: otherwise its logarithm would be a second predictor of the
+	// linear model.
 	case t.outcome.Family == study.Linear:
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
