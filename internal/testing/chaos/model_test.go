@@ -177,8 +177,8 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
-// refused is called when the coordinator has refused an answer as late: its plan is over or, with
-// secure sums, has a cut without the answer. The client may then discard the answer.
+// refused is called when the coordinator has refused an answer as late: the study or the plan is over
+// or, with secure sums, the plan has a cut without the answer. The client may then discard the answer.
 func (m *model) refused(from *process, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()

@@ -268,7 +268,7 @@ func (k *link) Submit(ctx context.Context, item transport.Item) error {
 		switch {
 		case err == nil:
 			w.model.took(to.life, k.life.p, item)
-		case errors.As(err, &refused) && refused.Reason == transport.OutOfPlace:
+		case errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended):
 			w.model.refused(k.life.p, item)
 		}
 		return nothing, err
