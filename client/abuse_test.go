@@ -18,7 +18,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/signed"
-	"fedpvi/internal/audit"
+	"fedpvi/internal/testing/auditlog"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
@@ -235,9 +235,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 	check(t, err)
 	invited0, err := invitation.Parse(invited[0].Text)
 	check(t, err)
-	heardOf := &lines{}
-	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{heardOf}})
-	check(t, err)
+	log, lines := auditlog.New(t)
 	for who, at := range map[string]struct {
 		address string
 		code    int
@@ -256,7 +254,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 		check(t, c.Close())
 	}
 	check(t, plain.Close())
-	if got := heardOf.of("address", "coordinator", "outcome"); !slices.Contains(got, "handshake "+impostor.address+" "+invited0.Coordinator.String()+" another party") ||
+	if got := lines.Events("address", "coordinator", "outcome"); !slices.Contains(got, "handshake "+impostor.address+" "+invited0.Coordinator.String()+" another party") ||
 		!slices.ContainsFunc(got, func(line string) bool {
 			return strings.HasPrefix(line, "handshake "+plain.Addr().String()) && strings.HasSuffix(line, "unreachable")
 		}) {

@@ -5,51 +5,32 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"fedpvi/crypto/identity"
-	"fedpvi/internal/audit"
+	"fedpvi/internal/testing/auditlog"
 )
 
-// lines is a sink that keeps the lines of an audit log.
-type lines struct {
-	mu  sync.Mutex
-	all []audit.Line
-}
-
-func (s *lines) Write(l audit.Line) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, l)
-	return nil
-}
-
-func (*lines) Close() error { return nil }
-
-// of returns the events that were written, each with the values of the given attributes.
-func (s *lines) of(attributes ...string) (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.all {
-		text := l.Event
-		for _, a := range l.Attrs {
-			if slices.Contains(attributes, a.Key) {
-				text += " " + a.Value.String()
-			}
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
 // audited gives a data holder an audit log.
-func (p *holder) audited() *lines {
-	s := &lines{}
-	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{s}})
-	check(p.t, err)
-	p.audit = log
-	return s
+func (p *holder) audited() (lines *auditlog.Lines) {
+	p.audit, lines = auditlog.New(p.t)
+	return lines
+}
+
+// playAudited plays a study of two clients, of whom the first has an audit log and a file with the
+// given records added. It returns the first client and the lines of its log.
+func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	all := []*holder{newHolder(t, h, "north", 0), newHolder(t, h, "south", 1)}
+	lines := all[0].audited()
+	check(t, os.WriteFile(all[0].data, []byte(records(0)+added), 0o600))
+	for _, p := range all {
+		check(t, p.approve())
+		_, err := p.step()
+		check(t, err)
+	}
+	h.begin()
+	play(t, all)
+	return all[0], lines
 }
 
 // The test plays a study of two clients and checks that the audit log of one of them has its
@@ -58,33 +39,19 @@ func (p *holder) audited() *lines {
 //
 //abuse:case A17 the audit log of a client has its answers, charges and verdicts, and nothing else
 func TestAuditLogOfAClient(t *testing.T) {
-	h := newHub(t, planeStudy(recordPrivacy, "", ""))
-	var all []*holder
-	var s *lines
-	for m, name := range []identity.Name{"north", "south"} {
-		p := newHolder(t, h, name, m)
-		if m == 0 {
-			s = p.audited()
-		}
-		check(t, p.approve())
-		_, err := p.step()
-		check(t, err)
-		all = append(all, p)
-	}
-	h.begin()
-	play(t, all)
-	a := all[0].account()
+	p, lines := playAudited(t, "")
+	a := p.account()
 	want := []string{"consent", "study began"}
 	for plan := range 3 {
 		want = append(want, fmt.Sprintf("answer %d accepted records %d %s", plan+1, plan+2, a.Unit), fmt.Sprintf("verdict %d accepted", plan+1))
 	}
 	want = append(want, "study ended")
-	if got := s.of("plan", "outcome", "dataset", "entry", "counted_in", "verdict", "state"); !slices.Equal(got, want) {
+	if got := lines.Events("plan", "outcome", "dataset", "entry", "counted_in", "verdict", "state"); !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
 	permitted := []string{"study", "digest", "plan", "outcome", "dataset", "entry", "view", "cost", "counted_in", "verdict", "state", "clients"}
 	charged := 0.0
-	for _, l := range s.all {
+	for _, l := range lines.All() {
 		for _, attr := range l.Attrs {
 			if !slices.Contains(permitted, attr.Key) {
 				t.Errorf("%s has %v", l.Event, attr)
@@ -105,26 +72,9 @@ func TestAuditLogOfAClient(t *testing.T) {
 //abuse:case A17 one record more changes no line of a client's audit log
 func TestAuditLogsOfNeighbours(t *testing.T) {
 	var logs [2][]string
-	for world := range logs {
-		h := newHub(t, planeStudy(recordPrivacy, "", ""))
-		var all []*holder
-		var s *lines
-		for m, name := range []identity.Name{"north", "south"} {
-			p := newHolder(t, h, name, m)
-			if m == 0 {
-				s = p.audited()
-				if world == 1 {
-					check(t, os.WriteFile(p.data, []byte(records(0)+"1,10\n"), 0o600))
-				}
-			}
-			check(t, p.approve())
-			_, err := p.step()
-			check(t, err)
-			all = append(all, p)
-		}
-		h.begin()
-		play(t, all)
-		for _, l := range s.all {
+	for world, added := range []string{"", "1,10\n"} {
+		_, lines := playAudited(t, added)
+		for _, l := range lines.All() {
 			logs[world] = append(logs[world], fmt.Sprint(l.Event, l.Level, l.Attrs))
 		}
 	}
@@ -140,11 +90,11 @@ func TestAuditLogAfterARestart(t *testing.T) {
 	p := all[0]
 	_, err := p.step()
 	check(t, err)
-	s := p.audited()
+	lines := p.audited()
 	_, err = p.step()
 	check(t, err)
 	cost := p.account().Studies[0].Spent
-	if got := s.of("plan", "entry", "cost"); !slices.Equal(got, []string{fmt.Sprintf("answer 1 2 %g", cost)}) {
+	if got := lines.Events("plan", "entry", "cost"); !slices.Equal(got, []string{fmt.Sprintf("answer 1 2 %g", cost)}) {
 		t.Errorf("the log has %q", got)
 	}
 }

@@ -3,42 +3,10 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
-	"fedpvi/internal/audit"
+	"fedpvi/internal/testing/auditlog"
 )
-
-// A sink keeps the lines of an audit log.
-type sink struct {
-	mu  sync.Mutex
-	all []audit.Line
-}
-
-func (s *sink) Write(l audit.Line) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, l)
-	return nil
-}
-
-func (*sink) Close() error { return nil }
-
-// events returns the events that were written, each with the values of the given attributes.
-func (s *sink) events(attributes ...string) (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.all {
-		text := l.Event
-		for _, a := range l.Attrs {
-			if slices.Contains(attributes, a.Key) {
-				text += " " + a.Value.String()
-			}
-		}
-		all = append(all, text)
-	}
-	return all
-}
 
 // The test plays a study of two clients and checks that its audit log has who joined and consented,
 // the verdict of every round, and how the study began and ended, once each and in this order. No
@@ -46,9 +14,7 @@ func (s *sink) events(attributes ...string) (all []string) {
 //
 //abuse:case A17 the audit log of a study has its parties and verdicts alone
 func TestAuditLogOfAStudy(t *testing.T) {
-	s := &sink{}
-	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{s}})
-	check(t, err)
+	log, lines := auditlog.New(t)
 	h := newHouse(t, Options{Audit: log})
 	h.found(planeText(clientPrivacy, "rounds = 3", ""))
 	parties := h.invite("north", "south")
@@ -59,14 +25,14 @@ func TestAuditLogOfAStudy(t *testing.T) {
 		want = append(want, fmt.Sprint("verdict ", plan+1, " accepted"))
 	}
 	want = append(want, "study ended")
-	got := s.events("client", "state", "plan", "verdict")
+	got := lines.Events("client", "state", "plan", "verdict")
 	slices.Sort(want[:4])
 	slices.Sort(got[:min(4, len(got))])
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
 	permitted := []string{"study", "digest", "client", "fingerprint", "state", "clients", "plan", "verdict"}
-	for _, l := range s.all {
+	for _, l := range lines.All() {
 		for _, a := range l.Attrs {
 			if !slices.Contains(permitted, a.Key) {
 				t.Errorf("%s has %v", l.Event, a)
@@ -78,9 +44,7 @@ func TestAuditLogOfAStudy(t *testing.T) {
 // The test gives a client and the coordinator new keys, revokes the keys of another client, and lets a
 // third one leave. The audit log must have the new keys, the new version of the roster and the leave.
 func TestAuditLogOfMembers(t *testing.T) {
-	s := &sink{}
-	log, err := audit.Open(nil, audit.Options{Others: []audit.Sink{s}})
-	check(t, err)
+	log, lines := auditlog.New(t)
 	h := newHouse(t, Options{Audit: log})
 	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 2"))
 	parties := h.invite(four...)
@@ -94,7 +58,7 @@ func TestAuditLogOfMembers(t *testing.T) {
 	check(t, h.study.Revoke(t.Context(), parties[3].peer.Name, "a laptop"))
 	check(t, parties[2].leave(t.Context(), "the board said no"))
 	play(t, parties[:2]...)
-	all := s.events("client", "version", "reason")
+	all := lines.Events("client", "version", "reason")
 	for _, want := range []string{"keys " + string(parties[0].peer.Name), "roster 2", "leave " + string(parties[2].peer.Name) + " the board said no"} {
 		if !slices.Contains(all, want) {
 			t.Errorf("no line is %q: %q", want, all)

@@ -70,7 +70,7 @@ func files(t *testing.T) []file {
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/guard", "internal/table", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
-	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector"},
+	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
