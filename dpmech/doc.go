@@ -30,12 +30,17 @@
 //
 //  1. a new file in this directory. Use [Lattice] for the grid, the gate (gate.go) for
 //     clipping in the L2 norm, and a [DiscreteGaussian] for the noise; config.go has
-//     checks of settings, and release.go has checks of the slices that receive a release;
+//     checks of settings. In release.go, checkDestination and finish check the slices that
+//     receive a release, and mostVectors is the limit of vectors. The gate, Config and
+//     Accumulator are for the L2 norm and Gaussian noise. A mechanism for another norm needs a
+//     clip of its own, whose bound a test checks in integers;
 //  2. a test like sum_test.go: sensitivity on random adjacent inputs
 //     (TestSensitivity), frequencies of the noise, the event of a known configuration, and
 //     every refusal of the constructor;
 //  3. accountant/event.go and accountant/encoding.go, only if no event fits the noise: see
-//     the package doc of accountant.
+//     the package doc of accountant. The event Laplace is for continuous noise and does not
+//     cover noise on integers. A mechanism that is proved (ε, δ)-private, and no more, has the
+//     event Approximate.
 //
 // Also add the mechanism to sim/audit, and faults of the mechanism to tools/plant, so that the audit
 // looks for faults in it. Lint reports a mechanism that no program uses yet.

@@ -8,12 +8,16 @@
 //
 // A regression family needs changes in four files:
 //
-//   - pvi/study/model.go: a constant, and a row in families.
-//   - pvi/solver/response.go: a type that implements Response, and a line in regressions. A
-//     Response computes the log likelihood of a record with its derivatives, the same likelihood
-//     as a record program, typical sizes for defaults, and a function that draws an outcome.
-//     Package ir lists the operations and densities of programs. Other densities can be composed
-//     from these.
+//   - pvi/study/model.go: a constant, and a row in families. A family that does not permit every
+//     value of its kind of outcome also needs a check of the outcome's bounds in package study.
+//   - pvi/solver/response.go: a type that implements Described, and a line in regressions. The
+//     type computes the log likelihood of a record with its derivatives and its Fisher
+//     information, the same likelihood as a record program, typical sizes for defaults, and a
+//     function that draws an outcome. madeup.go has helpers, such as poissonAt. A type that
+//     implements Response alone passes the tests of this package, and the default solver of
+//     protected records refuses every study with it. The operations of programs are the constants
+//     beside ir.Invalid, and the densities those beside ir.NoDensity. Other densities can be
+//     composed from these.
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //   - docs/use/study.md: the table of families.

@@ -15,4 +15,10 @@
 // All tests of an audit together raise a false alarm with probability at most [FalseAlarm]. An
 // audit without findings proves nothing. The proofs are in docs/prove/privacy.md, and the audit
 // looks for code that departs from the assumptions of the proofs.
+//
+// # Adding a mechanism
+//
+// Write a file with a direct test of the norms of vectors in a sum, and an attack on the release.
+// scores.go has examples of both. In suite (suite.go), append the test to quick with single, and the
+// attack to long with lazily. The tests of aboutNoise are for Gaussian noise alone.
 package audit
