@@ -198,8 +198,8 @@ func (l law) split(g grid, cut float64) masses {
 // returns. The interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
-// integrate returns ∫ p and ∫ (p − factor·q) over an interval, with an error of 10⁻¹³ of
-// ∫ p.
+// integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi. The errors of both are
+// about 10⁻¹³·∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo

@@ -108,8 +108,9 @@ func (a *participant) followSums(e transcript.Entry, body []byte, next *position
 	return nil
 }
 
-// checkSum returns an error unless an outcome is void or has the sum that the clients have opened,
-// which this client has computed from their shares.
+// checkSum compares the sum in an outcome with the sum that this client has computed from the
+// clients' shares. It returns a refusal if they differ, or if the clients have opened no sum. A void
+// outcome has no sum and passes.
 func (a *participant) checkSum(e session.Entry) error {
 	stated, err := a.site.SumOf(e)
 	if err != nil || stated.Elements == nil {

@@ -27,8 +27,8 @@ type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
 
-	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares
-	// noise shares, divided by Clip.
+	// NoiseMultiplier is σ, a multiple of Clip: a sum with all Shares noise shares has noise of
+	// standard deviation σ·Clip.
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if

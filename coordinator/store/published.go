@@ -6,7 +6,7 @@ func (s Study) PutPublished(k ReleaseKey, v *Value) error {
 	return s.putFile(published, k.bytes(), v, formatPublished)
 }
 
-// Published calls f with each published release for a plan, in order of the client.
+// Published calls f with each published release for a plan. The releases are ordered by client.
 func (s Study) Published(ask uint64, f func(v *Value) error) error {
 	return s.named(fileKey(published, prefix(ask, Answering)), func(_ []byte, v *Value) error { return f(v) })
 }

@@ -133,7 +133,8 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content that a key file with the given text has under this lock.
+// protect returns the content of a key file with the given text: the text encrypted for the key of the
+// lock, or the text itself if l is nil.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil

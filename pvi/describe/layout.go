@@ -110,7 +110,8 @@ func (l *Layout) Vector(dst, values []float64) {
 	}
 }
 
-// moment is the weight of the two numbers from which means and sds follow.
+// moment multiplies v and 2v² − 1, from which the mean and the sd of a column are estimated. The value
+// v of the column is scaled to [−1, 1], so the norm of the two products is at most 1.
 const moment = 1 / math.Sqrt2
 
 // cell returns the cell of a value. A bin contains its lower edge, and the last bin contains both

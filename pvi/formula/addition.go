@@ -17,7 +17,7 @@ type additions struct {
 	upper     string  // text of the upper end of an interval in which the outcome lies
 	truncated string  // text of the truncation, such as T[0, ]
 	positive  bool    // whether a count is known not to be 0
-	rate      []*node // offset for the exposure: its logarithm
+	rate      []*node // logarithm of the exposure, which is an offset
 	rateText  string  // text of the record's exposure
 }
 

@@ -12,8 +12,8 @@ type Forecast struct {
 	Noise   float64 `json:"noise_sd"`       // final noise sd of every natural parameter, or of the average of all gradient sums
 	Round   float64 `json:"round_noise_sd"` // noise sd of one round's sum, before damping
 	Largest float64 `json:"largest_signal"` // norm of the signal if every contribution has the norm of the clip
-	// Doubtful is true if the noise is so large compared to the signal that many rounds may lead
-	// to a λ that is not a proper distribution.
+	// Doubtful is true if the noise is so large compared to the signal that λ may often be improper
+	// after a round.
 	Doubtful bool `json:"doubtful"`
 }
 

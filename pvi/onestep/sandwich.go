@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the covariance of the error after a Newton step. The step uses a fixed
-// matrix A, and H is the true curvature plus the prior's precision. Let e be the error of the
-// point, and s the privacy noise plus the sampling error in the gradient. The error after the
-// step is (I − AH)e + As. In directions in which noise hides the curvature, the step removes
-// only a part of e, or overshoots.
+// A sandwich computes the covariance of the error after a Newton step. The step multiplies the
+// gradient by a fixed matrix A, an estimate of the inverse of H, which is the true curvature plus
+// the prior's precision. Let e be the error of the point, and s the privacy noise plus the sampling
+// error in the gradient. The error after the step is (I − AH)e + As. Where noise hides the
+// curvature, A differs from H⁻¹, so the step removes only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A, the inverse that the step uses

@@ -27,8 +27,8 @@ type Query struct {
 	// is nil if all factors are 1.
 	Factors []float64
 
-	// Votes is 0 except in the first round, in which the vector has votes instead of blocks. Votes
-	// is then the nominal number n of records of a client.
+	// In the first round a client's vector holds votes, and Votes is the nominal number n of records
+	// of a client. In later rounds the vector holds the blocks, and Votes is 0.
 	Votes float64
 }
 

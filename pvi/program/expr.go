@@ -360,8 +360,9 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a total: the term of one record, and the rest, which is the same
-// for all records. A part is nil if it is 0. If v is not a total, it is the rest.
+// split returns the two parts of a sum over the records: sum is the term of one record, and rest is
+// the summand that does not depend on a record. A part is nil if it is 0. If v is no sum over the
+// records, split returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v

@@ -83,7 +83,7 @@ const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
 	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // how many elements an element counts for if it is a value of its own
+	partCost     = 8       // cost of an element that is stored as a value of its own, in elements
 )
 
 // errStop is the panic that ends the evaluation of a statement after an error was reported.

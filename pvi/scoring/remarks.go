@@ -5,9 +5,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Clipped returns a noisy number of records: those whose score was longer than the clip in the last
-// round of scores. It also returns the sd of the noise in this number. It returns false before the
-// first round.
+// Clipped returns a noisy count of the records whose scores were clipped in the last round of scores,
+// and the sd of the noise in this count. Before the first round, ok is false.
 func (s *State) Clipped() (records, sd float64, ok bool) {
 	return s.clipped, s.clippedSD, len(s.path) > 0
 }

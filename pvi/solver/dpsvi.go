@@ -319,8 +319,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the step-size schedule of a visit that begins after the first taken of total steps. Step
-// t of the visit has the size that schedule gives to step taken + t.
+// later is the step-size schedule of a visit that begins when taken of total steps are done. Step t
+// of the visit is step taken + t of schedule.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

@@ -21,8 +21,9 @@ type Likelihood interface {
 	// first and second derivatives.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance returns a bound on the relative error of an expected log likelihood. If the free
-	// energy falls by less than this, the quadrature rule may be the reason.
+	// Tolerance returns a bound on the relative error of the expected log likelihood that
+	// AddExpected adds. A smaller change of the free energy may be an error of the quadrature
+	// rule.
 	Tolerance() float64
 
 	// Reach returns the largest absolute change of a predictor of any record when θ changes by

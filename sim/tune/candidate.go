@@ -123,9 +123,9 @@ func newSpace(load loader) (*space, error) {
 // A loader reads the study with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no default clip, the clip is a quantile of the norms of gradients of generated
-// records under several θ. This clip cuts about as many gradients as the default clip for log
-// odds.
+// If a model has no default clip, the clip is the quantile clipQuantile of the norms of gradients of
+// generated records. The norms are computed at clipDraws points θ. One gradient in five is then
+// longer than the clip, about as many as with the default clip for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20

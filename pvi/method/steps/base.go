@@ -143,8 +143,9 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of a mechanism. If batches are drawn for a whole
-// epoch at once, the first step of an epoch is charged for the whole epoch.
+// EventOf returns the cost of the first releases of m. The argument releases is their number. If
+// batches are drawn for a whole epoch at once, the first step of an epoch is charged for the whole
+// epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)

@@ -21,7 +21,7 @@ const (
 	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
 	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes its actions, one [Deed] in each line
 
-	FaultVariable = "FEDPVI_FAULT" // name of the fault of the daemon; empty for none
+	FaultVariable = "FEDPVI_FAULT" // name of the fault that the daemon commits on purpose; empty for none
 )
 
 // A Deed is a recorded action of a daemon.
