@@ -21,10 +21,10 @@ type approval struct {
 	Time   time.Time    `json:"time"`
 }
 
-// Approve records that the data holder consents to a study. The argument digest is the SHA-256
-// of the study document, in full or at least its first 12 digits. Approve creates the budget of
-// the data set if there is none. It refuses a study whose cost exceeds the remaining budget, or that
-// occupies this machine for longer than the policy allows.
+// Approve records that the data holder consents to a study. The argument digest is the SHA-256 of
+// the study document, in full or at least its first 12 digits. If the data set has no budget,
+// Approve creates it. Approve refuses a study whose cost exceeds the remaining budget, and a study
+// that occupies this machine for longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -80,8 +80,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the roster, or nil before it is known. It returns an error if the
-// policy does not know a client in the roster.
+// seenRoster returns the hash of the saved roster, or nil if the client has not received the
+// roster. It returns an error if the roster contains a client that the policy does not allow.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -145,8 +145,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)
 }
 
-// Terms returns the terms under which the data holder approved the study. It reports whether the
-// approval is for this policy.
+// Terms returns the terms under which the data holder approved the study. It returns false if there
+// is no approval for this policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

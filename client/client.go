@@ -32,8 +32,8 @@ type Options struct {
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary and Layer are for tests. Boundary is called before and after every commit. Layer
-	// is inserted between the ledger's database and its file. See [ledger.Options].
+	// Boundary is called before and after every commit, and Layer is inserted between the ledger's
+	// database and its file. Both are for tests. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -52,7 +52,8 @@ type Client struct {
 	stopwatch func() time.Time // clock with which rehearsals of studies are timed
 }
 
-// Open opens a state directory. It fails if another process has the directory open.
+// Open opens a state directory. It returns a [*ledger.Held] if another process has the directory
+// open.
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -76,7 +77,7 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// These constants name the values that the store keeps for each study.
+// These constants are the names of the values that the store keeps for each study.
 const (
 	documentPart   = "document"   // the study document, byte for byte
 	membershipPart = "membership" // client name, certificate and roster entry from joining
@@ -86,10 +87,10 @@ const (
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
 	sumsPart       = "sums"       // state of the secure sums, with the keys of pairs of clients
-	keysPart       = "keys"       // message with the keys for the other clients
-	wordPart       = "word"       // confirmation or share for the open plan
+	keysPart       = "keys"       // message with this client's keys for the secure sums, which the other clients receive
+	wordPart       = "word"       // this client's confirmation or share for the open plan of a study with secure sums
 	leftPart       = "left"       // reason why the client left the study
-	haltPart       = "halt"       // reason why this copy of the state must not be used any more; stored once for all studies
+	haltPart       = "halt"       // reason why this copy of the state must not be used any more; stored once, for all studies
 )
 
 // membership is the saved result of joining a study.
@@ -185,8 +186,8 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember computes the fields of m that depend on its membership, and loads the keys. It
-// destroys keys that are no longer used.
+// loadMember computes the fields of m that follow from its membership, and loads the keys of the
+// study. It destroys keys that are no longer used.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -218,8 +219,8 @@ func (c *Client) loadMember(m *Member) error {
 	return c.destroyOld(m)
 }
 
-// loadFirstKeys loads the keys of a study that an earlier version of the program joined, and makes
-// a roster entry that is signed with these keys.
+// loadFirstKeys loads the keys of a study that was joined with an earlier version of the program.
+// It makes a roster entry with these keys and signs the entry.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 )
 
 // checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
-// study with commitments it checks that the clients have signed the releases in an outcome. If the
-// releases are too long for the outcome, it fetches each of them and adds them up. It also
+// study with commitments it checks that the clients have signed the releases in an outcome.
+// Releases that are too long for the outcome are fetched one by one and added up. checkAnswers also
 // checks that the ledger contains the entry that this client named when it signed its own release.
 // If the ledger lacks this entry, the state directory was restored from an earlier copy.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
@@ -50,8 +50,9 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 		if names[i] != a.member.Name {
 			continue
 		}
-		// The client's own signature reveals a ledger that was restored from an earlier copy, even
-		// if the coordinator hides entries.
+		// This client signed the number and hash of a ledger entry with its release. If the ledger
+		// lacks this entry, it was restored from an earlier copy. The check works even if the
+		// coordinator hides entries.
 		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
 			return nil, err
 		}
@@ -66,7 +67,8 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 }
 
 // fetch returns a function that fetches the releases of a plan from the coordinator. If the
-// coordinator does not deliver one, it returns a Refusal, because the outcome cannot be checked.
+// coordinator does not deliver a release, the function returns a Refusal, because the outcome
+// cannot be checked.
 func (a *participant) fetch(ctx context.Context, link Link, plan uint64) pvi.Fetch {
 	return func(of pvi.ClientID, hash pvi.Digest, size int64, w io.Writer) error {
 		err := link.Release(ctx, plan, hash, size, w)

@@ -13,11 +13,12 @@ import (
 // are numbered from 1.
 const correctionAsk = 0
 
-// correct corrects the charges of earlier versions of the program that were too low. If the policy
-// trusted the coordinator and the study assumed no colluders, those versions computed the cost against
-// an outsider, and ignored that other participants know their own noise. For each such study, correct
-// adds one entry with the missing cost to the ledger. If the budget of the data set does not cover a
-// correction, correct returns an error, so that nothing more is released about this data set.
+// correct corrects charges that earlier versions of the program computed too low. If the policy
+// trusted the coordinator and the study assumed no colluders, those versions computed the cost
+// against an outsider, and ignored that each other participant knows its own noise. For each such
+// study, correct adds one entry with the missing cost to the ledger. If the budget of the data set
+// does not cover a correction, correct returns an error, and no more is released about this data
+// set.
 func (c *Client) correct(dataset string) error {
 	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
 	charged := map[ledger.Hash]accountant.Composed{}
@@ -61,9 +62,10 @@ func (c *Client) correct(dataset string) error {
 
 // undercharged returns the name of the strongest observer that a study does not trust, and an
 // event. The event and the charges against an outsider together cost at least as much as the same
-// releases cost against this observer. For Gaussian releases the two costs are equal: if n noise
-// shares are unknown to an outsider and k are unknown to the observer, μ² is n/k times as large.
-// For other releases the event is the cost of the whole study.
+// releases cost against this observer. For Gaussian releases the two costs are equal: if an
+// outsider does not know n noise shares and the observer does not know k of them, then μ² against
+// the observer is n/k times μ² against the outsider. For other releases the event is the cost of
+// the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {
@@ -95,7 +97,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // The largest number is that of an outsider, who knows no share.
+		unknown = max(unknown, of.View.Shares) // The maximum over the observers is the number for an outsider, who knows no noise share.
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

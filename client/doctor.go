@@ -12,7 +12,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// A Finding is the result of one check of a client.
+// A Finding is the result of one check by [Client.Examine].
 type Finding struct {
 	Check string `json:"check"`
 	OK    bool   `json:"ok"`
@@ -87,8 +87,8 @@ func (c *Client) examineIdentity() Finding {
 	return passed("identity", "fingerprint %s", f)
 }
 
-// examineKeys checks whether the key files are protected. Keys in the clear pass, because the disk
-// may be encrypted.
+// examineKeys checks whether the key files are protected. Unprotected key files pass the check,
+// because the disk may be encrypted.
 func (c *Client) examineKeys() Finding {
 	const check = "keys"
 	l, err := keyfile.List(c.dir)
@@ -151,15 +151,15 @@ func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	return passed(check, "%s", r.Takes.InWords())
 }
 
-// examineLink connects to the coordinator. Connecting checks name resolution, reachability, TLS
-// and the coordinator's pinned key. examineLink then compares the coordinator's record of this
-// client with the ledger.
+// examineLink connects to the coordinator. The connection succeeds only if name resolution, the
+// network, TLS and the coordinator's pinned key are in order. examineLink then compares the
+// coordinator's record of this client with the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {
 		return []Finding{failed("coordinator", err, "check the address, and whether this machine may connect to it; ask the coordinator's people whether it is running")}
 	}
-	defer func() { _ = closed() }() // an error of Close does not matter because nothing was written
+	defer func() { _ = closed() }() // an error of the close is ignored because the connection carried no changes
 	all := []Finding{passed("coordinator", "reached, with the key in the invitation and a certificate of the study")}
 	standing, err := link.Standing(ctx)
 	if err != nil {

@@ -43,8 +43,8 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent,
-// for example because it was restored from a backup.
+// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent. A
+// cause is, for example, that the ledger was restored from a backup.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -90,8 +90,8 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the errors with their exit codes. [CodeOf] uses the first match. Errors of this
-// machine come before errors of other machines.
+// codes lists the errors with their exit codes. [CodeOf] uses the first match, so errors of this
+// machine are listed before errors that other machines reported.
 var codes = []struct {
 	code int
 	kind func(error) bool

@@ -31,8 +31,9 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	return a.follow(ctx, link, item)
 }
 
-// foretell computes the body of the next entry: a plan, or the outcome of a plan whose sum the
-// clients have opened. It returns nil if the body cannot be computed.
+// foretell computes the body of the next entry from earlier entries. The entry is a plan, or the
+// outcome of a plan whose sum the clients have opened. foretell returns nil if it cannot compute
+// the body.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

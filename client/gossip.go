@@ -13,8 +13,8 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip connects the daemons of a study, so that each can display which others are running.
-// The study does not depend on it.
+// A gossip exchanges signs of life with the other daemons of a study, so that each daemon can
+// display which of the others are running. The progress of the study does not depend on gossip.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
@@ -56,7 +56,8 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet sets the daemons whose state is displayed. It does nothing before the roster is known.
+// meet limits the displayed daemons to the members of the roster, except this client. It does
+// nothing before the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -69,8 +70,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join starts the gossip of this daemon and contacts the coordinator, if it takes part in
-// gossip. It does not wait for an answer. If the coordinator cannot be reached, the study
+// join starts the gossip of this daemon and contacts the coordinator, if the coordinator takes part
+// in gossip. It does not wait for an answer. If the coordinator cannot be reached, the study
 // continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {

@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Duration is an estimate of the time for which the computations of a study occupy this machine. It
-// follows from the study and from the speed of this machine on made-up records. It does not depend
-// on the client's own records.
+// A Duration is an estimate of the time for which the computations of a study occupy this machine.
+// It is computed from the study and from the speed of this machine on made-up records. It does not
+// depend on the client's own records.
 type Duration struct {
 	Hours   float64 `json:"hours"`             // computing time of a client with Records records; 0 if it is unknown
 	Records int     `json:"records"`           // federation.max_records
@@ -24,15 +24,15 @@ type Duration struct {
 }
 
 const (
-	fewRecords  = 256                    // number of made-up records of the smaller client of a rehearsal
-	someRecords = 8 * fewRecords         // number of made-up records of the larger one
-	rehearse    = 300 * time.Millisecond // time after which a rehearsal with an answer of the rounds ends
+	fewRecords  = 256                    // number of made-up records of the client with fewer records
+	someRecords = 8 * fewRecords         // number of made-up records of the client with more records
+	rehearse    = 300 * time.Millisecond // time after which a rehearsal ends, if each client has answered a plan of the rounds
 	longest     = 30 * time.Second       // time limit of a rehearsal
 )
 
-// estimate plays the beginning of a study with made-up records for two clients, and times their
-// work. It takes the time as linear in the number of records, and the work of the rounds that were
-// not played as the mean of those that were.
+// estimate simulates the beginning of a study with two clients and made-up records, and measures
+// the computing time. It assumes that the time is linear in the number of records, and that each
+// round that was not simulated takes the mean time of the simulated rounds.
 func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
 	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, pieces: map[piece]*paces{}, clock: c.stopwatch}
@@ -49,7 +49,7 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 			d.Unknown = err.Error()
 			return d
 		}
-	case <-time.After(longest): // the rehearsal may go on until the program ends
+	case <-time.After(longest): // the goroutine of the rehearsal continues until it is done or the program ends
 		d.Unknown = fmt.Sprintf("%d made-up records took longer than %s", large, longest)
 		return d
 	}
@@ -60,7 +60,8 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	return d
 }
 
-// allowsHours returns a refusal if the policy forbids a study that occupies this machine so long.
+// allowsHours returns a Refusal if the estimate exceeds the computing time that the policy allows,
+// or if the policy has a limit and there is no estimate.
 func (p *Policy) allowsHours(d Duration) error {
 	switch {
 	case p.MaxHours == 0:
@@ -73,7 +74,8 @@ func (p *Policy) allowsHours(d Duration) error {
 	return nil
 }
 
-// mayTake is like allowsHours. It estimates the time only if the policy has a limit.
+// mayTake estimates the computing time of a study and checks it with allowsHours. If the policy has
+// no limit, mayTake returns nil without an estimate.
 func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
 	if p.MaxHours == 0 {
 		return nil
@@ -89,20 +91,22 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 	return p.allowsHours(c.estimate(st, protocol, l))
 }
 
-// A rehearsal has the times that two clients need, one with few and one with more records.
+// A rehearsal measures the computing times of two simulated clients. The first has fewer made-up
+// records than the second.
 type rehearsal struct {
 	records [2]int
 	pieces  map[piece]*paces
 	clock   func() time.Time
 }
 
-// A piece is a kind of work.
+// A piece is a kind of computation: the answer to an entry of the given kind, or the processing of
+// this entry.
 type piece struct {
 	kind   session.Kind
 	answer bool
 }
 
-// paces are the times of a piece of work, by client.
+// paces contains the measured times of one piece for each of the two clients.
 type paces [2]struct {
 	count          int
 	total, fastest time.Duration
@@ -140,9 +144,9 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// of returns the mean hours of a piece of work for a client with the given number of records. The
-// time of one more record is the difference between the fastest times of the two clients, because
-// other programs have slowed these least.
+// of returns the mean time of a piece in hours, for a client with the given number of records. The
+// time of one more record is computed from the fastest times of the two clients, because other
+// programs have slowed these runs least.
 func (r *rehearsal) of(kind session.Kind, answer bool, records int) float64 {
 	p := r.pieces[piece{kind, answer}]
 	if p == nil || p[1].count == 0 {
@@ -152,12 +156,13 @@ func (r *rehearsal) of(kind session.Kind, answer bool, records int) float64 {
 	return p[1].total.Hours()/float64(p[1].count) + each*float64(records-r.records[1])
 }
 
-// phase returns the hours of a phase for a client with the given number of records.
+// phase returns the computing time of a phase in hours, for a client with the given number of
+// records.
 func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records int) float64 {
 	return float64(answers)*r.of(plan, true, records) + float64(plans)*(r.of(plan, false, records)+r.of(outcome, false, records))
 }
 
-// played returns the number of plans of a kind that were played.
+// played returns the number of plans of a kind that were simulated.
 func (r *rehearsal) played(plan session.Kind) int {
 	if p := r.pieces[piece{plan, false}]; p != nil {
 		return p[1].count
@@ -165,7 +170,7 @@ func (r *rehearsal) played(plan session.Kind) int {
 	return 0
 }
 
-// InWords describes the estimate in words.
+// InWords describes the estimate as an English sentence.
 func (d Duration) InWords() string {
 	if d.Unknown != "" {
 		return "The computing time could not be estimated: " + d.Unknown + "."
@@ -173,7 +178,7 @@ func (d Duration) InWords() string {
 	return fmt.Sprintf("%s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
 }
 
-// inWords describes a time in words with about two significant digits.
+// inWords describes a time, given in hours, in words with about two significant digits.
 func inWords(h float64) string {
 	switch s := h * 3600; {
 	case s < 60:

@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// New keys are in new files, such as tls-2.key. The client's entry in the roster of a study determines
-// which of these keys the study uses. The first identity always signs the ledger.
+// New keys are saved in new files, such as tls-2.key. The client's entry in the roster of a study
+// determines which of these keys the study uses. The first identity always signs the ledger.
 
 // keys are the keys of this client for one study.
 type keys struct {
@@ -63,8 +63,8 @@ func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	return all[len(all)-1].Fingerprint(), nil
 }
 
-// newKeys makes keys for a study, with the newest identity. It loads keys that an interrupted join
-// has made. When the study is over, newKeys returns no sealing key.
+// newKeys makes keys for a study, with the newest identity. If an interrupted join has already made
+// keys, newKeys loads these keys. When the study is over, newKeys returns no sealing key.
 func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -121,8 +121,8 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find returns the first version of a key for which the function has returns true, and the path of
-// this version. If there is no such version, find returns zero values.
+// find returns the path of the first version of a key file for whose key has returns true, and this
+// key. If there is no such version, find returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -137,9 +137,9 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 	return "", nil, err
 }
 
-// destroyKey destroys the sealing keys of a study that is over. Otherwise, somebody who gets these
-// keys and the messages that the coordinator has kept could decrypt the parts of deals that the
-// other clients made for this client.
+// destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the deals
+// of the other clients. Without destroyKey, a person who steals the sealing keys and the kept deals
+// could decrypt the columns for this client.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
@@ -188,8 +188,8 @@ func (c *Client) destroyAll(path string, except ...string) error {
 	return durable.Layer{}.SyncDir(filepath.Dir(path))
 }
 
-// makeKeys makes new keys for a study, and the renewal that replaces this client's roster entry by
-// one with the new keys.
+// makeKeys makes new keys for a study. It returns the renewal, which replaces this client's roster
+// entry by an entry with the new keys.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
@@ -218,8 +218,8 @@ func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, 
 	return create(l, path)
 }
 
-// entries returns the present roster entry of this client. If the client has made new keys, entries
-// also returns the roster entry with the new keys.
+// entries returns the present roster entry of this client. If the client has made new keys that are
+// not in force yet, the result also contains the roster entry with these keys.
 func (m *Member) entries() []roster.Entry {
 	if m.next == nil {
 		return []roster.Entry{m.own}
@@ -236,8 +236,8 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote puts the new keys in force after e has become the entry of this client in the roster. It
-// returns a Refusal for an entry that this client did not make.
+// promote puts the new keys in force if e, the present entry of this client in the roster, contains
+// them. It returns a Refusal for an entry that this client did not make.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -22,7 +22,7 @@ import (
 type Network struct {
 	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
 	RoundDeadline time.Duration
-	// Poll is the interval at which the client requests new entries. With 0 the client stays
+	// Poll is the interval at which the client requests new entries. If it is 0, the client stays
 	// connected.
 	Poll     time.Duration
 	Observer transport.Observer
@@ -67,8 +67,8 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 }
 
 // Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
-// one end does not accept the other's keys, Dial first renews the certificate and learns the
-// coordinator's new keys.
+// the client or the coordinator rejects the keys of the other, Dial first renews the certificate
+// and learns the coordinator's new keys.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
 	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {
@@ -104,17 +104,18 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the coordinator's pinned key. It returns false if p is not the coordinator,
-// because a client connects to no other party.
+// pins returns the pinned key of the party p, which must be the coordinator. It returns false for
+// every other party, because a client connects only to the coordinator.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
 	return hub.Pin, ok
 }
 
-// maxEntry returns an upper bound on the size of an entry's body in bytes. The body is a roster,
-// the numbers of a plan or outcome, the releases and signatures of an outcome, the shares of an
-// opening, or the posterior in JSON with two covariances and the receipts.
+// maxEntry returns an upper bound on the size of an entry's body in bytes. The body is one of
+// these: a roster; the numbers of a plan or an outcome, with the releases and signatures of an
+// outcome; the shares of an opening; or the posterior in JSON, with two covariances and the
+// receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perWord, perReceipt, room = 32, 8, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -128,14 +129,15 @@ func (m *Member) maxEntry() int64 {
 	if p.Commits() {
 		size += perWord*int64(phase.MaxPublished) + int64(transcript.AnswersSize(roster.MaxParties))
 	}
-	if m.Study.Federation.Aggregation == study.Secure { // an opening has at most one share of each client
+	if m.Study.Federation.Aggregation == study.Secure { // an opening contains at most one share of each client
 		size += int64(roster.MaxParties) * (perWord*int64(p.VectorSize()) + perReceipt)
 	}
 	return min(size, transcript.MaxBody)
 }
 
 // pretended returns made-up client names for a study whose roster is not known yet. The number of
-// names is the smallest number of clients with which the study can begin, but at least fewest.
+// names is the smallest number of clients with which the study can begin, or fewest if that is
+// larger.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

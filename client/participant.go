@@ -40,9 +40,9 @@ type participant struct {
 	sums  *sums.Client  // nil unless the study aggregates securely and the roster is known
 	at    position
 	sent  uint64    // number of the last plan whose answer this process sent
-	keyed bool      // whether this process sent the keys for the other clients
-	said  bool      // whether this process sent the message that the open plan's sum needs
-	asked time.Time // time when this process read the last plan; before the first plan, the time when it connected
+	keyed bool      // whether this process sent the keys for the secure sums to the other clients
+	said  bool      // whether this process sent the confirmation or share that the sum of the open plan needs
+	asked time.Time // time when this process read the last plan, or connected, if it has read no plan
 
 	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device
@@ -54,12 +54,12 @@ type position struct {
 	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
 	Plan    uint64            `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int            `json:"asks"`    // number of plans so far, and number of plans in the whole study
+	Asks    [2]int            `json:"asks"`    // number of plans for this client so far, and in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by plan
+	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by number of the plan
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
-	// Open contains the model hashes of the open plans, by number of the plan, in a study with
-	// commitments.
+	// Open contains the model hashes of the open plans of a study with commitments, by number of
+	// the plan.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
@@ -71,8 +71,8 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is a saved envelope with its body: the first entry of the transcript, which contains the
-// roster, or a message of this client.
+// A saved is an envelope with its body, as it is stored on disk. It contains the first entry of the
+// transcript, which contains the roster, or a message of this client.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
@@ -197,8 +197,8 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow checks the next entry of the transcript, applies it, and saves the state. It fetches the
-// releases that an outcome counts if they are not in the outcome.
+// follow checks the next entry of the transcript, applies it, and saves the state. If an outcome
+// does not contain the releases that it counts, follow fetches them.
 func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
@@ -245,7 +245,7 @@ func (a *participant) follow(ctx context.Context, link Link, item transport.Item
 	return e, a.client.destroyOld(a.member)
 }
 
-// keep adds to a change the parts that are saved or removed with an entry.
+// keep adds to a change the values that must be saved or removed when the entry is processed.
 func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
 	switch {
 	case e.Kind == transcript.Roster:
@@ -401,9 +401,9 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok && a.mayDeal()
 }
 
-// answer computes, charges and saves the answer to the pending plan, after it has checked the
-// budget. It returns the message, which may be sent because the charge is on disk. If ctx is done
-// before the answer is charged, it returns the error of ctx, and nothing was charged.
+// answer checks the budget, and then computes, charges and saves the answer to the pending plan. It
+// returns the message. The charge is then on disk, so the message can be sent. If ctx is done
+// before the answer is charged, answer returns the error of ctx and charges nothing.
 func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -440,9 +440,9 @@ func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 }
 
 // compute computes the answer to the pending plan. It returns at once when ctx is done, and the
-// computation may then continue until the program ends. This is safe because the participant is not
-// used again. The computation has charged, written and sent nothing, and the next run draws new
-// noise.
+// computation then continues until it is finished or the program ends. This is safe because the
+// participant is not used again. The abandoned computation has charged, written and sent nothing,
+// and the next run draws new noise.
 func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
 	type result struct {
 		answer session.Answer
@@ -457,7 +457,7 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	case r := <-done:
 		return r.answer, r.err
 	case <-ctx.Done():
-		a.devices = nil // the computation may still use them
+		a.devices = nil // an abandoned computation can still use the devices
 		return session.Answer{}, ctx.Err()
 	}
 }

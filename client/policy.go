@@ -26,26 +26,27 @@ const PolicyFile = "policy.toml"
 type Policy struct {
 	Hash         ledger.Hash // SHA-256 of the policy file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator states that the coordinator opens only the messages that the study
-	// permits. Releases are then charged for the observer that the study names. Otherwise they
-	// are charged for a coordinator that opens every message.
+	// TrustCoordinator states that the data holder trusts the coordinator to open only the messages
+	// that the study permits. Releases are then charged for the observer that the study names. If
+	// it is false, releases are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
 	// Recognised contains the fingerprints of clients that the data holder knows. A study with
-	// secure aggregation is charged against colluding clients if it has at most t clients that are
-	// not recognised, and otherwise against a coordinator that opens every message.
+	// secure aggregation assumes at most t colluding clients. If at most t clients in the roster
+	// are not recognised, the study is charged against colluding clients. Otherwise it is charged
+	// against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
-	// Known contains the fingerprints of all clients that may be in a study with this one. A roster
-	// with any other client is refused. Known clients count as recognised. If Known is nil, every
-	// client is allowed.
+	// Known contains the fingerprints of all clients that are allowed in a study with this client.
+	// A roster with any other client is refused. Known clients count as recognised. If Known is
+	// nil, every client is allowed.
 	Known []identity.Fingerprint
 	// ReviewRoster requires that the data holder approves the roster before the first answer.
 	ReviewRoster bool
 	Datasets     map[string]Dataset
 	// RefusePrograms refuses studies whose model is a program in the Stan language.
 	RefusePrograms bool
-	// MaxHours is the longest computing time of a study on this machine in hours, by an estimate that
-	// does not depend on the records. A value of 0 means no limit.
+	// MaxHours is the maximum estimated computing time of a study on this machine, in hours. The
+	// estimate does not depend on the records. A value of 0 means no limit.
 	MaxHours float64
 	Proxy    *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
@@ -54,20 +55,21 @@ type Policy struct {
 type Dataset struct {
 	Promise accountant.Target
 	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
-	// Person is the column that identifies the person of a row, if the unit is ledger.Person. It is
-	// empty for the column of the first study.
+	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
+	// is empty, the column is the one that the first study names.
 	Person string
 	Filter string // "auto", ledger.Gaussian or ledger.Renyi
 	Order  float64
-	// Public states that the records are not secret. A study without privacy may then use them,
-	// at no cost.
+	// Public states that the records are not secret. A study without privacy can then use these
+	// records, at no cost.
 	Public bool
 }
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. It refuses a link, and a file or a directory
-// that is open to others. Otherwise its error lists every problem with its file and line.
+// LoadPolicy reads the policy of a state directory. It refuses a symbolic link, and a file or
+// directory that other users can access. If the text is invalid, the error lists every problem with
+// file and line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
 	source, err := private.Read(path, document.MaxSize)
@@ -131,8 +133,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients. A study of a single client has
-// no purpose.
+// defaultParticipants is the default minimum number of clients. With a single client there is no
+// federation.
 const defaultParticipants = 2
 
 func (p *Policy) readCoordinators(t *document.Table) {
@@ -199,8 +201,8 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns the smallest possible number of clients that the policy does not
-// recognise in a roster with the given number of clients.
+// fewestStrangers returns the smallest number of unrecognised clients that a roster with the given
+// number of clients can have.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
 // dataset returns the data set with the given name. If the policy has one data set, an empty name

@@ -17,15 +17,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Reading tells the data holder how the file of records was read for a study. It depends on
-// single records and has no noise, so it is stored only in the state directory. No log, metric, exit
-// code or message depends on it.
+// A Reading reports to the data holder how the file of records was read for a study. It depends on
+// single records and has no noise, so it is stored only in the state directory. No log, metric,
+// exit code or message depends on it.
 type Reading struct {
 	File         string `json:"file"`
 	shard.Report        // counts of records that were left out or changed
 	MostRecords  int    `json:"max_records"` // federation.max_records of the study
-	// First is the reason for which the first of the Refused records was left out, with its file,
-	// line and column.
+	// First is the reason why the first refused record was left out, with its file, line and
+	// column.
 	First string `json:"first,omitempty"`
 }
 
@@ -41,8 +41,8 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 	return r
 }
 
-// saveReading replaces the Reading of a study. If this fails, the study continues. The log then
-// states that the Reading could not be written, and shows nothing of its content.
+// saveReading replaces the Reading of a study. If the Reading cannot be written, the study
+// continues. The log then contains a warning, but nothing of the Reading's content.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
@@ -53,7 +53,8 @@ func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	}
 }
 
-// ReadNew reads records for predictions. They need not be those of the study, and may lack columns.
+// ReadNew reads records for predictions. They can be other records than the study's, and columns
+// can be missing.
 func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard.New, report shard.Report, err error) {
 	err = data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), io.Discard, func(rows table.Reader) (err error) {
 		records, report, err = shard.ReadNew(data.From, rows, m.Study)
@@ -104,10 +105,10 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	return passed(check, "%s", found)
 }
 
-// ExamineRecords examines a table of records for a study, and returns the records that a client would
-// use. It needs no state directory and stores nothing. The argument person names the column that says
-// whose row a row is; if it is empty, the column is that of the study. Only the data holder may see
-// the result.
+// ExamineRecords examines a table of records for a study, and returns the records that a client
+// would use. It needs no state directory and stores nothing. The argument person is the column that
+// identifies the person of a row. If it is empty, the column is the one in the study. Only the data
+// holder may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)
 	if person != "" && !slices.Contains(wanted, person) {

@@ -12,14 +12,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A Renewer is a connection on which a client renews its certificate. The connection of a guest is
-// a Renewer too.
+// A Renewer is a connection on which a client can renew its certificate. A connection without a
+// client certificate is a Renewer too.
 type Renewer interface {
 	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
 }
 
-// renew requests a new certificate if more than two thirds of the current certificate's validity
-// period have passed, or if the coordinator has not accepted new keys of this client yet.
+// renew requests a new certificate if two thirds of the current certificate's validity period have
+// passed, or if this client has new keys that the coordinator has not accepted.
 func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	credentials, err := c.credentials(m)
 	if err == nil && c.now().Before(credentials.RenewFrom()) && (m.next == nil || m.Accepted) {
@@ -27,7 +27,7 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	}
 	err = c.renewNow(ctx, m, link)
 	if refused := new(transport.Refusal); errors.As(err, &refused) && refused.Reason == transport.Ended {
-		return nil // the previous keys can still read the rest of the transcript
+		return nil // the previous keys suffice to read the rest of the transcript
 	}
 	return err
 }
@@ -73,8 +73,8 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 }
 
 // comeBackTo renews the certificate over a connection that authenticates neither end. A client
-// needs such a connection if its certificate has expired, or if the coordinator's keys have changed
-// while the client was away.
+// needs this connection if its certificate has expired, or if the coordinator's keys have changed
+// while the client was not connected.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
 	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy, Handshake: c.handshakes("not checked yet")}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
@@ -89,10 +89,10 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 	return nil
 }
 
-// Rotate gives this client new keys in a study: its identity, its TLS key and its sealing key.
-// Rotate makes and saves the keys, and sends them if it is called with a connection. In a study
-// that has begun, the new keys are in force from the next version of the roster, which the client
-// follows. After an interruption, the next call of Rotate continues with the same keys.
+// Rotate makes new keys for this client in a study: an identity, a TLS key and a sealing key. It
+// saves the keys, connects to the coordinator, and sends the public keys. In a study that has
+// begun, the new keys are in force from the next version of the roster that the client follows. If
+// Rotate is interrupted, the next call continues with the same keys.
 func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) error {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
 		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
@@ -125,23 +125,24 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		}
 		defer func() { err = errors.Join(err, end()) }()
 		if m.Accepted {
-			return nil // the client came back with the new keys
+			return nil // connect has renewed the certificate, and the coordinator accepted the new keys with it
 		}
 		return c.renewNow(ctx, m, link)
 	}
-	// A coordinator that accepts new keys closes the connections with the TLS key before. If its
-	// answer is lost with this connection, the client comes back with the new keys.
+	// When the coordinator accepts new keys, it closes all connections that use the previous TLS
+	// key. Its answer can be lost with this connection. The second attempt then connects with the
+	// new keys.
 	if err := send(); !transport.Mistrusted(err) {
 		return err
 	}
 	return send()
 }
 
-// learn checks the renewals of the coordinator's entry since the study was made, and adds those
-// that this client does not know. It returns a Refusal if they contradict the renewals that this
-// client knows.
+// learn checks all renewals of the coordinator's roster entry since the study was created, and adds
+// the renewals that this client does not know. It returns a Refusal if they contradict the renewals
+// that this client knows.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // a client that joined later knows only the renewals since it joined
+	for i, b := range all { // skip the renewals before this client joined, because its entry already includes them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break
@@ -168,7 +169,7 @@ func (m *Member) learn(all [][]byte) error {
 	return nil
 }
 
-// learnAndSave is like learn, and saves the renewals.
+// learnAndSave calls learn and saves the renewals if there are new ones.
 func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 	before := len(m.Renewals)
 	if err := m.learn(all); err != nil || len(m.Renewals) == before {
@@ -183,7 +184,8 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
 // coordinatorOf returns the coordinator's roster entry whose identity has the given fingerprint,
-// and the renewals after this entry. It searches the entries that this client knows.
+// and the renewals after this entry. It returns a Refusal if no entry that this client knows has
+// this fingerprint.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

@@ -54,15 +54,15 @@ type Organiser struct {
 	Addresses   []string `json:"addresses"`
 }
 
-// Leaves describes the messages that a client sends in a study.
+// Leaves describes the messages that this client sends in a study.
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // number of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
-	// Dealt states that each message is dealt out to the clients instead of being sent to the
-	// coordinator. With each message the client then also sends a confirmation and a share of the
-	// sum, and it sends keys once. Bytes is then an upper bound on the size of each of these
-	// messages.
+	// Dealt states that the client deals each message out to the other clients (see package sums)
+	// instead of sending it to the coordinator. With each message the client then also sends a
+	// confirmation and a share of the sum, and it sends keys once. Bytes is then an upper bound on
+	// the size of each of these messages.
 	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
@@ -80,13 +80,13 @@ type Cost struct {
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // ε in the policy, at the policy's δ
+	Cap   float64       `json:"cap"` // ε in the policy, at the δ in the field At
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes how the privacy noise affects the posterior.
+// Noise describes the noise of this client's messages, and its effect on the posterior.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // maximum L2 change of a message by adding or removing a unit
+	Clip            float64 `json:"clip"`     // maximum L2 norm by which adding or removing one privacy unit changes a message
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`
@@ -210,8 +210,9 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// ofUnit returns the largest change of a message by one privacy unit, given the clip of one vector.
-// All rows of a person are in one vector, unless the method clips single rows.
+// ofUnit returns the maximum L2 norm by which one privacy unit changes a message. The argument clip
+// is the bound on one clipped vector. In methods that clip single rows, the rows of a person count
+// one by one.
 func ofUnit(p *pvi.Protocol, clip float64) float64 {
 	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
 		return clip
@@ -226,8 +227,8 @@ func unitInWords(u study.Unit) string {
 	return string(u)
 }
 
-// judge sets the terms and the quote of the review. It adds to Problems the reasons for which
-// the policy or the budget forbids the study.
+// judge sets the terms and the quote of the review. If the policy or the budget forbids the study,
+// judge adds the reasons to the field Problems.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {

@@ -88,7 +88,7 @@ func (r *Review) leaving() []string {
 	return append(append([]string(nil), r.Study.Sent...), size)
 }
 
-// protected describes the privacy unit and the adjacency of a promise in words.
+// protected describes in words the privacy unit of a cost, and how neighbouring data sets differ.
 func protected(p Cost) string {
 	how := "removing it, or adding one"
 	switch {

@@ -25,23 +25,25 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with its body. Entry may omit a body that the client can compute
-	// from earlier entries.
+	// Whole returns an entry with its body. The method Entry can omit a body that the client can
+	// compute from earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
-	// Submit sends a message with a body: an answer or, in a study with secure aggregation, keys
-	// for the other clients, a deal or a share.
+	// Submit sends a message with a body. The body is an answer or, in a study with secure
+	// aggregation, the keys for the other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts for this client of the keys of dealers, one after the other, with
-	// size bytes in all. Dealers are given by their places in the roster.
+	// PairKeys returns the parts of the dealers' key messages that are for this client. The parts
+	// follow each other without separators and have size bytes in all. The argument dealers
+	// contains the dealers' places in the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
-	// Columns returns the parts for this client of the deals in the cut of a plan, one after the
-	// other, with size bytes in all.
+	// Columns returns this client's columns of all deals in the cut of a plan. The columns follow
+	// each other without separators and have size bytes in all.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
-	// Release writes to w the release with the given hash, which has size bytes and answers plan
-	// number ask. It does not compare the bytes with the hash.
+	// Release writes a release to w. The release has the given hash and size in bytes, and belongs
+	// to plan number ask. Release does not compare the bytes with the hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
-	// Complain tells the coordinator that the deal of the client at a place cannot be read.
+	// Complain reports to the coordinator that a deal cannot be read. The argument dealer is the
+	// place of the deal's client in the roster.
 	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renewer
 }
@@ -71,8 +73,8 @@ type Run struct {
 	Patience time.Duration
 	// Show, if set, is called whenever the status changes.
 	Show func(Status)
-	// Wait returns after the duration d, or when ctx is done. It is called between two attempts to
-	// connect, and before an answer is sent.
+	// Wait returns after the duration d, or when ctx is done. Run calls Wait between two attempts
+	// to connect, and before it sends an answer.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
 	// If it is empty, the daemon does not gossip.
@@ -88,9 +90,9 @@ type Run struct {
 // maxBetween is the maximum wait between two attempts to connect to a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the records by the study's description of the columns. It also returns the keyed hash
-// of the bytes of the file, or of the values of the query. Only the data holder may see the report,
-// which depends on the records.
+// Read reads the records, with the study's description of the columns. It also returns the keyed
+// hash of the bytes of the file, or of the values of the query. Only the data holder may see the
+// report, which depends on the records.
 func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var records *shard.Records
 	var report shard.Report
@@ -223,8 +225,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked && !a.adds() {
 			continue
 		}
-		// The number of entries is requested again, because a new entry may have closed the
-		// plan. An answer to a closed plan would be charged, although it is of no use.
+		// A new entry can have closed the plan since the last request. An answer to a closed plan
+		// would be charged without any use, so the number of entries is requested again before an
+		// answer.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -232,8 +235,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. If all known entries are processed, it sends stored answers and answers the
-// pending plan. It then waits for the next entry and processes it.
+// turn takes one step. If the transcript has no entry that this client has not processed, turn
+// first sends the stored answers, and computes and sends the answer to the pending plan. It then
+// waits for the next entry and processes it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -290,7 +294,7 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round if the round has ended since the history before.
+// logVerdict logs the verdict on a round, if a round has ended since the history before was taken.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -303,8 +307,8 @@ func (a *participant) logVerdict(before session.History) {
 	}
 }
 
-// maxFailures is the number of consecutive failed answers after which the client stops. Each
-// failed answer is charged. The count is saved, so each later run tries only one more answer.
+// maxFailures is the number of consecutive failed answers after which the client stops. Each failed
+// answer is charged. The number of failures is saved, so a later run stops after one more failure.
 const maxFailures = 3
 
 // reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
@@ -326,7 +330,8 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 }
 
 // lost is the error for an answer that was charged but could not be computed. Messages of other
-// clients can cause it. It does not stop the client, so that one client cannot stop another.
+// clients can cause this error. The client continues after it, so that no client can stop another
+// client.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
@@ -340,7 +345,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent || !a.mayDeal() {
-			continue // skipped, because this process has already sent it, or the coordinator has made the cut
+			continue // this process has already sent the answer, or the list of the deals that are added up is closed
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -353,9 +358,10 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	return nil
 }
 
-// keepPace waits until an answer may be sent. An answer may be sent one pace of the study after its
-// plan was read, or a multiple of the pace if computing the answer took longer. The computing time
-// depends on the records, so the coordinator must not see when the computation ended.
+// keepPace waits until an answer can be sent. An answer is sent one pace of the study after its
+// plan was read. If the computation took longer, the answer is sent at the next multiple of the
+// pace. The computing time depends on the records, so the coordinator must not see when the
+// computation ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
@@ -364,11 +370,10 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	return a.pause(ctx, r, rest)
 }
 
-// comeBack waits until a client that began the study in an earlier process may connect again. It
-// may connect at a multiple of the study's pace after this process began. The time to read the
-// records depends on their contents, and the coordinator may have seen when the last connection
-// ended. With an audit log, every client waits: the log may have the time at which the records began
-// to be read.
+// comeBack delays the first connection of a client that began the study in an earlier process. The
+// connection is made at a multiple of the study's pace after this process began. The time to read
+// the records depends on their contents, and the coordinator could otherwise infer this time. With
+// an audit log every client waits, because the log can contain the time at which the reading began.
 func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
 	if a.at.Number > 0 || a.client.audit != nil {
 		_, rest, _ := a.untilPace(began)

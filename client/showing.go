@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A showing contains the last status that the user has seen.
+// A showing contains the status of a run that was displayed last.
 type showing struct {
 	now    func() time.Time
 	show   func(Status) // displays a status; nil to display nothing
@@ -15,8 +15,8 @@ type showing struct {
 	status Status
 }
 
-// show updates the status with the progress of a. The argument waiting describes the event that
-// a waits for.
+// show updates the status with the progress of the participant a. The argument waiting describes
+// the event that the participant waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }

@@ -63,8 +63,8 @@ func (a *participant) restoreSums() error {
 	return nil
 }
 
-// drawKeys returns the message with the keys for the other clients. It replaces the state of the
-// sums in change.
+// drawKeys draws the keys of the secure sums and returns the message that sends them to the other
+// clients. It puts the new state of the sums into change.
 func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	envelope, body, err := a.sums.Keys(a.member.keys.identity)
 	if err != nil {
@@ -85,7 +85,8 @@ func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies a plan, an outcome or a step between them to the secure sums.
+// followSums applies an entry to the state of the secure sums. The entry contains a plan, an
+// outcome or a step between them.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {
@@ -137,7 +138,7 @@ func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	return err
 }
 
-// addUp sends the message of this client that the sum of the open plan needs, if it needs one.
+// addUp sends this client's confirmation or share, if the sum of the open plan needs it.
 func (a *participant) addUp(ctx context.Context, link Link) error {
 	if a.sums == nil {
 		return nil
@@ -166,8 +167,8 @@ func (a *participant) addUp(ctx context.Context, link Link) error {
 	return nil
 }
 
-// gather fetches the parts for this client of the deals in the cut. If a part cannot be read,
-// gather tells the coordinator, and the client does not confirm the cut.
+// gather fetches this client's columns of the deals in the cut. If a column cannot be read, gather
+// reports this to the coordinator, and the client does not confirm the cut.
 func (a *participant) gather(ctx context.Context, link Link) error {
 	err := a.learn(ctx, link)
 	if err == nil {
@@ -189,7 +190,7 @@ func (a *participant) gather(ctx context.Context, link Link) error {
 	return err
 }
 
-// learn fetches the keys of the dealers in the cut that this client does not know.
+// learn fetches the keys of those dealers in the cut whose keys this client does not have yet.
 func (a *participant) learn(ctx context.Context, link Link) error {
 	dealers := a.sums.Unknown()
 	if len(dealers) == 0 {

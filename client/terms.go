@@ -12,17 +12,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state how a study is charged: the data set, the observer against whom the cost is
-// computed, and the adjacency.
+// Terms state how a study is charged: the data set, the observer for which the cost is computed,
+// and the adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy allows a study with the given clients. strangers is the
-// number of these clients that the policy does not recognise. terms returns an error if the policy
-// refuses the study.
+// terms returns the terms on which the policy allows a study with the given clients. The argument
+// strangers is the number of these clients that the policy does not recognise. terms returns an
+// error if the policy refuses the study.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -69,8 +69,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. For a study without privacy, which
-// costs nothing in any unit, it returns the record.
+// unitOf returns the privacy unit in which a study is charged. A study without privacy costs
+// nothing in any unit. For it unitOf returns study.Record.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -78,10 +78,10 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// strangers returns the number of clients that the policy does not recognise. While the roster is
-// not known, it returns the smallest number that is possible among the assumed clients. If the
-// roster later has more such clients, the terms may differ, and the data holder must approve the
-// study again.
+// strangers returns the number of clients that the policy does not recognise. Before the roster is
+// known, it returns the smallest number that is possible in a roster with assumed clients. If the
+// actual roster has more unrecognised clients, the terms can differ, and the data holder must
+// approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -95,10 +95,11 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 }
 
 // observer returns the name of the observer against whom a study is charged. This is the strongest
-// observer that the policy does not trust. If the study opens only sums and the policy does not trust
-// the coordinator, it is a coordinator that opens every message. There is one exception: if the clients
-// aggregate securely and at most t of them are strangers, the coordinator cannot open a message.
-// Strangers are counted because they may be the coordinator under other names.
+// observer that the policy does not trust. If the study opens only sums and the policy does not
+// trust the coordinator, the observer is a coordinator that opens every message. There is one
+// exception. A study with secure aggregation assumes at most t colluding clients. If at most t
+// clients are strangers, the coordinator cannot open a message. Strangers are counted because the
+// coordinator may have joined under their names.
 func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
 	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
 	switch {
@@ -139,8 +140,9 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of a data set, and made = true if the ledger contains one. Otherwise
-// it returns the budget that the policy defines for a study with the event whole.
+// budget returns the budget of a data set. If the ledger contains the budget, made is true.
+// Otherwise budget returns the budget that the policy defines for a study whose accounting event is
+// whole.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil

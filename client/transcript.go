@@ -9,7 +9,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entryPart is the name under which the state keeps the envelope of an entry of the transcript.
+// entryPart returns the name under which the state contains the envelope of an entry of the
+// transcript.
 func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
 
 // A Head identifies the last entry of the transcript that a client has followed. Two clients with
@@ -65,9 +66,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	return x, nil
 }
 
-// VerifyBundle checks a bundle of the coordinator, and checks that the bundle has the history that
-// this client has followed. It returns the number of entries that both have. If the histories
-// differ, the error is a [transcript.Fork].
+// VerifyBundle checks a bundle of the coordinator, and compares its history with the history that
+// this client has followed. It returns the number of entries that the two histories have in common.
+// If they differ, the error is a [transcript.Fork].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	x, err := c.Export(m)
 	if err != nil {

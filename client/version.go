@@ -40,7 +40,7 @@ func (c *Client) version(m *Member) (members *roster.Roster, changed bool, err e
 }
 
 // signedBy reports whether this client has signed an envelope, with its present identity or an
-// earlier one.
+// earlier identity.
 func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	all, err := c.identities()
 	for _, i := range all {
@@ -51,8 +51,8 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	return false, err
 }
 
-// newVersion applies an entry that changes the roster, which the chain has verified. The entry must
-// come between rounds, and may give this client only keys that this client has made.
+// newVersion applies an entry that changes the roster. The chain has already verified the entry.
+// The entry must be between rounds, and can give this client only keys that this client has made.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -89,8 +89,8 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds the renewal of the coordinator's entry that a version of the roster contains,
-// unless this client already knows the renewal.
+// learnNext adds a renewal of the coordinator's roster entry, unless this client already knows it.
+// The renewal is from a version of the roster.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -104,7 +104,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			// The error of learn states that the coordinator's entry has two different renewals.
+			// learn returns an error here, because the coordinator's entry has two different
+			// renewals.
 			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry
@@ -137,8 +138,8 @@ func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows returns an error if the policy names the known clients and the roster contains another
-// client. The name of this client is own.
+// knows returns an error if the policy lists the known clients and the roster contains a client
+// that is neither listed nor this client. The argument own is the name of this client.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -151,18 +152,18 @@ func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	return nil
 }
 
-// A Party is a member of a study, as a client sees it.
+// A Party is a member of a study, as it appears to this client.
 type Party struct {
 	Name        identity.Name        `json:"name"`
 	Role        string               `json:"role"` // client or coordinator
 	Fingerprint identity.Fingerprint `json:"fingerprint"`
-	// First is the fingerprint when the study began, if the party has another identity since then.
-	// Policies name this one.
+	// First is the fingerprint of the party's identity at the beginning of the study. It is set
+	// only if the party has another identity now. Policies contain this fingerprint.
 	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
 	State string                `json:"state"` // this client, known, recognised, not recognised, revoked; for the coordinator allowed or not allowed
 }
 
-// Members is the roster of a study, as a client sees it.
+// Members describes the roster of a study, as it appears to this client.
 type Members struct {
 	Study   string  `json:"study"`
 	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun

@@ -9,12 +9,13 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// widening returns the factor by which noise widens the interval of a coefficient whose
-// regressor is 1 in every record. It assumes that every client has the nominal number of
-// records, and returns 0 if the study has no nominal number. Let Λ be the precision from the
-// records, and let τ be the standard deviation of the noise in the product of precision and
-// mean. The error of the mean then has standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ
-// + τ²/Λ². Coefficients of other regressors have less precision, and wider intervals.
+// widening returns the factor by which noise widens the credible interval of a coefficient whose
+// regressor is 1 in every record. It assumes that every client has the nominal number of records,
+// and returns 0 if the study has no nominal number. Let Λ be the precision from the records, and
+// let τ be the standard deviation of the noise in the product of precision and mean. The error of
+// the mean then has standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ + τ²/Λ². The records
+// determine coefficients of other regressors with less precision, so the noise widens their
+// intervals more.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))
@@ -28,7 +29,7 @@ func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	return math.Sqrt(1 + tau*tau/information)
 }
 
-// widened states in words by which factor noise widens an interval.
+// widened describes in words the factor by which noise widens an interval.
 func (r *Review) widened() string {
 	if r.Noise.Widening == 0 {
 		return "The effect on the width of intervals depends on the number of records, and the study has no public number of them (federation.nominal_records)."

@@ -21,8 +21,9 @@ type Account struct {
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε of all releases so far, computed as if they had been planned in advance.
-	// It is an estimate at the budget's δ. Only the whole budget is guaranteed.
+	// Epsilon is the ε of all releases so far, at the budget's δ. It is an estimate, because it
+	// treats the releases as if they had been planned in advance. The guarantee is the ε of the
+	// whole budget.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
@@ -94,9 +95,9 @@ type Quote struct {
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns the cost of a release on a data set without charging it. It returns the same
-// *accountant.BudgetError as a charge would. The release must fit into the budget and into the
-// given promise, which may be stricter than the promise of the budget.
+// Quote returns the cost of a release on a data set without charging it. The release must fit into
+// the budget and into the limit promise, which can be stricter than the budget. Otherwise the error
+// is the *accountant.BudgetError that a charge would return.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Ev
 	return quote(strict, e)
 }
 
-// Quote returns the cost of a release for a budget from which nothing was spent.
+// Quote returns the cost of a release for a budget without any charges.
 func (b Budget) Quote(e accountant.Event) (Quote, error) {
 	f, err := b.NewFilter()
 	if err != nil {
@@ -143,9 +144,10 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 	return s.chain.head()
 }
 
-// Contains reports whether the ledger has an entry with this number and hash, or both are zero.
-// Every answer that a client sends names a ledger entry. If the ledger lacks an entry that an
-// earlier answer named, it was restored from a backup, or another copy of it is in use.
+// Contains reports whether the ledger has an entry with the given number and hash. It also returns
+// true if both are zero. Every answer that a client sends names an entry of its ledger. If the
+// ledger lacks an entry that an earlier answer named, the ledger was restored from a backup, or
+// another copy of the ledger is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +157,8 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the number of the entry that charges the answer to a plan, and reports
-// whether there is such an entry.
+// Answered returns the number of the entry that charges the answer to plan number ask. It returns
+// false if there is no such entry.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +190,7 @@ func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	return dataset, ok
 }
 
-// Stamps calls f with every entry in order.
+// Stamps calls f with every entry in order, and stops at the first error.
 func (s *Store) Stamps(f func(Stamp) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(chainBucket).ForEach(func(_, v []byte) error {

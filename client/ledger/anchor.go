@@ -16,25 +16,25 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// AnchorFile is the name of the anchor in a state directory.
+// AnchorFile is the name of the anchor's file in a state directory.
 const AnchorFile = "ledger.anchor"
 
 // A mark identifies the state of the ledger after a commit. The database contains the mark of its
 // newest transaction, and the anchor contains the marks of its newest transactions.
 //
-// The database alone cannot detect that it is one transaction old: bbolt keeps the meta page of the
-// previous transaction, and uses it if the newest meta page has a flipped bit. A charge or a
-// promise of a study would then be lost. The anchor is a second file. After each commit, and before
-// the caller sends anything, a mark is appended to the anchor and synced. [Open] then compares both
-// files. If the anchor is one commit behind, the program has crashed between the two writes, and
-// Open updates the anchor. Any other difference is damage.
+// The database alone cannot detect that its newest transaction is missing. The library bbolt keeps
+// the meta page of the previous transaction, and uses this page if the newest meta page has a
+// flipped bit. A charge or a saved state of a study would then be lost. The anchor is therefore a
+// second file. After each commit, and before the caller sends a message, a mark is appended to the
+// anchor and synced. [Open] compares both files. If the anchor is one commit behind, the program
+// has crashed between the two writes, and Open updates the anchor. Any other difference is damage.
 type mark struct {
 	commits uint64 // number of transactions since the database first had a mark
 	head    Hash   // hash of the newest entry; zero if there is none
 }
 
-// markSize is the size of an encoded mark in bytes. The last 8 bytes are the beginning of a SHA-256
-// of the data holder's public key and the other bytes of the mark.
+// markSize is the size of an encoded mark in bytes. The last 8 bytes are a checksum: the beginning
+// of the SHA-256 of the data holder's public key and the other bytes of the mark.
 const markSize = 8 + sha256.Size + 8
 
 func (m mark) encode(holder identity.PublicKey) []byte {
@@ -87,7 +87,7 @@ func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	return mark{}, errors.New("the mark of its newest transaction is damaged")
 }
 
-// An anchor is the anchor of an open store.
+// An anchor is the open anchor file of a store.
 type anchor struct {
 	holder identity.PublicKey
 	file   durable.NewFile
@@ -123,12 +123,12 @@ func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db m
 	return &anchor{holder, f, db}, nil
 }
 
-// compare returns a [*Damaged] if the anchor at path and the database do not belong together.
+// compare returns a [*Damaged] if the anchor at path does not match the mark of the database.
 func compare(path string, holder identity.PublicKey, db mark, head, previous Hash) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if db.commits == 0 {
-			return nil // there is no anchor before the first commit with a mark
+			return nil // before the first commit with a mark, there is no anchor
 		}
 		return &Damaged{Path: path, Problem: "the file is missing, and " + File + " has a mark of it"}
 	}

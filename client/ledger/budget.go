@@ -63,7 +63,7 @@ func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
-// NewFilter returns a filter for the budget from which nothing was spent.
+// NewFilter returns the filter that enforces the budget, without any charges.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Person && b.Unit != Client {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q, %q or %q", b.Unit, Record, Person, Client)

@@ -29,7 +29,7 @@ func (f *Fault) Error() string {
 // recomputed cost. Different machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state of the ledger in memory, after some or all entries were read.
+// A chain is the state in memory that follows from the entries of the ledger that were read so far.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
@@ -72,8 +72,8 @@ func (c *chain) head() (uint64, Hash) {
 	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
 }
 
-// read parses the next line of the chain, checks its signature, order and costs, and applies it.
-// The error is a *Fault.
+// read parses the next line of the ledger, checks its signature, order and costs, and applies the
+// entry. The error is a *Fault.
 func (c *chain) read(b []byte) (Stamp, error) {
 	next := uint64(len(c.heads)) + 1
 	s, err := parseStamp(b, c.holder)
@@ -205,8 +205,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a stricter limit that already contains the account's charges. It
-// returns an error if these charges exceed the stricter limit.
+// under returns a filter for a stricter limit, with all charges of the account. It returns an error
+// if these charges exceed the stricter limit.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change describes an update of a study's state in one transaction.
+// A Change is an update of the saved state of one study. It is written in one transaction.
 type Change struct {
 	Study Hash
 	// Parts maps the names of values to their new contents, which are encrypted on disk. A nil
@@ -24,7 +24,7 @@ type Change struct {
 	Settled uint64
 }
 
-// A Release describes an answer and the event to charge for it.
+// A Release is an answer with the accounting event that the ledger charges for it.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -57,18 +57,18 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 }
 
 // Lose charges an answer that could not be computed after its noise was drawn. No message is
-// stored, and the plan counts as answered.
+// stored. The plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
-// Charge charges a release and returns the message to send. The charge, the change and the
-// message become durable together or not at all. Charge returns an [*accountant.BudgetError] if
-// the release does not fit into the budget, and a [*Refused] for a second answer to a plan.
+// Charge charges a release and returns the message to send. The charge, the change and the message
+// become durable together or not at all. Charge returns an [*accountant.BudgetError] if the release
+// does not fit into the budget, and a [*Refused] for a second answer to a plan.
 //
-// Charge calls wrap with the number and hash of the new entry. The message that wrap returns
-// must name this entry in its envelope. If the commit fails, the store accepts no further
-// changes, because only reopening the store shows whether the transaction was written.
+// Charge calls wrap with the number and hash of the new entry. The message that wrap returns must
+// name this entry in its envelope. If the commit fails, it is unknown whether the transaction was
+// written, and the store accepts no further changes. Reopening the store shows which case holds.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -83,8 +83,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge and a change in one transaction. The function send saves the message and
-// returns the hash of its envelope.
+// pay writes a charge and a change in one transaction. The function send saves the message in the
+// same transaction and returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -103,9 +103,8 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge computes the charge of a release. It returns an error if the plan was already answered,
-// if the file of records belongs to another data set, or if the release does not fit into the
-// budget.
+// charge computes the charge of a release. It returns an error if the plan was already answered, if
+// the file of records belongs to another data set, or if the release does not fit into the budget.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -147,9 +146,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it like a reader would, and appends it to the ledger on disk. The
-// function envelope returns the hash of the message that the entry pays for. The returned
-// function keep applies the entry to the state in memory.
+// put signs an entry, checks the entry in the same way as a reader of the ledger, and adds it to
+// the transaction. The function envelope returns the hash of the message that the entry pays for.
+// The returned function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {
@@ -223,7 +222,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return keep, err
 }
 
-// at calls the Boundary function of a test, if there is one.
+// at calls the Boundary function of the options, which only tests set.
 func (s *Store) at(point string) error {
 	if s.boundary == nil {
 		return nil

@@ -14,16 +14,17 @@ import (
 // Version is the version of the format of entries.
 const Version = 1
 
-// Domain is the domain in which the data holder signs entries.
+// Domain is the signature domain of ledger entries: the data holder's signatures of entries are
+// valid only in this domain.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
 // maxLine is the maximum length in bytes of an entry's line. The largest event in base64 and the
 // other fields fit into it.
 const maxLine = 128 << 10
 
-// An Entry is one step of the ledger. It creates a budget or charges an answer. Each entry has
-// exactly one encoding, a line of JSON with the fields in this order. Its hash is the SHA-256 of
-// the encoding.
+// An Entry is one step of the ledger. It creates a budget or charges an answer. The encoding of an
+// entry is one line of JSON with the fields in this order, so each entry has exactly one encoding.
+// The hash of an entry is the SHA-256 of the encoding.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // number of the entry, from 1
@@ -41,22 +42,22 @@ type Charge struct {
 	Protocol Hash   `json:"protocol"` // hash of the protocol, which is derived from the study
 	Roster   Hash   `json:"roster"`   // hash of the roster
 	Ask      uint64 `json:"ask"`      // number of the plan, from 1; 0 in an entry that corrects earlier charges of the study
-	View     string `json:"view"`     // name of the observer against whom the cost is computed
+	View     string `json:"view"`     // name of the observer for which the cost is computed
 	Policy   Hash   `json:"policy"`   // hash of the policy file
 	Records  Hash   `json:"records"`  // keyed hash of the file of records; see NameRecords
 	Event    []byte `json:"event"`    // encoding by accountant.MarshalEvent
 
-	// Cost is the cost of the event. Spent is the total spending, including Cost. Both are in
-	// the unit of the filter. For Gaussian filters SpentDivergence is the total max divergence
-	// between the releases and exact Gaussian releases.
+	// Cost is the cost of the event, and Spent is the sum of all costs on this data set so far.
+	// Both are in the unit of the budget's filter. For Gaussian filters SpentDivergence is the
+	// total max divergence between the releases and exact Gaussian releases.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
 // A Stamp is a signed entry. It consists of the entry, the hash of the envelope of the message that
-// the charge pays for, and the data holder's signature over the hashes of both. The hash of the
-// envelope is not part of the entry, because the envelope contains the hash of the entry.
+// the charge pays for, and the data holder's signature of both hashes. The hash of the envelope is
+// not part of the entry, because the envelope contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry
@@ -64,7 +65,7 @@ type Stamp struct {
 	line     []byte
 }
 
-// line is the JSON encoding of a stamp.
+// line is the form of a stamp in JSON.
 type line struct {
 	Entry     json.RawMessage `json:"entry"`
 	Envelope  Hash            `json:"envelope"`
@@ -112,7 +113,8 @@ func parseStamp(b []byte, holder identity.PublicKey) (Stamp, error) {
 	return Stamp{Entry: e, Hash: hash, Envelope: l.Envelope, line: b}, nil
 }
 
-// decode parses exactly one JSON value.
+// decode parses exactly one JSON value. It returns an error for unknown fields and for trailing
+// data.
 func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -125,8 +127,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is exactly the encoding of v by encoding/json. Other texts that
-// decode to v are rejected, so each value has only one encoding.
+// canonical reports whether b is exactly the text that encoding/json produces for v. All other
+// texts that decode to v are rejected, so that each value has only one encoding.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

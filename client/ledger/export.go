@@ -25,7 +25,7 @@ type Title struct {
 	Time    time.Time          `json:"time"`
 }
 
-// titleDomain is the domain in which the data holder signs titles.
+// titleDomain is the signature domain of titles.
 const titleDomain identity.Domain = "fedpvi/v1/ledger-title"
 
 type titleLine struct {

@@ -70,8 +70,8 @@ func writeHolder(dir string, o Options) error {
 // that file is only used in error messages.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
-// makeDirectory makes a directory that only its owner can read. If the directory exists,
-// makeDirectory returns an error if others can read it.
+// makeDirectory makes a directory that only its owner can read. If the directory exists and other
+// users can read it, makeDirectory returns an error.
 func makeDirectory(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func checkMode(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// createFile makes an empty file and syncs its directory. The database does not sync the
-// directory.
+// createFile makes an empty file and syncs its directory, because the database library does not
+// sync the directory.
 func createFile(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {

@@ -16,7 +16,7 @@ type Hash [sha256.Size]byte
 // String returns 64 hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// MarshalText encodes the hash as String does.
+// MarshalText returns the hash in hexadecimal.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText decodes 64 hexadecimal digits.
@@ -40,9 +40,9 @@ func fromHex(dst, text []byte) error {
 // key. The signature is never shown.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords calls read with a writer, and returns a keyed hash of the bytes that read writes to
-// it. Equal bytes have equal hashes. Only the holder of the private key can compute the hash. With
-// a plain hash, a reader of an exported ledger could test guesses of the records.
+// NameRecords returns a keyed hash of the bytes that the function read writes to its argument.
+// Equal bytes have equal hashes. Only the holder of the private key can compute the hash. If the
+// hash had no key, a reader of an exported ledger could test guesses of the records.
 func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

@@ -86,8 +86,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored answer to a plan, and reports whether there is one. The store keeps
-// the answer until the outcome of the plan is known.
+// Unsent returns the stored answer to plan number ask. It returns false if there is none. The store
+// keeps an answer until the outcome of the plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))

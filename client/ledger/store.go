@@ -32,14 +32,14 @@ const lockWait = time.Second
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file to which no commit has written a mark. The next commit raises
-// the format, so that earlier versions of the program cannot add entries without a mark.
+// unanchored is the format of a file without marks. The next commit changes the format, so that
+// earlier versions of the program cannot add entries without a mark.
 const unanchored = "fedpvi client ledger 1"
 
-// These are the names of the buckets of the file. The bucket meta contains the format, the data
-// holder's public key and the mark of the newest transaction, and chain contains the entries by
-// number. The bucket studies contains a bucket for each study with its encrypted state. The bucket
-// outbox contains the charged messages of plans whose outcome is unknown.
+// These are the names of the buckets of the database. The bucket meta contains the format, the data
+// holder's public key and the mark of the newest transaction. The bucket chain contains the entries
+// by number. The bucket studies contains a bucket for each study with its encrypted state. The
+// bucket outbox contains the charged messages of plans whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -52,8 +52,7 @@ var (
 )
 
 // A Store holds a data holder's ledger and the states of the data holder's studies in one file.
-// Only one process can open the file at a time. The methods of a Store may be called
-// concurrently.
+// Only one process can open the file at a time. The methods of a Store can be called concurrently.
 type Store struct {
 	dir      string
 	path     string // path of the database file
@@ -77,7 +76,8 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// Existing makes a missing store an error instead of creating it.
+	// With Existing, Open returns an error if the store does not exist. Otherwise Open creates the
+	// store.
 	Existing bool
 	// Boundary, if set, is called before and after every commit. If it returns an error, the
 	// transaction returns this error. Tests use it to simulate a crash.
@@ -276,7 +276,7 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f. If f returns an error, whole returns a [*Damaged] with this error.
+// whole runs f and wraps any error of f in a [*Damaged].
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
@@ -307,7 +307,7 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Lock returns the lock of the directory, with which key files are read and written.
+// Lock returns the lock of the directory. Key files are read and written while this lock is held.
 func (s *Store) Lock() *keyfile.Lock { return s.lock }
 
 // Identity returns the data holder's identity, which signs messages.
