@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fewestRobust is the smallest number of answers for which a robust combination differs from the sum
-// in a useful way: one of three answers may be wrong.
+// fewestRobust is the smallest number of answers for which a robust combination is useful. Of three
+// answers, one may be wrong.
 const fewestRobust = 3
 
 // checkCombine returns an error if the releases cannot be combined robustly as the study says.
@@ -40,7 +40,7 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of values that are left out at each end
+	left := (answers - 1) / 2 // number of the smallest values, and of the largest, that the mean leaves out
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}
@@ -54,7 +54,7 @@ func Combine(how study.Combination, answers int, releases []int64) []int64 {
 		for _, n := range column[left : answers-left] {
 			total += n
 		}
-		// This is total·answers/kept, without overflow.
+		// The result is total·answers/kept, computed without overflow.
 		whole, rest := total/kept, total%kept
 		out[i] = whole*int64(answers) + rest*int64(answers)/kept
 	}

@@ -53,16 +53,16 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the observer who can open every message. If clients aggregate securely, it
-// lists, before this observer, the largest coalition that cannot open messages. It omits this
-// coalition if it is not larger than the coalition of t clients.
+// whoeverOpens returns the observer who can open every message. If clients aggregate securely, the
+// list begins with the largest coalition that cannot open messages, unless this coalition is no
+// larger than t, the number of colluders that the study assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// In a larger coalition, at most one noise share would be unknown.
+	// To a coalition of all participants but one, at most one noise share is unknown.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
 		return []method.View{opens}
@@ -115,12 +115,12 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of the releases of a client after release number from, up to
-// release number to, in the rounds, for an observer and an adjacency. A ledger charges this cost
-// when the client makes the releases. [scale.Scaling.EventFor] returns the charge for the scale
-// phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
-// together cost at most [Protocol.Event] of all releases. The study must have a privacy
-// guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost, for an observer and an adjacency, of a client's releases in the
+// rounds after the first from releases, up to and including release number to. A ledger charges
+// this cost when the client makes the releases. [scale.Scaling.EventFor] returns the charge for the
+// scale phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
+// together cost at most [Protocol.Event] of all releases. The study must have a privacy guarantee
+// and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	if most := p.method.Releases(); from < 0 || from > to || to > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)
@@ -221,7 +221,7 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 }
 
 // ClosedForm returns the mean and the covariance of the q with the given natural parameters. It
-// adds to the variances, because the noise of the private steps also moves the mean of q. The
+// increases the variances, because the noise of the private steps also moves the mean of q. The
 // method must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)

@@ -8,7 +8,7 @@ import (
 )
 
 // checkShard returns an error if the shard does not fit the study's model or method. It accepts any
-// number of records, including zero: if a client without records did not start, others would learn
+// number of records, including zero. If a client without records did not start, others would learn
 // something about its number of records. Mechanisms saturate sums that would not fit into a
 // message.
 func (p *Protocol) checkShard(s *shard.Shard) error {

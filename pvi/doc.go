@@ -1,9 +1,9 @@
 // Package pvi is partitioned variational inference (Bui et al. 2018; Ashman et al. 2022) with
-// differential privacy. It has two state machines: [Server] owns the posterior, and [Site] owns
-// one client's records and factor.
+// differential privacy. It has two state machines: [Server] owns the posterior, and [Site] owns one
+// client's records and factor.
 //
-// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), with one factor t_m per client. Its natural parameters
-// are λ = λ_prior + Σ λ_m. A round has three messages:
+// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), with one factor t_m per client. Its natural parameters are
+// λ = λ_prior + Σ λ_m. A round has three messages:
 //
 //	plan    server → clients   the clients that answer it, and the λ that they work on
 //	release client → server    the numbers that the client releases
@@ -18,7 +18,8 @@
 //
 // # The packages
 //
-// This package has the rounds: their plans, their outcomes and λ. The other packages are
+// This package implements the rounds, with their plans, their outcomes and λ. The other packages
+// are
 //
 //	fedpvi/pvi/method      the releases of clients in a round, with a subpackage for each kind
 //	fedpvi/pvi/lambda      the arithmetic of λ
@@ -31,15 +32,15 @@
 //
 // # The lattice
 //
-// Changes travel as integers. λ and every λ_m are sums of integers times the damping, which is a
-// whole multiple of 2⁻²⁰. Sums of integers are exact, so the invariant λ = λ_prior + Σ λ_m (+
+// Clients send changes as integers. λ and every λ_m are sums of integers times the damping, which
+// is a whole multiple of 2⁻²⁰. Sums of integers are exact, so the invariant λ = λ_prior + Σ λ_m (+
 // λ_noise) holds to the last bit on every machine, for any order of messages.
 //
 // # The memory of a client
 //
-// A release may depend on the client's records, on published numbers, and on randomness that
-// never hid a release. Tied and exact factors obey this rule. Published factors break it,
-// because they contain the client's own noise. Later releases of the other clients correct for
-// this noise, and an observer of the sums can use the corrections to uncover the client's
-// releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
+// A release may depend on the client's records, on published numbers, and on randomness that was
+// not the noise of an earlier release. Tied and exact factors obey this rule. Published factors
+// break it, because they contain the client's own noise. Later releases of the other clients
+// correct for this noise, and an observer of the sums can use the corrections to uncover the
+// client's releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
 package pvi

@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// With these methods a client checks a plan or an outcome before it acts on it.
+// The methods of Site in this file let a client check a plan or an outcome before it acts on them.
 
 // Check returns the error that Propose would return for the plan, or nil. It does not answer the
 // plan.

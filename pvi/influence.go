@@ -11,17 +11,17 @@ type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the largest change of a coordinate of the mean of q if the answer is left out of this
-	// round, in sds of q. If the study reports point estimates, q has no honest sds, and the unit is
-	// the sd of the prior. Shift is 0 if λ is rejected with or without the answer, or if the shift is
-	// not computed.
+	// Shift is the largest change of a coordinate of the mean of q if the answer is left out of
+	// this round, in sds of q. If the study reports point estimates, the sds of q do not describe
+	// the uncertainty, and the unit is the sd of the prior. Shift is 0 if λ is rejected with or
+	// without the answer, or if the shift is not computed.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
 }
 
 // Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. For each answer this takes about as long as ending the round once more.
+// publishes releases. The computation for one answer takes about as long as the end of a round.
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influence of each answer in the last round that has ended, in the order of
@@ -32,8 +32,8 @@ const (
 	// mostShifts is the largest number of natural parameters for which shifts are computed.
 	mostShifts = 1 << 12
 
-	// mostRefits is the largest product of the numbers of answers and of natural parameters for which
-	// shifts are computed if q is computed anew from all opened sums, as from scores.
+	// mostRefits is the largest product of the numbers of answers and of natural parameters for
+	// which shifts are computed if the method computes q anew from the sums of all rounds.
 	mostRefits = 1 << 11
 )
 

@@ -126,9 +126,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 }
 
 // same reports whether the argument equals the posterior's λ. If λ is computed in floating-point
-// arithmetic, same allows rounding errors. They do not affect privacy: a client releases only a sum
-// of clipped gradients at some θ. One record adds at most the clip to this sum, for any θ that was
-// chosen without the records.
+// arithmetic, same allows rounding errors. Rounding errors do not affect privacy, because a client
+// releases only a sum of clipped gradients at some θ. One record adds at most the clip to this sum,
+// for any θ that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)

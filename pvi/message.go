@@ -10,7 +10,7 @@ type (
 	Fetch   = phase.Fetch
 )
 
-// These are the verdicts of an outcome.
+// Verdicts of an outcome.
 const (
 	Accepted = phase.Accepted
 	Rejected = phase.Rejected

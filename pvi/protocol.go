@@ -30,13 +30,13 @@ type Protocol struct {
 	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// These fields are the phases before and after the rounds. Each list has one element, or none
-	// if the study has no such phase. The releases of these phases use part of the study's privacy
-	// budget.
+	// The lists before and after contain the phases before and after the rounds. Each list has one
+	// element, or none if the study has no such phase. The releases of these phases use part of the
+	// study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
-	// These fields are copied from setting and messages.
+	// The fields below are copied from setting and messages.
 	model       *fit.Model
 	family      gaussian.Family
 	coordinates *lambda.Coordinates
@@ -162,7 +162,7 @@ func (p *Protocol) Colluders() int { return p.roster.Colluders }
 // and one for each client and round of the other schedules.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
-// damping returns α for plan number n, in units of 2^-[method.DampingBits].
+// damping returns α, the damping of plan number n, in units of 2^-[method.DampingBits].
 func (p *Protocol) damping(n int) int64 {
 	alpha := p.study.Inference.Damping.At(p.setting.Round(n))
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))

@@ -14,8 +14,8 @@ func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
 
-// Fetched reports whether the releases of the participants are too long for outcomes, so that
-// everybody fetches them. See [phase.Fetched].
+// Fetched reports whether the releases of the participants are too long for outcomes, so that each
+// reader of an outcome fetches the releases. See [phase.Fetched].
 func (p *Protocol) Fetched() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Fetched(p.study, len(p.roster.Clients), p.messages.Size)
 }
@@ -29,7 +29,8 @@ func HashOf(release []int64) Digest { return phase.HashOf(release) }
 // WriteRelease writes the bytes of a release whose hash its client signs. See [phase.WriteRelease].
 func WriteRelease(w io.Writer, release []int64) error { return phase.WriteRelease(w, release) }
 
-// AddUp fetches the releases that an outcome counts and checks them with its sum. See [phase.AddUp].
+// AddUp fetches the releases that an outcome counts, and checks that they add up to the outcome's
+// sum. See [phase.AddUp].
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	return phase.AddUp(name, clients, signed, sum, limit, fetch)
 }

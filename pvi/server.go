@@ -176,7 +176,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
-		if r.Sum == nil { // An outcome that Replay ends may have no sum.
+		if r.Sum == nil { // Replay can end a round in which no release was collected.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum, outcome.Releases = r.Sum, r.Releases
@@ -186,7 +186,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // The move keeps a reference to the sum of the void round.
+			s.q.tried = nil // The move keeps a reference to the sum of the rejected round.
 		}
 	}
 	if s.Done() {

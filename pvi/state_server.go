@@ -32,7 +32,8 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	// State of the server's [method.Walk]: float64s, which may be NaN or infinite.
+	// State of the server's [method.Walk]. It contains float64s that may be NaN or infinite, which
+	// JSON cannot encode.
 	Descent []byte `json:",omitempty"`
 }
 
@@ -103,7 +104,7 @@ func (s *Server) writeNumbers(w *bufio.Writer) {
 }
 
 func writeNumber(w *bufio.Writer, n int64) {
-	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
+	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns the error
 }
 
 func (p *Protocol) numbersSize(rounds int) int {

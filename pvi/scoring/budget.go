@@ -15,11 +15,11 @@ const (
 	blocks
 )
 
-// These are shares of the privacy budget. The budget of a Gaussian release is measured by its
-// squared parameter μ², because squared parameters add up. The share of the curvature lies between
-// leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the curvature of all
-// records to the noise in the released curvature. The scores get the remaining budget, and their
-// share grows by the factor scoreGrowth from round to round.
+// Shares of the privacy budget. The budget of a Gaussian release is measured by its squared
+// parameter μ², because squared parameters add up. The share of the curvature lies between
+// leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the curvature of
+// all records to the noise in the released curvature. The scores get the remaining budget, and
+// their share grows by the factor scoreGrowth from round to round.
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
@@ -27,7 +27,7 @@ const (
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in units, divided by √d
+	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in the units of released curvatures, divided by √d
 	referenceShareOfSignal = 0.1
 )
 

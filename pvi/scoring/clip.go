@@ -41,7 +41,7 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 }
 
 // unsure returns the covariance of θ with which outcomes are made up, and the trace of the
-// information of a record at θ times cov. The first is cov, or less than cov if the trace exceeds
+// information of a record at θ times cov. The covariance is cov, scaled down if the trace exceeds
 // unsureShare.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
@@ -78,7 +78,8 @@ func solved(l *mat.TriDense) *mat.TriDense {
 // clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of these intervals. One lies below the first bound and one above the last.
+// lengths is the number of intervals that lengthEdges defines. One interval lies below the first
+// bound and one above the last.
 const lengths = len(lengthEdges) + 1
 
 // lengthOf returns the index of the interval that contains x, the norm of a score divided by the
@@ -111,7 +112,8 @@ func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoint
 
 // learned returns the belief after a release of counts, the numbers of records whose norms are in
 // each interval. norms are the sorted norms of made-up records, sd is the sd of the noise in a
-// count, and slack is the sd of its error because real records differ from made-up ones.
+// count, and slack is the sd of the error that arises because real records differ from made-up
+// records.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
@@ -129,7 +131,7 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which a clip is multiplied that was chosen for made-up records. The
+// factor returns the factor by which a clip that was chosen for made-up records is multiplied. The
 // prior of its logarithm is normal with mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64

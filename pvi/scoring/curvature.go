@@ -19,7 +19,7 @@ type curvature struct {
 	variance float64
 }
 
-// firstVariance is the variance of G before a curvature was released.
+// firstVariance is the variance of G (see [curvature]) before a curvature was released.
 const firstVariance = 0.25
 
 // guess returns a function that computes A(θ). If random is not nil, the function draws the margins
@@ -73,7 +73,7 @@ type releasedCurvature struct {
 	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
 }
 
-// spreads are the possible values of the variance of G.
+// spreads are the possible values of the variance of G (see [curvature]).
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -82,17 +82,17 @@ var spreads = func() (v [60]float64) {
 }()
 
 // An update corrects the guess of the curvature by a released curvature. Both are in the units of
-// the release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this basis
-// the difference between the release and the guess is added to the guess, after element (i, j) was
-// multiplied by the gain v l_i l_j/(v l_i l_j + τ²), where τ is the sd of the noise. The gain is 1
+// the release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this
+// basis the difference between the release and the guess is added to the guess, multiplied element
+// by element by the gain v l_i l_j/(v l_i l_j + τ²), where τ is the sd of the noise. The gain is 1
 // without noise and 0 for infinite noise.
 //
 // The variance v of G has a value for each class of elements. The class of element (i, j) is the
 // number of effects of groups among i and j. Each record has one group, so that the guess is nearly
-// right for two effects. It may be wrong for two coefficients, whose columns may be correlated. There
-// may be many more effects than coefficients, and a single variance for all elements would follow the
-// effects. U must not mix effects with coefficients. So it has the eigenvectors of the block of the
-// effects, and those of the block of all other coordinates.
+// right for two effects. It may be wrong for two coefficients, whose columns may be correlated.
+// There may be many more effects than coefficients, and they would dominate a single variance for
+// all elements. U must not mix effects with coefficients. It therefore consists of the eigenvectors
+// of the block of the effects, and of the eigenvectors of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // L⁻¹
@@ -299,7 +299,8 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0, 0.5)}
 }
 
-// curvatureDraws is the number of draws of the curvature of which the posterior is a mixture.
+// curvatureDraws is the number of draws of the curvature. The posterior is a mixture over these
+// draws.
 const curvatureDraws = 150
 
 // drawCurvatures returns draws of the curvature at the point of the last released curvature r.

@@ -22,8 +22,8 @@ const (
 	// squared residual is 1 on average if counts vary as the model says.
 	dispersionClip = 8.0
 	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
-	// value is wrong because made-up columns differ from the real ones, and because the point is
-	// not the mode.
+	// value is wrong because made-up columns differ from the real ones, and because θ is not the
+	// posterior mode.
 	dispersionSlack = 0.03
 )
 
@@ -144,9 +144,9 @@ func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	return variance / model
 }
 
-// Dispersion returns the variance of the counts divided by the variance of a Poisson distribution: the
-// median of this ratio and the limits of its 95 % interval. It returns false if no sum of squared
-// residuals was released.
+// Dispersion returns the median and the limits of the 95 % interval of a ratio, which is the
+// variance of the counts divided by the variance of a Poisson distribution. It returns false if no
+// sum of squared residuals was released.
 func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false

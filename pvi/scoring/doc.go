@@ -1,7 +1,7 @@
 // Package scoring computes the posterior of a regression from noisy sums over its records. Each
 // round releases sums at a point θ_t that follows from earlier releases. The posterior follows from
 // the sums of all rounds. The package is pure: a [State] is a function of a [Problem] and of the
-// sums so far, and it is the same on every machine up to rounding.
+// sums so far, and all machines compute the same state up to rounding.
 //
 // # The releases
 //
@@ -24,12 +24,12 @@
 // # The posterior
 //
 // Everything else is computed from released sums. From the margins the package makes up records
-// with independent columns. Their curvature at θ is the first guess of the curvature Λ(θ), and it
-// gives the units in which scores are clipped. Their scores show for which clip the bias of clipping
-// and the noise together are smallest. A released curvature corrects the guess, the more the less
-// noise it has ([State.learnCurvature]). So does the difference of two sums of scores, along the
-// step between their points ([State.learnSecant]). Every sum of scores is an observation of the
-// score at one point. Its covariance allows for noise, for clipping, and for the unknown curvature
-// between the points ([State.observe]). A step goes part of the way to the posterior mean given all
-// sums so far.
+// with independent columns. These are the made-up records. Their curvature at θ is the first guess
+// of the curvature Λ(θ), and it gives the units in which scores are clipped. Their scores show for
+// which clip the bias of clipping and the noise together are smallest. A released curvature
+// corrects the guess, with a weight that falls with its noise ([State.learnCurvature]). The
+// difference of two sums of scores corrects the guess along the step between the points of the sums
+// ([State.learnSecant]). Every sum of scores is an observation of the score at one point. Its
+// covariance allows for noise, for clipping, and for the unknown curvature between the points
+// ([State.observe]). A step goes part of the way to the posterior mean given all sums so far.
 package scoring

@@ -29,7 +29,7 @@ type Records interface {
 // An evaluator computes with one record at a time, at one point θ. A result depends on that record
 // and on public numbers alone. Its methods may panic, and their results may be not finite.
 type evaluator interface {
-	// record makes record i the present one.
+	// record selects record i. The methods below compute with the selected record.
 	record(i int)
 
 	// margins returns the record's values of the columns of the margins. The slice is valid until
@@ -61,9 +61,9 @@ type population interface {
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// guess returns a function that computes the curvature at θ of all real records, as if they had
-	// the margins and independent columns. If random is not nil, the function draws the margins
-	// from their beliefs, as [margins.moments] does.
+	// guess returns a function that computes the curvature that all real records would have at θ if
+	// they had the margins and independent columns. If random is not nil, the function draws the
+	// margins from their beliefs, as [margins.moments] does.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
 	// inflation returns the variance of the scores of all records at θ, divided by the variance
@@ -71,7 +71,7 @@ type population interface {
 	inflation(theta []float64) float64
 
 	// start returns a point near the mode of made-up records with the given margins, or nil if the
-	// margins say no more about θ than the prior does.
+	// margins contain no information about θ beyond the prior.
 	start(of *margins) []float64
 
 	// drawn returns the records with outcomes that are drawn at θ. Calls with different numbers
@@ -88,7 +88,7 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	return described{records, s}, nil
 }
 
-// A described is the records of a shard in a study with tables that describe them.
+// A described holds the records of a shard in a study with tables that describe the records.
 type described struct {
 	Records
 	shard *shard.Shard

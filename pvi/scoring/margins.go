@@ -28,9 +28,8 @@ func (b *belief) learn(x, variance float64) {
 	b.linear += x / variance
 }
 
-// These are the beliefs about a number before a release, in units of its largest absolute value.
-// The mean is 0 ± 0.4. The mean square is 1/3 ± 0.3, where 1/3 is that of a uniform
-// distribution.
+// Beliefs about a number before a release, in units of its largest absolute value. The mean is 0 ±
+// 0.4. The mean square is 1/3 ± 0.3, where 1/3 is the mean square of a uniform distribution.
 const (
 	meanSD, squareMean, squareSD = 0.4, 1.0 / 3, 0.3
 	leastSquare                  = 1e-5
@@ -260,9 +259,9 @@ func pick(weights []float64, u float64) int {
 	return len(weights) - 1
 }
 
-// moments returns the share of every column that has an indicator, and the mean and the mean
-// square of every column that has a value, in its unit. If random is nil, they are means of the
-// beliefs. Otherwise they are drawn from the beliefs, and random must have two standard normal
+// moments returns the share of every column that has an indicator, and the mean and the mean square
+// of every column that has a value, in its unit. If random is nil, the results are means of the
+// beliefs. Otherwise they are draws from the beliefs, and random must have two standard normal
 // numbers for each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
@@ -316,8 +315,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	return share, mean, square
 }
 
-// madeUp returns made-up records with these margins and independent columns. A record has a slope
-// in its own group alone.
+// madeUp returns made-up records that follow m and have independent columns. A record has a slope
+// only in its own group.
 func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
@@ -352,10 +351,10 @@ func (m *margins) madeUp() population {
 }
 
 // makeSlopes replaces the slopes of made-up records by values times indicators. The column of an
-// indicator comes before the columns that refer to it, so that makeSlopes begins with the last column.
+// indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // by column, the values of one that is not itself a regressor
+	own := map[int][]float64{} // values of columns that are not themselves regressors, by column
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {

@@ -32,18 +32,19 @@ type mixture struct {
 //	R_t = noise + n(xxᵀ + |L⁻¹x|²/d · LLᵀ) + ½ v (zzᵀ + zᵀ(θ_t − a)Λ),   z = Λ(θ_t − a),
 //
 // where x is the sum of the parts of made-up scores that the clip removes, n is the number of sums,
-// and d is the dimension of θ. The last term is the variance of Λ along the secant, where v is the
-// variance in [curvature]. All observations together are one observation of r with precision
-// J = Σ R_t⁻¹. For every draw of Λ it gives a normal likelihood of θ with the natural parameters
+// d is the dimension of θ, and L defines the units of scores ([State.ridged]). The last term is the
+// variance of Λ along the secant, where v is the variance in [curvature]. All observations together
+// are one observation of r with precision J = Σ R_t⁻¹. For every draw of Λ it gives a normal
+// likelihood of θ with the natural parameters
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
 // φ is 1, or the learned inflation of the variance of r if counts vary more than a Poisson
-// regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2).
-// Without noise K is Λ/φ; with infinite noise it is zero. Package hierarchy computes the posterior
-// of θ and of the spreads of effects of groups. The likelihood does not depend on the spreads, so
-// that they need no releases. The returned covariance is that of the mixture over all draws. The
-// returned mean is the posterior mean for the mean of the draws.
+// regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without
+// noise K is Λ/φ; with infinite noise it is zero. Package hierarchy computes the posterior of θ and
+// of the spreads of effects of groups. The likelihood does not depend on the spreads, so that they
+// need no releases. The returned covariance is that of the mixture over all draws. The returned
+// mean is the posterior mean for the mean of the draws.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)

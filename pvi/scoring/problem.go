@@ -26,7 +26,7 @@ type Problem struct {
 	counts  bool // whether the outcomes are counts whose variance the model takes to be their mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
-	tablesShare float64          // their share of the privacy budget
+	tablesShare float64          // share of the tables in the privacy budget
 
 	budget   budget
 	columns  []column // columns of the margins

@@ -10,9 +10,9 @@ import (
 )
 
 // A program is the model of records whose log density is a record program. The curvature of a
-// record is the negative Hessian of its log density, averaged over the outcomes that the model draws
-// (see [programEvaluator.expected]). This matrix may be indefinite. Its Frobenius norm is clipped as that of
-// any other matrix.
+// record is the negative Hessian of its log density, averaged over the outcomes that the model
+// draws (see [programEvaluator.expected]). This matrix may be indefinite. Its Frobenius norm is
+// clipped all the same.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
@@ -33,8 +33,8 @@ type datum struct {
 	levels    int       // number of values of a level that is counted from 1; 0 for other numbers
 	atoms     []float64 // values that have a probability beside a density
 
-	// A value x has (x − zero)/unit in its column of the margins. zero is 0 if the bounds include
-	// 0, and otherwise in their middle.
+	// A column of the margins contains (x − zero)/unit for a value x. zero is 0 if the bounds
+	// include 0, and otherwise the middle of the bounds.
 	zero, unit float64
 }
 
@@ -157,7 +157,7 @@ func (r *program) numbersOf(dst, x []float64) {
 	}
 }
 
-// inside returns the nearest value that a number may have.
+// inside returns the number closest to x that the datum can be.
 func (n *datum) inside(x float64) float64 {
 	if n.whole {
 		x = math.Round(x)

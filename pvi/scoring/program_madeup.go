@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// programMadeUp are made-up records of a program. Outcomes are drawn from the program's density,
-// and all other numbers follow the margins.
+// A programMadeUp is a set of made-up records of a program. Outcomes are drawn from the program's
+// density, and all other numbers follow the margins.
 type programMadeUp struct {
 	*program
 	*Problem
@@ -41,7 +41,7 @@ func (m *programMadeUp) row(i int) []float64 {
 // inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// guess implements [population]. The function ignores its argument.
+// guess implements [population]. The returned function ignores its argument.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
@@ -95,9 +95,9 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int
 	}
 }
 
-// rows returns the scores at θ of made-up records less their mean. The mean is almost 0 if all outcomes
-// are drawn at θ. Otherwise it would say that θ is not the mode of made-up records, which is not true of
-// the records.
+// rows returns the scores at θ of made-up records less their mean. The mean is almost 0 if all
+// outcomes are drawn at θ. If outcomes are drawn at other points, the mean comes from the choice of
+// these points and is no property of the records.
 func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
 	d := len(theta)
 	rows, mean := mat.NewDense(madeUpRecords, d, nil), make([]float64, d)
@@ -115,7 +115,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls to with the score at θ of every record. A score that is not finite is 0.
+// eachScore calls to with the score at θ of every record. A score that is not finite is replaced by
+// 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -132,8 +133,8 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the records with outcomes from the program's density. The first records are drawn at
-// the first point, and so on. The outcomes follow from public random numbers with the given purpose
+// draw returns the records with outcomes from the program's density. The records are divided evenly
+// among the points, in order. The outcomes follow from public random numbers with the given purpose
 // and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)

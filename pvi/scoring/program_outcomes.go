@@ -31,10 +31,11 @@ func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
 	}
 }
 
-// An outcome is drawn on a grid of gridPoints points, or of mostWhole whole numbers, which are all
-// that are in its range if these are not more. At most mostGrids grids are computed. Each covers only
-// the points of the grid before whose density was at least exp(−gridDepth) times the largest. At the end
-// as many points are added where the mass is, unless the numbers are whole.
+// An outcome is drawn on a grid of gridPoints points. The grid of a whole outcome has all whole
+// numbers in the outcome's range, but at most mostWhole. At most mostGrids grids are computed. Each
+// later grid covers only the points of the grid before it whose density was at least
+// exp(−gridDepth) times the largest density. Unless the outcome is whole, as many points are added
+// at the end where the probability mass lies.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -42,8 +43,8 @@ const (
 	mostGrids  = 7
 )
 
-// drawOne draws number k of all records, given their other numbers. It leaves the numbers of those
-// for which drawn returns false.
+// drawOne draws number k of all records, given their other numbers. It does not change a record for
+// which drawn returns false.
 func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 	n, d, records := len(r.numbers), &r.numbers[k], len(z)
 	drawn := r.drawn(x, k, points)
@@ -55,7 +56,7 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		r.densities(r.variates.density, logs, grid, x, k, points)
 		for c, y := range grid {
 			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // the program has a probability here, and no density
+				logs[c] = math.Inf(-1) // the program gives this value a probability instead of a density
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		grid, logs = merged(grid, logs, more, heights, count)
 		count *= 2
 	}
-	probabilities := make([]float64, records*len(d.atoms)) // their logarithms
+	probabilities := make([]float64, records*len(d.atoms)) // logarithms of the probabilities of the atoms, by record
 	r.densities(r.variates.density, probabilities, slices.Repeat(d.atoms, records), x, k, points)
 	for i := range records {
 		if drawn == nil || drawn[i] {
@@ -101,8 +102,8 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 	}
 }
 
-// drawn reports for each record whether its log likelihood depends on number k in densities alone. It
-// returns nil if that is so for all records.
+// drawn reports for each record whether number k is in its log likelihood only as the variate of
+// densities. It returns nil if that holds for all records.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil
@@ -122,7 +123,7 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 }
 
 // grid writes points between low and high to dst. If the number is whole and dst has room for all
-// whole numbers in this range, these are the points. Otherwise the points have equal distances.
+// whole numbers in this range, grid writes these. Otherwise the points are evenly spaced.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -136,7 +137,7 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the first and the last index of a number that is not below least.
+// above returns the first and the last index of an element of v that is at least least.
 func above(v []float64, least float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -147,8 +148,8 @@ func above(v []float64, least float64) (first, last int) {
 	return min(first, last), max(first, last)
 }
 
-// quantiles writes quantiles of the density with the given logarithms on a grid to dst. Their
-// probabilities have equal distances.
+// quantiles writes to dst quantiles of the density that has the given logarithms on a grid. The
+// probabilities of the quantiles are evenly spaced.
 func quantiles(dst, grid, logs []float64) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, -1) {
@@ -258,7 +259,7 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 		if r.density(of, part, rows, theta) {
 			continue
 		}
-		for i := range to - from { // the computation of some record panics, which must not change the others
+		for i := range to - from { // one record's computation panics, which must not change the results of the others
 			one := part[i*count : (i+1)*count]
 			if !r.density(of, one, rows[i*count*n:(i+1)*count*n], theta) {
 				fill(one, math.Inf(-1))

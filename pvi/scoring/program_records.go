@@ -107,7 +107,8 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The engine left out a record whose computation panicked. To know which, ask for each alone.
+	// The engine left out a record whose computation panicked. To find the record, each one is
+	// computed alone.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -154,8 +155,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 // differenceStep is the step of the central differences, in units.
 const differenceStep = 1e-4
 
-// curvature implements [evaluator]. All calls on one evaluator must have the same units, because it
-// keeps the curvatures of a block of records.
+// curvature implements [evaluator]. All calls on one evaluator must have the same units, because
+// the evaluator keeps the curvatures of a block of records.
 func (e *programEvaluator) curvature(units whitening) float64 {
 	d := len(e.coordinates)
 	size := max(1, min(blockOfScores, blockOfCurvatures/(d*d)))

@@ -7,14 +7,14 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Variates say how outcomes are drawn. An outcome is a number of a record that is the variate of a
-// density.
+// Variates describe how outcomes are drawn. An outcome is a number of a record that is the variate
+// of a density.
 type variates struct {
 	column []bool // whether a column of the program has outcomes
 
-	// density is the program of which outcomes are drawn. It is the program of the study, but without
-	// the factors of log densities that are data, such as weights, because exp of a weighted log
-	// density is not a density.
+	// density is the program from whose densities outcomes are drawn. It is the program of the
+	// study without factors of log densities that are data, such as weights, because exp of a
+	// weighted log density is not a density.
 	density *model.Model
 
 	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. A record
@@ -27,8 +27,8 @@ type variates struct {
 	atoms [][]float64
 }
 
-// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. Those
-// of a record with more are drawn from the margins.
+// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. If a
+// record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
 // newVariates finds the outcomes of a program. There are none if a record has more than mostOutcomes, or
@@ -65,9 +65,10 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the densities that are terms of the likelihood, the columns of their variates, and the
-// argument that stays if the factors that are data are left out. It returns false if a density is in
-// the likelihood in another way.
+// walk finds the densities that are terms of the likelihood (term) and the columns of their
+// variates (variate). weights has the products of a term with data, such as a weight, and for each
+// product the node of the term. walk returns false if a density is in the likelihood in another
+// way.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -127,7 +128,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 	return term, variate, weights, ok
 }
 
-// reads reports whether the likelihood reads an outcome otherwise than in a density.
+// reads reports whether the likelihood reads an outcome other than as the variate of a density.
 func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	seen := make([]bool, len(p.Nodes))
 	seen[p.Likelihood] = true
@@ -165,8 +166,8 @@ func (v *variates) findAtoms(p *ir.Program) {
 	}
 }
 
-// replaced returns the program with the nodes of instead in place of others, and with 0 in place of
-// the nodes of zeros.
+// replaced returns the program in which node instead[i] replaces each node i of instead, and 0
+// replaces each node of zeros.
 func replaced(m *model.Model, instead map[int]int, zeros map[int]bool) (*model.Model, error) {
 	out := *m.Verified().Program()
 	out.Nodes = slices.Clone(out.Nodes)

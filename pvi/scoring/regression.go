@@ -83,8 +83,8 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor, which will be column at. A product
-// is a number, and its bounds follow from the bounds of its factors.
+// newColumn returns the description of a coefficient's regressor. at is the index that the column
+// will have. A product is a number, and its bounds follow from the bounds of its factors.
 func newColumn(st *study.Study, of study.Coefficient, at int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: at}
 	for _, part := range of.Parts {

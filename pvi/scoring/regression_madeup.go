@@ -92,7 +92,8 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score
 	}
 }
 
-// predictorCovariance writes the covariance of the predictors of a record under θ ~ N(·, cov).
+// predictorCovariance writes to dst the covariance of the predictors of a record if θ has the
+// covariance cov. weights is scratch.
 func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, weights []float64) {
 	k, d := len(weights), s.dim
 	v := make([]float64, d)
@@ -112,7 +113,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, wei
 	}
 }
 
-// start implements [population]. The margins of a regression say nothing about its outcome.
+// start implements [population]. The margins of a regression contain no information about its
+// outcome.
 func (m *madeUp) start(*margins) []float64 { return nil }
 
 // drawn implements [population].

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// secantVariances are the possible variances of G along a secant. The largest allow for a
-// curvature that is a hundred times the guess, as may happen with many correlated columns.
+// secantVariances are the possible variances of G along a secant. The largest allow for a curvature
+// that is a hundred times the guess, as can happen with many correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest curvature along a secant, divided by the expected curvature. It is
@@ -49,8 +49,8 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 }
 
 // learnedSecant returns the posterior mean of y. surprise is the released difference minus z = Λs,
-// and expected is sᵀΛs. The variance of G is the most probable one, under a lognormal prior with
-// median firstVariance.
+// and expected is sᵀΛs. For the variance of G ([curvature]) it uses the most probable value, under
+// a lognormal prior with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

@@ -35,7 +35,7 @@ type State struct {
 	after   sum            // sum from which next was computed
 }
 
-// A sum is an opened sum.
+// A sum is the opened sum of a round, with the number of answers in it.
 type sum struct {
 	round, answers int
 	elements       []int64
@@ -216,8 +216,9 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum in their own units. They are multiplied by the number of
-// clients divided by the number of answers, so that they estimate the sum over all clients.
+// An opened has the blocks of an opened sum in their own units. The blocks are multiplied by the
+// number of clients divided by the number of answers, so that they estimate the sum over all
+// clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
@@ -289,7 +290,7 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			next.theta, next.path = start, nil // the first scores were computed at a point that may be far away
+			next.theta, next.path = start, nil // the first scores were computed at a point that may be far from the start
 		}
 	}
 	if o.sizes[residualBlock] > 0 {
