@@ -13,7 +13,7 @@ type View struct {
 	Shares int
 }
 
-// These are the names of observers.
+// Names of observers.
 const (
 	Coalition        = "coalition"         // as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
@@ -49,8 +49,8 @@ type Cost struct {
 	Method    string // name of the numerical method that computed ε
 }
 
-// These are the names of settings that run a published method exactly as it was published,
-// although the privacy claim of the publication does not hold.
+// PublishedFactors and PublishedSampling are the settings that run a published method exactly as it
+// was published, although the privacy claim of the publication does not hold.
 const (
 	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only sums over clients hide it; see [study.Published]
 	PublishedSampling = "sampling" // batches of a fixed size, accounted as Poisson batches; see [study.PublishedSampling]

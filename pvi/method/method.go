@@ -17,8 +17,8 @@ type Method interface {
 	Messages() Messages
 
 	// Releases returns the number of releases of a client, in all rounds together, that cost
-	// privacy. ReleasesAfter returns the number of those that the client has made after it has
-	// answered the given number of rounds.
+	// privacy. ReleasesAfter returns the number of these releases that a client has made when it
+	// has answered the given number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
@@ -27,9 +27,9 @@ type Method interface {
 	// The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of the releases after release number from, up to release number
-	// to. A ledger charges this cost when the releases are made. The increments of a study
-	// compose to its Event.
+	// Increment returns the cost of the releases after the first from releases, up to and including
+	// release number to. A ledger charges this cost when the releases are made. The increments of a
+	// study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -168,8 +168,8 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the client's half of the method, with the factor computed by s.
-	// The solver must be the method's own, or wrap it.
+	// NewSolverClient returns the client's half of the method, with the factor computed by s. The
+	// solver s must be a result of NewSolver, or wrap one.
 	NewSolverClient(s solver.Solver) Client
 }
 

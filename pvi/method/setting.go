@@ -201,11 +201,11 @@ func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 
 // FactorMessages describes messages that are changes of factors and are not hidden by a mechanism.
 // An element of a factor is at most the bound on a record times the largest number of records of a
-// client, and messages have room for a change that is up to 128 times as large. A client whose steps
-// lead to a larger change shortens it.
+// client, and messages have room for a change that is up to 128 times as large. A client whose
+// steps lead to a larger change shortens it.
 //
-// If m is not nil, the factor is a function of statistics that m releases. It is at most a few times
-// as large as the largest statistics with their noise.
+// If m is not nil, the factor is a function of statistics that m releases. The factor is then at
+// most a few times as large as the largest statistics with their noise.
 func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	if m != nil {

@@ -100,9 +100,9 @@ func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. For release number k it charges the cost of the k-th most expensive
-// round, even if the release was made in another round, and it counts as many elements as the longest
-// round has. So no set of releases costs more than its charges.
+// Increment implements [Method]. For release number k it charges the cost of the k-th most
+// expensive round, even if the release was made in another round, and it counts as many elements as
+// the longest round has. No set of releases therefore costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

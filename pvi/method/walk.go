@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/lambda"
 )
 
-// Moves implements [Walk] for methods whose opened sums are changes of λ. Such methods embed it.
-// All machines compute the same bits of λ, because λ is a sum of integers.
+// Moves implements [Walk] for methods whose opened sums are changes of λ. These methods embed
+// Moves. All machines compute the same bits of λ, because λ is a sum of integers.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }

@@ -22,9 +22,9 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1, because only a client's own noise is proved
-// to hide its change: the client's factor contains the noise of earlier rounds, and later sums
-// reveal that noise.
+// Proved implements [method.Unsound]. It returns 1, because only a client's own noise is proved to
+// hide its change. The client's factor contains the noise of earlier rounds, and later sums reveal
+// that noise.
 func (p published) Proved(int) int { return 1 }
 
 // Truth implements [method.Unsound]. Like Claim, it assumes that only U_min clients answer.
@@ -67,21 +67,21 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 }
 
 // PublishedMu returns the privacy loss of a client through the T opened sums of a study in which
-// every client adds its own noisy change to its factor (Sharma 2019, algorithm 3). The loss is
-// the exact Gaussian-DP parameter μ for removing all records of a client whose change saturates
-// the clip in every round. It is for a linear (conjugate) model in which no other client's
+// every client adds its own noisy change to its factor (Sharma 2019, algorithm 3). The loss is the
+// exact Gaussian-DP parameter μ for removing all records of a client whose change saturates the
+// clip in every round. The formula holds for a linear (conjugate) model in which no other client's
 // change is clipped.
 //
 // In the formulas below M is the number of clients, T is the number of rounds, and σ is
 // noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.
 // The function damping returns α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
 //
-// Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without
-// them, N_t is the round's noise, and L_t is the noise in the other clients' factors. If n_t is the
+// Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without them,
+// N_t is the round's noise, and L_t is the noise in the other clients' factors. If n_t is the
 // client's share of N_t, then L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
 // factor hides nothing, because the client's change has the norm of the clip in any case. The sums
-// are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the covariance of the
-// sums. A Kalman filter that predicts L from the sums computes μ in O(T).
+// are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the covariance of
+// the sums. A Kalman filter that predicts L from the sums computes μ in O(T).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
 	total := noiseMultiplier * noiseMultiplier
 	others := total * float64(clients-1) / float64(clients)

@@ -14,9 +14,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// These are the largest number of synthetic clients in a simulated federation, and the largest
-// number of synthetic records of such a client. They limit the time of a simulation. If the roster
-// has more clients, each synthetic client counts as several of them.
+// foreseenClients is the largest number of synthetic clients in a simulated federation, and
+// foreseenRecords is the largest number of synthetic records of one such client. They limit the
+// time of a simulation. If the roster has more clients, each synthetic client counts as several
+// clients.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400

@@ -55,7 +55,7 @@ func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // its scalar product with θ in public units is θ_i
+		along := w.method.units.Gradient(unit) // the scalar product of along and θ in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}
@@ -63,7 +63,7 @@ func (w *walk) differing() (all []string) {
 	return all
 }
 
-// unlearned returns the names of the parameters whose posterior sd is near the prior's.
+// unlearned returns the names of the parameters whose posterior sd is near the prior sd.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
 	covariance := m.units.Covariance(w.state.Posterior().Covariance())

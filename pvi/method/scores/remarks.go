@@ -41,8 +41,8 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables()}
 }
 
-// dispersion returns a sentence that compares the variance of counts with that of the Poisson
-// distribution.
+// dispersion returns a sentence that compares the variance of the counts with the variance of a
+// Poisson distribution.
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
 	switch {

@@ -27,8 +27,8 @@ type Method struct {
 	begin   func() *scoring.State // returns the state before the first round
 }
 
-// New returns a draft of the method of a study. The noise multiplier of the draft is that of a
-// single release that uses the whole budget.
+// New returns a draft of the method of a study. The draft's noise multiplier is for a single
+// release that uses the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {

@@ -26,10 +26,10 @@ const (
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
-// reached is the largest distance by which noise may move a coefficient on which the records
-// have no information, in sds of the prior. In simulations on Abalone and Adult with seeds from
-// 101, the value 1 makes the steps too short on one data set, and the value 5 makes the noise
-// too costly on the other.
+// reached is the largest distance by which noise may move a coefficient on which the records have
+// no information, in sds of the prior. In simulations on Abalone and Adult with seeds 101 and up,
+// the value 1 makes the steps too short on one data set, and the value 5 makes the noise too costly
+// on the other.
 const reached = 2
 
 // A Method is the method whose clients release the noisy sums of private expectation
@@ -160,10 +160,10 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged over steps. It
-// is so under three conditions: several coordinates move in the same step; the model is a
-// regression, which has one mode; and the study has one round, so that no other client's factor
-// changes between the steps.
+// glides reports whether the mean of a client's q moves with momentum and is averaged over steps.
+// Three conditions must hold. Several coordinates move in the same step. The model is a regression,
+// which has one mode. The study has one round, so that no other client's factor changes between the
+// steps.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork

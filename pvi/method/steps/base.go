@@ -87,7 +87,7 @@ func (b *Base) terms() int {
 }
 
 // For returns the mechanism of a client with the given records. Only the sizes of the batches
-// depend on them.
+// depend on the records.
 func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
@@ -176,8 +176,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast for a study in which a client's noise, averaged over all
-// steps, has sd averaged. The clip applies to the gradients of all draws of θ together.
+// NewForecast returns the forecast for a study. averaged is the sd of a client's noise, averaged
+// over all steps. The clip applies to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -16,14 +16,14 @@ import (
 // simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
 // neighbouring values gave equally good results.
 const (
-	// fullTotal and sampledTotal are the number of steps of a client in the whole study.
-	// fullLeast and sampledLeast are the smallest number of steps of a round. The first of each is
-	// for batches of all records, the second for sampled batches.
+	// fullTotal and sampledTotal are the numbers of steps of a client in the whole study. fullLeast
+	// and sampledLeast are the smallest numbers of steps of a round. fullTotal and fullLeast are
+	// for batches of all records, sampledTotal and sampledLeast for sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// These are upper bounds on the sum, over all clients and rounds, of the step size times the
-	// number of steps.
+	// For each kind of schedule, an upper bound on the sum, over all clients and rounds, of the
+	// step size times the number of steps.
 	sequentialTravel, synchronousTravel = 80, 60
 
 	// largestStep is the largest change of the logarithm of an sd that one step should make.
@@ -48,10 +48,10 @@ const (
 // many records most of the error is due to the bias of the clip and the noise of the last steps,
 // and a larger clip with shorter steps is best.
 type pace struct {
-	// travel is the largest allowed product of the step size and a client's number of steps.
-	// With a step size that falls linearly to zero, Adam moves a coordinate by half of the first
-	// step size per step on average. So travel is proportional to the distance that a coordinate
-	// can move, for any ε and dimension.
+	// travel is the largest allowed product of the step size and a client's number of steps. With a
+	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size
+	// per step on average. Travel is therefore proportional to the distance that a coordinate can
+	// move, for any ε and dimension.
 	travel float64
 	clip   float64 // clip, relative to the norm of a typical gradient
 }
@@ -261,7 +261,7 @@ func (g *Gradients) AveragedNoise(sd float64) float64 {
 }
 
 // ClosedFormNoise returns the sd of the noise of all clients, averaged over the last of the given
-// number of steps. They are the same steps over which clients average the q that they propose.
+// number of steps. Clients average the q that they propose over the same steps.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)
