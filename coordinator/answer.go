@@ -13,10 +13,10 @@ import (
 )
 
 // An answer that arrives in one message is decrypted in memory. An answer that arrives in pieces
-// may be long, so its pieces are in the store. The goroutine of the client's call first checks
-// the encryption of the stored answer chunk by chunk. The study's goroutine then reads the
-// answer into memory and adds it to the sum. The bytes cannot change in between, because stored
-// pieces are never overwritten. If they are dropped, the client must offer the answer again.
+// can be long, so its pieces are in the store. The goroutine of the client's call first checks the
+// encryption of the stored answer chunk by chunk. The study's goroutine then reads the answer into
+// memory and adds it to the sum. Between these two steps the bytes cannot change, because stored
+// pieces are never overwritten. If the pieces are dropped, the client must offer the answer again.
 
 // errChanged is returned if the stored bytes of an answer are no longer valid after they were
 // checked.
@@ -56,7 +56,8 @@ func (a stored) body() (transcript.Body, error) {
 	return transcript.Body{Size: uint64(a.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
-// A payload is a function that returns the decrypted bytes of an answer.
+// A payload is a function that returns the decrypted bytes of an answer, or the reason why they
+// cannot be read.
 type payload func() ([]byte, error)
 
 // opened checks an answer and returns its payload. The result fault is an error in the answer,

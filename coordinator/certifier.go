@@ -11,9 +11,9 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier has the authority of a study and the coordinator's own certificate. It renews the
-// certificates of both before they expire. Renewed certificates are not stored, because a restarted
-// coordinator can make new ones with the same keys.
+// A certifier contains the authority of a study and the coordinator's own certificate. It renews
+// the certificates of both before they expire. Renewed certificates are not stored, because a
+// restarted coordinator can make new ones with the same keys.
 type certifier struct {
 	study *Study
 
@@ -24,8 +24,9 @@ type certifier struct {
 	until     time.Time    // when config must be made again
 }
 
-// newCertifier loads the newest key of the study's authority. The first certificate of the first
-// key, which is in the store, stays in use for two thirds of its validity period.
+// newCertifier loads the newest key of the study's authority. If the study has only the first key,
+// newCertifier uses the certificate in the store, which is renewed after two thirds of its validity
+// period. For later keys it makes a new certificate.
 func newCertifier(s *Study) (*certifier, error) {
 	path := s.hub.files.authority(s.hash)
 	paths, err := keyfile.Versions(path)
@@ -42,7 +43,7 @@ func newCertifier(s *Study) (*certifier, error) {
 	return c, err
 }
 
-// at returns the authority with a certificate that is valid at a time.
+// at returns the authority with a certificate that is valid at the time now.
 func (c *certifier) at(now time.Time) (*channel.Authority, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

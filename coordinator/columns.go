@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// columns provides each client with its parts of the deals in a cut, one after the other. The deals
-// do not change until the plan has an outcome.
+// columns provides each client with its columns of the deals in a cut, one after the other. The
+// deals do not change until the plan has an outcome.
 type columns struct {
 	study      *Study
 	federation *sums.Federation
@@ -25,16 +25,16 @@ type columns struct {
 	err    error
 }
 
-// maxColumns is the maximum total size in bytes of deals that are kept in memory while clients
-// fetch their columns.
+// maxColumns is the maximum total size, in bytes, of the deals that are kept in memory while
+// clients fetch their columns.
 const maxColumns = 256 << 20
 
 func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *columns {
 	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
 }
 
-// load reads the deals into memory unless they are too long, because clients fetch many small parts
-// of short deals.
+// load reads the deals into memory if their total size is at most maxColumns. Reading them from the
+// store is slow if each client fetches many small columns.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -60,7 +60,8 @@ func (c *columns) key(dealer int) store.ReleaseKey {
 	return store.ReleaseKey{Ask: c.ask, Client: string(c.federation.Name(dealer))}
 }
 
-// A part is a range of bytes of a message in the store.
+// A part is a range of bytes of a stored message, at a place in the bytes that are sent to the
+// client.
 type part struct {
 	key    store.ReleaseKey
 	at     int64
@@ -69,7 +70,7 @@ type part struct {
 	size   uint64
 }
 
-// pieces are parts of messages, one after the other.
+// pieces are parts of several messages, which are sent to a client one after the other.
 type pieces struct {
 	study *Study
 	over  func(*view) bool // reports whether the messages are no longer needed, and may have been removed
@@ -109,13 +110,13 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err. If err is not nil and the messages are no longer needed, it returns a
-// refusal instead, because the read failed for this reason.
+// unlessOver returns err, with one exception. If the messages are no longer needed, the read failed
+// because they were removed, and unlessOver returns a refusal that states this.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
 	}
-	// When this call returns, the view includes the transaction that has removed the messages.
+	// This call returns after the transaction that removed the messages is visible in the view.
 	_ = s.call(context.Background(), func(*batch) error { return nil })
 	if over(s.shown.Load()) {
 		return refuse(transport.OutOfPlace, "the plan or the study ended while messages of other clients were fetched")

@@ -1,16 +1,17 @@
-// Package coordinator runs studies. A coordinator lets invited clients join and begins a study
-// when they have consented. It sends plans, accepts answers, closes rounds at their deadline,
-// and publishes the result.
+// Package coordinator runs studies. A coordinator lets invited clients join and begins a study when
+// they have consented. It sends plans, accepts answers, closes rounds at their deadline, and
+// publishes the result.
 //
 // A [Hub] is a state directory with its studies. Each [Study] implements
-// [fedpvi/transport.Coordinator] for its clients. One goroutine of each study, called its loop,
-// makes all changes. It carries out waiting commands in order and writes all their changes in
-// one transaction. A call returns only after its changes are on disk, and clients see an entry
-// only then. When a transaction fails, the study returns to the state on disk.
+// [fedpvi/transport.Coordinator] for its clients. Each study has one goroutine, called its loop,
+// which makes all changes. It carries out the waiting commands in order and writes all their
+// changes in one transaction. A call returns only after its changes are on disk, and clients see an
+// entry only after the entry is on disk. When a transaction fails, the study returns to the state
+// on disk.
 //
-// A coordinator that is killed at any instant therefore continues with the same round when it
-// starts again, and every entry that a client has seen is still there, byte for byte.
+// A coordinator can be killed at any instant. When it starts again, it continues with the same
+// round. Every entry that a client has seen is still there, byte for byte.
 //
-// The caller supplies the clock. The package draws no noise, and logs nothing that is derived
-// from records.
+// The caller supplies the clock. The package draws no noise, and logs nothing that is derived from
+// records.
 package coordinator

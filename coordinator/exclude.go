@@ -9,9 +9,10 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Exclude excludes a client from the rest of a study, for a reason that all clients can read. It
-// signs an entry of the transcript, so all clients see the exclusion, and it cannot be undone.
-// Earlier answers of the client stay in their sums. The count of rejected rounds begins again.
+// Exclude excludes a client from the rest of a study, for a reason that all clients can read.
+// Exclude signs an entry of the transcript, so all clients see the exclusion. An exclusion cannot
+// be undone. Earlier answers of the client stay in their sums. The count of consecutive rejected
+// rounds begins again at zero.
 //
 // With secure aggregation an excluded client counts as missing in later sums. The number of
 // clients, and the number of clients that open a sum, stay the same.
@@ -68,7 +69,7 @@ func (b *batch) exclude(name identity.Name, c *client, why string) error {
 
 func excluded(why string) string { return "excluded: " + why }
 
-// readExcluded marks the clients that were excluded.
+// readExcluded reads the exclusions from the store and marks the excluded clients.
 func (s *Study) readExcluded(st *state, kept store.Study) error {
 	st.excluded = map[identity.Name]string{}
 	if err := kept.Note(noteExcluded, &st.excluded); err != nil {
@@ -87,8 +88,8 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	return nil
 }
 
-// held returns the reason why a study waits for an order of its operator. A study waits if too many
-// rounds in a row were rejected. held returns "" if the study can continue.
+// held returns the reason why a study waits for an order of its operator, or "" if the study can
+// continue. A study waits if too many consecutive rounds were rejected.
 func (b *batch) held() string {
 	st := b.state
 	if st.server == nil || len(st.open) > 0 {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// WriteBundle writes the study's bundle, which contains all entries and the envelopes of all
-// answers so far. [bundle.Verify] checks the bundle.
+// WriteBundle writes the study's bundle to w. The bundle contains all entries and the envelopes of
+// all answers so far. [bundle.Verify] checks the bundle.
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)

@@ -34,8 +34,8 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub and begins to run it. It makes the study's certificate authority
-// and the key that opens answers.
+// Found adds a study to the hub and begins to run it. It makes the study's certificate authority,
+// and the key that decrypts answers.
 func (h *Hub) Found(f Founding) (*Study, error) {
 	s, _, err := h.FoundFor(f, nil, 0)
 	return s, err
@@ -50,7 +50,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 		return nil, nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, nil, err // the study document cannot be run with any number of clients
+		return nil, nil, err // the document describes a study that cannot run with any number of clients
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -86,7 +86,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 }
 
 // create makes a study's keys, and writes the study with its invitations to the store. It replaces
-// the keys of an earlier, incomplete attempt, which nobody has used.
+// the keys that an interrupted attempt left. Those keys have never been used.
 func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	})
 }
 
-// invite makes an invitation to a study, whose coordinator has the roster entry own, and its ticket.
-// Neither is in the store yet.
+// invite makes an invitation to a study, and the ticket that the store keeps for it. The argument
+// own is the coordinator's roster entry. The caller must write the ticket to the store.
 func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: name, Coordinator: own.Key.Fingerprint(), Pin: own.Pin,
@@ -143,7 +143,7 @@ func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // secret text; whoever has it can join
+	Text    string        `json:"invitation"` // secret text with which anybody can join in the client's name
 	Expires time.Time     `json:"expires"`
 }
 

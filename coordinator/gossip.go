@@ -32,7 +32,7 @@ func (f files) gossipKey(h Hash) (secret.Secret, error) {
 }
 
 // Gossip starts a gossip node for the study on a port. The node finds out which clients are
-// reachable, which only [Study.Status] uses. The caller closes the node.
+// reachable. Only [Study.Status] uses this information. The caller must close the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the settings with which clients can take part in gossip. They are zero if the
-// study has no gossip or is over.
+// gossips returns the settings that clients need to take part in gossip. It returns the zero value
+// if the study has no gossip or is over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g

@@ -20,7 +20,7 @@ import (
 // A Hash is a SHA-256 hash.
 type Hash = [sha256.Size]byte
 
-// A Hub is a state directory with all studies of one coordinator. Its methods may be called
+// A Hub is a state directory with all studies of one coordinator. Its methods can be called
 // concurrently.
 type Hub struct {
 	options Options
@@ -97,7 +97,7 @@ func (h *Hub) load(hash Hash) error {
 	return nil
 }
 
-// OnStudy calls f for each present study of the hub, and later for each new study.
+// OnStudy calls f for each study of the hub, and later for each study that is added.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -118,13 +118,13 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Healthy returns an error if the store cannot be used: its file is damaged, or a write has failed
-// and the file cannot be written again yet, for example because the disk is full.
+// Healthy returns an error if the store cannot be used. Either its file is damaged, or a write has
+// failed and the file cannot be written yet, for example because the disk is full.
 func (h *Hub) Healthy() error {
 	return h.store.View(func(*store.Tx) error { return nil })
 }
 
-// Fingerprint returns the fingerprint of the coordinator's identity in new studies.
+// Fingerprint returns the fingerprint of the identity that the coordinator uses in new studies.
 func (h *Hub) Fingerprint() identity.Fingerprint {
 	who, _ := h.keys.newest()
 	return who.Fingerprint()
@@ -144,7 +144,7 @@ func (h *Hub) Studies() []*Study {
 	return all
 }
 
-// Serving returns the study that has the given TLS server name, or nil.
+// Serving returns the study with the given TLS server name, or nil if there is none.
 func (h *Hub) Serving(serverName string) *Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -175,5 +175,5 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first digits of a hash. They identify a study in messages for people.
+// short returns the first 12 digits of a hash, by which people can tell studies apart in messages.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

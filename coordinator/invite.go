@@ -38,8 +38,8 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, nil
 }
 
-// invitable returns an error if a name is malformed, is taken, or is too similar to another name
-// in the study, or if the roster would become too large.
+// invitable returns an error if a name is already taken by a client, or if the other function
+// invitable refuses the names.
 func (b *batch) invitable(names []identity.Name) error {
 	for _, name := range names {
 		if c := b.state.clients[name]; c != nil {
@@ -49,9 +49,9 @@ func (b *batch) invitable(names []identity.Name) error {
 	return invitable(b.study.name(), b.state.tickets, names)
 }
 
-// invitable returns an error if a name is malformed, if it is the name of the coordinator or too
-// similar to another name, or if the roster would become too large. tickets has the tickets of the
-// clients that were invited before.
+// invitable returns an error if a name is malformed, if it equals the coordinator's name or is too
+// similar to another name, or if the roster would become too large. The argument tickets contains
+// the tickets of the clients that were invited before.
 func invitable(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {
@@ -85,8 +85,8 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	return i, nil
 }
 
-// Begin begins the study with the clients that have consented. It does not wait for other
-// clients.
+// Begin begins the study with the clients that have consented, without waiting for the other
+// invited clients.
 func (s *Study) Begin(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state

@@ -21,8 +21,9 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// derived reports whether clients can compute the body of an entry from earlier entries. They can
-// do so for plans, and for outcomes of secure aggregation, because an opening contains the sum.
+// derived reports whether clients can compute the body of an entry from earlier entries. This is
+// possible for plans. With secure aggregation it is also possible for outcomes, because an opening
+// contains the sum.
 func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
@@ -49,8 +50,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look runs f on the study in the store. If the store cannot be read now, for example because
-// the disk is full, look returns errStore, and the caller may try again later.
+// look runs f on the study in the store. If the store cannot be read now, for example because the
+// disk is full, look returns errStore, and the caller can try again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.View(func(tx *store.Tx) error {

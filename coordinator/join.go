@@ -101,10 +101,12 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 	return certificate, nil
 }
 
-// A keyring is the set of public keys of a study's members. No two members may share a key.
+// A keyring is the set of public keys of a study's members. Two members must not have a key in
+// common.
 type keyring map[string]bool
 
-// of returns the three keys in a roster entry: identity, TLS key and recipient of encryption.
+// of returns the three keys in a roster entry: the identity, the pin of the TLS key, and the
+// recipient of encryption.
 func (keyring) of(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -120,8 +122,7 @@ func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
 }
 
-// asClient runs a command for a client that has joined. It refuses all other callers with the
-// same message.
+// asClient runs a command for a client that has joined. All other callers get the same refusal.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -175,7 +176,7 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	if err != nil && c.approved && !c.left { // a client may send its consent again, signed with earlier keys
+	if err != nil && c.approved && !c.left { // a client can send an old consent again, signed with earlier keys
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {
 			kept, err = st.All(store.Approval)

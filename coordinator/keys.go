@@ -26,8 +26,8 @@ import (
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
 //
 // New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a
-// study determines which of these keys the study uses, except that a study always uses the newest key
-// of its authority.
+// study determines which versions of identity.key, tls.key and sealing.key the study uses. For its
+// authority a study always uses the newest key.
 type files struct {
 	dir  string
 	lock *keyfile.Lock
@@ -43,8 +43,8 @@ func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "auth
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
-// own holds the keys that a coordinator uses in all its studies, oldest first. New studies use the
-// newest keys.
+// own contains the versions of the keys that a coordinator uses in all its studies, oldest first.
+// New studies use the newest versions.
 type own struct {
 	files files
 
@@ -92,7 +92,7 @@ func (o *own) newest() (*identity.Identity, *channel.Key) {
 	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
 }
 
-// of returns the keys in a roster entry of the coordinator.
+// of returns the private keys that belong to a roster entry of the coordinator.
 func (o *own) of(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,8 +135,8 @@ func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, er
 	return create(f.lock, path)
 }
 
-// sealingOf returns the path of the key for the recipient in a roster entry of the coordinator, and
-// the key.
+// sealingOf returns the sealing key that belongs to a roster entry of the coordinator, and the path
+// of its file.
 func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, err error) {
 	paths, err := keyfile.Versions(f.sealing(h))
 	if err != nil {
@@ -154,7 +154,8 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes the files of all versions of the key that opens answers, except for one.
+// destroySealing removes the files of all versions of the key that decrypts answers, except for the
+// file with the path except.
 func (f files) destroySealing(h Hash, except string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {

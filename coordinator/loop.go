@@ -14,9 +14,9 @@ import (
 // maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function that the study's loop runs for a caller. The caller gets its error
-// after the changes of the batch are on disk. A command that returns an error must not have
-// changed the state.
+// A command is a function that the study's loop runs for a caller. The caller receives the
+// function's error after the changes of the batch are on disk. A command that returns an error must
+// not have changed the state.
 type command struct {
 	do   func(*batch) error
 	done chan error
@@ -37,7 +37,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 		return err
 	case <-s.stopped:
 	}
-	select { // if the study stopped, the result may still have arrived
+	select { // the result may have arrived before the study stopped
 	case err := <-c.done:
 		return err
 	default:
@@ -80,8 +80,8 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs commands, begins and ends rounds that are due, and writes all changes in one
-// transaction.
+// carryOut runs the commands, and begins and ends the rounds that are due. It writes all changes in
+// one transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -113,7 +113,8 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result: its own error in errs, or err if it has none.
+// answer sends each command its result. This is the command's own error in errs or, if there is
+// none, err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -171,7 +172,7 @@ func (s *Study) publish(b *batch) {
 // retry is the time for which the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns the time for which the loop may sleep if no command arrives.
+// untilNext returns the time for which the loop sleeps if no command arrives.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -192,10 +193,10 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered       // new entries of the transcript
 	after  []func()         // functions to call after the transaction is on the disk
-	shows  bool             // whether callers can see a change although there is no new entry
+	shows  bool             // whether callers can see a change that has no new entry
 	said   transcript.Entry // last entry that the method say has appended
 	moved  bool             // whether the state of the study's algorithm has changed
-	failed error            // error of this machine; if not nil, nothing of the batch is written
+	failed error            // error of this machine; if it is not nil, no change of the batch is written
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }
@@ -205,8 +206,8 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo makes the whole batch fail with err, because a command has left an inconsistent state in
-// memory.
+// undo makes the whole batch fail with err. It is called if a command has left an inconsistent
+// state in memory.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -216,7 +217,8 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say signs the next entry of the transcript and appends it. The function write writes the body.
+// say signs the next entry of the transcript and appends it. The function write writes the body of
+// the entry.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)

@@ -21,12 +21,12 @@ import (
 	"fedpvi/transport"
 )
 
-// keyChanges are the changes of the keys of a study's members. They are stored as a note, in the
-// transactions that change them.
+// keyChanges contains the changes of the keys of a study's members. It is stored as a note, in the
+// transactions that change it.
 //
-// Before the study begins, new keys are valid at once. Later they wait for the end of the open
-// rounds. Then one entry of the transcript makes the next version of the roster. The TLS key of a
-// client is valid as soon as the coordinator has accepted it, and revoked keys are invalid at once.
+// Before the study begins, new keys are valid at once. Later, new keys wait for the end of the open
+// rounds, and one entry of the transcript then makes the next version of the roster. A client's new
+// TLS key is valid as soon as the coordinator has accepted it. Revoked keys are invalid at once.
 type keyChanges struct {
 	Versions []uint64                 `json:"versions,omitempty"` // numbers of the entries that changed the roster
 	Own      [][]byte                 `json:"own,omitempty"`      // renewals of the coordinator's entry that are in force, in order
@@ -35,14 +35,14 @@ type keyChanges struct {
 	Made     map[identity.Name]int    `json:"made,omitempty"`     // number of renewals, by client
 }
 
-// noteMembers is the key under which the store keeps the membership.
+// noteMembers is the key under which the store keeps the key changes.
 const noteMembers = "members"
 
 // maxRenewals is the maximum number of times that a client can renew its keys in a study. Each
 // renewal makes the transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
-// readMembers reads the membership and determines the coordinator's own keys.
+// readMembers reads the key changes from the store and determines the coordinator's own keys.
 func (s *Study) readMembers(st *state, kept store.Study) error {
 	st.changes = keyChanges{Waiting: map[identity.Name][]byte{}, Revoked: map[identity.Name]string{}, Made: map[identity.Name]int{}}
 	if err := kept.Note(noteMembers, &st.changes); err != nil {
@@ -101,7 +101,7 @@ func (st *state) revoke(c *client, why string) {
 
 func revoked(why string) string { return "its keys were revoked: " + why }
 
-// keepMembers writes the membership to the store.
+// keepMembers writes the key changes to the store.
 func (b *batch) keepMembers() {
 	changes := b.state.changes
 	changes.Waiting, changes.Revoked, changes.Made = maps.Clone(changes.Waiting), maps.Clone(changes.Revoked), maps.Clone(changes.Made)
@@ -112,10 +112,10 @@ func (b *batch) keepMembers() {
 	b.shows = true
 }
 
-// Renew issues a certificate for the TLS key of the client that has signed the request with its
-// identity. The caller may be a guest, because the certificate of a client that was away may have
-// expired. If the request has new keys of the client, Renew accepts them and certifies the new TLS
-// key. A request can be repeated, and then has the same effect.
+// Renew issues a certificate for the TLS key of the client whose identity has signed the request.
+// The caller need not have a valid certificate, because the certificate of an absent client may
+// have expired. If the request contains new keys of the client, Renew accepts them and certifies
+// the new TLS key. A repeated request has the same effect as the first.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.RenewRequest) (out transport.Renewed, err error) {
 	defer func() { err = s.count("renew", err) }()
 	party, err := channel.RequestOf(r.Request)
@@ -139,7 +139,7 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.Renew
 	return out, err
 }
 
-// certify accepts new keys, if there are some, and returns a certificate.
+// certify accepts the new keys in the request, if there are any, and returns a certificate.
 func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r transport.RenewRequest) (out transport.Renewed, err error) {
 	s, st := b.study, b.state
 	entry, err := st.latest(s, party.Name, c)
@@ -243,15 +243,15 @@ func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	}
 }
 
-// consentAgain drops the consent of a client. The client gives it again when it connects.
+// consentAgain deletes the consent of a client. The client sends a new consent when it connects.
 func (b *batch) consentAgain(name identity.Name, c *client) {
 	c.approved = false
 	b.write(func(kept store.Study) error { return kept.Delete(store.Approval, string(name)) })
 }
 
-// Rotate gives the coordinator new keys in a study: its identity, its TLS key, the key that opens
-// answers, and the key of the authority. In a study that has begun they are valid from the next
-// version of the roster.
+// Rotate makes new keys for the coordinator in a study: its identity, its TLS key, the key that
+// decrypts answers, and the key of the authority. In a study that has begun, the new keys are valid
+// from the next version of the roster.
 func (s *Study) Rotate(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -312,16 +312,16 @@ func (b *batch) rotate() error {
 	return nil
 }
 
-// own puts an entry of the coordinator in force.
+// own puts a new roster entry of the coordinator in force.
 func (b *batch) own(renewal []byte, entry roster.Entry) error {
 	b.state.changes.Own = append(slices.Clone(b.state.changes.Own), renewal)
 	return b.state.use(b.study, entry)
 }
 
 // Revoke makes the keys of a client invalid, because they were stolen or lost. The coordinator no
-// longer accepts connections or messages with these keys. In a study that has begun the client
+// longer accepts connections or messages with these keys. In a study that has begun, the client
 // counts as missing from now on, and the next version of the roster states the reason. Before the
-// study begins, the client is removed, and can be invited again.
+// study begins, Revoke removes the client, which can then be invited again.
 func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -361,7 +361,8 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 }
 
 // remove removes a client from a study that has not begun. It replaces the client's invitation by
-// an expired one that nobody has, so that the study waits until the client is invited again.
+// an expired invitation that is not given to anybody. The study therefore waits until the client is
+// invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)
@@ -385,8 +386,8 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the change that makes the next version of the roster. The change is empty if no keys
-// are new or revoked.
+// due returns the change that makes the next version of the roster. The change is empty if there
+// are no new and no revoked keys.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {
@@ -404,9 +405,9 @@ func (st *state) due(s *Study) (roster.Change, error) {
 	return change, nil
 }
 
-// version signs the next version of the roster if keys are new or revoked. If a plan is open, it
-// reports that the study must not send further plans until the open plan has ended. After a new
-// version, the clients of a study with secure aggregation exchange new keys.
+// version signs the next version of the roster if there are new or revoked keys. If a plan is open,
+// version returns wait = true, and the study must not send further plans until the open plan has
+// ended. After a new version, the clients of a study with secure aggregation exchange new keys.
 func (b *batch) version() (wait bool, err error) {
 	s, st := b.study, b.state
 	change, err := st.due(s)
@@ -452,7 +453,7 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the key that opens answers from now on, and destroys the previous key.
+// reopen loads the key that decrypts answers from now on, and destroys the previous key.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)

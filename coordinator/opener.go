@@ -16,10 +16,11 @@ type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study begins and after it is over
 	size   int           // size in bytes of the decrypted and padded answer
-	tokens chan struct{} // contains one value for each answer that may now be decrypted
+	tokens chan struct{} // contains one value for each further answer that can be decrypted at the same time
 }
 
-// use sets the key. Answers are padded to size bytes. It erases an earlier key in memory.
+// use sets the key that decrypts answers, and erases the previous key in memory. The argument size
+// is the size in bytes to which answers are padded.
 func (o *opener) use(key *seal.Key, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,8 +58,8 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller may decrypt an answer. The caller must call release after the
-// answer was accepted or refused. Further calls of release do nothing.
+// acquire waits until the caller is allowed to decrypt an answer. The caller must call release
+// after the answer was accepted or refused. Further calls of release do nothing.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -84,8 +85,8 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt checks an answer in the store. It returns the payload, which can be read chunk by
-// chunk.
+// openAt checks an answer in the store. It returns the payload, whose chunks can be read one by
+// one.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -19,9 +19,9 @@ type Options struct {
 	Events Events
 	// Audit is the audit log. A nil log discards all lines.
 	Audit *audit.Log
-	// Trace, unless nil, is called when the hub begins to decrypt an answer ("open") or to write
-	// to the store ("transaction"). The returned function is called at the end, with "ok" or
-	// "failed".
+	// Trace, unless nil, is called when the hub begins to decrypt an answer (name "open") or to
+	// write to the store (name "transaction"). The returned function is called at the end of the
+	// operation, with outcome "ok" or "failed".
 	Trace func(name string) (end func(outcome string))
 	// RoundDeadline is the time after which a round ends even if some clients have not answered.
 	// The default is ten minutes.
@@ -35,7 +35,7 @@ type Options struct {
 const (
 	defaultDeadline = 10 * time.Minute
 	// presenceShare is the round deadline divided by the time for which a client counts as present
-	// after its last call. The time between two calls of a connected client is shorter.
+	// after its last call. A connected client calls more often than this.
 	presenceShare = 4
 	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
 	openingBytes = 8 << 20
@@ -76,8 +76,9 @@ func (o Options) traced(name string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns the number of answers of the given size that may be decrypted at the same
-// time. An answer that arrived in pieces has only one chunk in memory.
+// openers returns the number of answers of the given size in bytes that can be decrypted at the
+// same time. An answer that arrived in pieces has only one chunk of at most maxPiece bytes in
+// memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
 // Events counts events for metrics. The arguments of its methods do not depend on the contents

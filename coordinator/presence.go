@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence records when each client last called, because a round begins only if enough clients
-// are present.
+// A presence records the time of each client's last call. A round begins only if enough clients are
+// present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration

@@ -11,9 +11,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A prompt is an answer whose body arrived together with its offer. The goroutine of the
-// client's call checks and decrypts it, so that many answers are decrypted concurrently and
-// while the disk is busy. The study's loop then adds it to the sum.
+// A prompt is an answer whose body arrived together with its offer. The goroutine of the client's
+// call checks and decrypts the answer. Many answers are thus decrypted concurrently, also while the
+// disk is busy. The study's loop then adds the answer to the sum.
 type prompt struct {
 	written
 	envelope []byte
@@ -54,7 +54,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // lets another answer be decrypted while this one is written
+		defer release() // lets another answer be decrypted while this answer is written to disk
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
@@ -71,8 +71,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the decrypted answer if its plan is still open for the same model. Otherwise
-// it returns nil.
+// checked returns the verified envelope of the answer if its plan is still open for the same model.
+// Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // If the releases of a round are too long for its outcome, the coordinator keeps each of them in a
-// file, in the form whose hash its client has signed. Clients fetch them by these hashes.
+// file. The file has the form whose hash the client has signed, and clients fetch it by this hash.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
@@ -44,8 +44,8 @@ func (r *publishedRelease) Read(b []byte, from int64) error {
 	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
 }
 
-// writeReleases writes the releases for a plan that clients fetch to a bundle. If clients fetch none,
-// it does nothing.
+// writeReleases writes those releases for a plan to a bundle that clients fetch one by one. If
+// there are none, it does nothing.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		r := &publishedRelease{s, v}

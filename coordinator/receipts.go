@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The receipt of an accepted answer can be computed from the envelope of the answer on disk. So only
-// the receipts of the current batch are kept in memory.
+// The receipt of an accepted answer can be computed from the envelope of the answer on disk. Only
+// the receipts of the current batch are therefore kept in memory.
 
 // receipt returns the hash of the envelope of the accepted answer with the key k. If there is no
 // such answer, found is false.

@@ -16,7 +16,7 @@ func refuse(reason transport.Reason, format string, args ...any) error {
 var (
 	// errStopped is returned while the coordinator shuts down.
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
-	// errStore is returned when the disk has failed, in which case the call has changed nothing.
+	// errStore is returned if the disk has failed. The call has then changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
 	// errPeer is returned to an unknown caller and to a caller that may not call the method, so
 	// that callers cannot tell the two cases apart.

@@ -55,8 +55,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer whose body had arrived completely when the coordinator was stopped,
-// and which was not yet accepted. If there is none, it returns nil.
+// whole returns an answer whose body is complete but which was not accepted before the coordinator
+// was stopped. If there is none, it returns nil.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -70,7 +70,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 }
 
 // offer records the envelope of an answer. If checked is nil, offer verifies the envelope.
-// Otherwise the caller has done so.
+// Otherwise the caller has verified it, and checked is the result.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -88,7 +88,7 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 		}
 		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, h.Model)
 		if err != nil && st.server != nil {
-			// The envelope was verified before, under an earlier version of the roster.
+			// The envelope was already verified, under an earlier version of the roster.
 			return int64(seal.SealedSize(len(h.Bytes()), st.server.MaxRelease())), nil
 		}
 		return int64(r.Body.Size), err
@@ -152,7 +152,7 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 		return err
 	})
 	b.then(func() {
-		if first { // log it once for each plan, so that a client cannot fill the log
+		if first { // only the first contradiction is logged, so that a client cannot fill the log
 			b.study.log.Warn("a client signed two answers to one plan", "client", key.Client, "ask", key.Ask)
 		}
 	})
@@ -184,7 +184,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte       // body that arrived in one piece and is not in the store; nil otherwise
-	offer   *offer       // offer of a body that is in the store; the state has a new one after a drop
+	offer   *offer       // offer of a body that is in the store; if the body is dropped, the state contains another offer
 	value   *store.Value // body that is in a file; nil otherwise
 }
 
@@ -196,8 +196,8 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// The plan was closed, or a write failed and the offer was lost. The client offers the
-		// answer again, and the reply to the new offer states the reason.
+		// Either the plan was closed, or a write failed and the offer was lost. The client now
+		// offers the answer again, and the reply to the new offer states the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := o.key
@@ -218,7 +218,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case end-o.have < minPiece && end < size:
 		return nil, refuse(transport.Unavailable, "the piece has %d new bytes: only the last may have fewer than %d", end-o.have, minPiece)
 	}
-	piece, offset = piece[o.have-offset:], o.have // skip the bytes that have already arrived by another call
+	piece, offset = piece[o.have-offset:], o.have // skip the bytes that have already arrived in another call
 	if !o.stored {
 		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
 	}
@@ -236,7 +236,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 // keepPiece stores the next piece of a body. A long body goes to a file. If the coordinator
 // stops before the body is complete, the file is lost and the client must begin again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
-	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // an earlier version of the program wrote the first pieces, which are not in a file
+	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // an earlier version of the program kept the first pieces in the database and not in a file
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // the caller does not change piece before this write is on disk
 		return nil
 	}
@@ -291,16 +291,16 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the call was cancelled; this is not the end of the study
+		return err // the call was cancelled, but the study is not over
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
-		defer release() // lets another answer be decrypted while this one is written
+		defer release() // lets another answer be decrypted while this answer is written to disk
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // the bytes may be missing because the plan was closed
+		case unread != nil: // the bytes are missing if the plan was closed in the meantime
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -310,8 +310,8 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted, and names its client in the log. The
-// envelope stays.
+// drop removes the body of an answer that cannot be accepted, and keeps its envelope. It logs the
+// name of the client, and returns fault.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -321,7 +321,7 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
 	b.then(func() { b.study.discard(o) })
-	if !o.refused { // log it once, so that a client cannot fill the log
+	if !o.refused { // only the first refusal is logged, so that a client cannot fill the log
 		b.then(func() {
 			b.study.log.Warn("an answer was refused: its client counts as missing", "client", name, "ask", ask, "why", fault)
 		})
@@ -330,9 +330,9 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether a checked answer must still be accepted. It returns false if another
-// call has accepted the answer. It returns a refusal if the answer is too late or its bytes were
-// dropped.
+// awaits reports whether the plan still waits for a checked answer. It returns false if another
+// call has already accepted the answer. It returns a refusal if the answer is too late or its bytes
+// were dropped.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -419,7 +419,8 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	return nil
 }
 
-// published writes a release to a file if clients will fetch it. Otherwise it returns nil.
+// published writes a release to a file if clients fetch the releases of its plan one by one.
+// Otherwise it returns nil.
 func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, error) {
 	s, st, ask := b.study, b.state, int(k.Ask)
 	if !st.chain.Fetches() || !st.server.Fetched(ask) {
@@ -428,9 +429,9 @@ func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, err
 	return s.hub.store.PrepareFile(s.hash, func(w io.Writer) error { return st.server.WriteRelease(w, ask, release) })
 }
 
-// committed returns a refusal if an answer contains another release than the one whose hash its
-// client has signed, in a study with commitments. Without this check one client could spoil the
-// signatures of an outcome.
+// committed compares the hash of a release with the hash that the client has signed, in a study
+// with commitments. It returns a refusal if they differ. Without this check one client could make
+// an outcome whose signatures do not match the releases.
 func (b *batch) committed(r transcript.Release, release []byte) error {
 	if !b.state.chain.Commits() {
 		return nil

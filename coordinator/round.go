@@ -19,8 +19,8 @@ import (
 )
 
 // advance does everything that is due: it begins the study, ends and begins rounds, and ends the
-// study. An error of the study aborts the study. The returned error is an error of this machine,
-// such as a failed write.
+// study. If the study cannot continue, advance aborts it. The returned error is an error of this
+// machine, such as a failed write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -117,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // the key of the next version is newer
+		return nil // the key of a later version of the roster is in a newer file
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }
@@ -131,7 +131,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play ends and begins rounds until the study must wait for clients or is over.
+// play ends and begins rounds until the study is over or must wait for clients.
 func (b *batch) play() error {
 	st := b.state
 	staying, least := len(st.staying()), b.study.fewest(st)
@@ -164,8 +164,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// hold stops a study in which too many rounds in a row were rejected. The study waits for an order
-// if it can continue without one of its clients. Otherwise hold aborts it.
+// hold stops a study in which too many consecutive rounds were rejected. If the study can continue
+// without one of its clients, it waits for an order of the operator. Otherwise hold aborts it.
 func (b *batch) hold(why string) error {
 	if b.study.excludable(b.state) != nil {
 		return b.abort(b.study.name(), why)
@@ -228,7 +228,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // frees the memory of this plan's sum and outcome before the next plan is made
+		debug.FreeOSMemory() // frees the memory of this plan's sum and outcome before the next plan is computed
 	}
 	b.write(func(kept store.Study) error {
 		if !fetched {
@@ -254,9 +254,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	return nil
 }
 
-// answered returns the body of an outcome. In a study with commitments it contains the envelopes of
-// the answers that the outcome counts. The result fetched tells whether clients fetch the releases of
-// these answers.
+// answered returns the body of an outcome. In a study with commitments, the body contains the
+// envelopes of the answers that the outcome counts. The result fetched is true if clients fetch the
+// releases of these answers one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil
@@ -273,8 +273,8 @@ func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fet
 }
 
 // discard forgets the answers that were not accepted, and returns a function that removes their
-// files. A piece that arrives afterwards must not be added to a removed file, so its client is told to
-// offer the answer again.
+// files. A piece that arrives later must not be added to a removed file. Its client must offer the
+// answer again.
 func (q *question) discard(s *Study) func() {
 	offers := q.offers
 	q.offers = map[identity.Name]*offer{}
@@ -370,8 +370,8 @@ func (b *batch) fail(err error) error {
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
 
-// abort ends the study for all clients before its last plan. The argument by names the party
-// that aborts.
+// abort ends the study for all clients before its last plan. The argument by is the name of the
+// party that aborts the study.
 func (b *batch) abort(by identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {
@@ -400,9 +400,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the study's algorithm to the store if this batch has changed it.
-// It does not write it for each answer to an open plan. A restarted coordinator adds such
-// answers to the sum again.
+// keepStage writes the state of the study's algorithm to the store if this batch has changed the
+// state. Answers to open plans do not count as changes, because a restarted coordinator adds them
+// to the sum again.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil

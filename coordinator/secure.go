@@ -17,9 +17,9 @@ import (
 )
 
 // With secure aggregation a plan has the steps of package sums: deals, cut, confirmations,
-// certificate, shares, opening. The entry of each step is signed in the transaction that contains
-// the message that completed the step. Every step has its own deadline. A restarted coordinator
-// reads the entries and the messages of the open plan again.
+// certificate, shares, opening. The entry of each step is signed in the transaction that stores the
+// last message of the step. Every step has its own deadline. A restarted coordinator reads the
+// entries and the messages of the open plan again.
 
 // A secure is the part of the state of a study whose clients aggregate securely.
 type secure struct {
@@ -28,8 +28,9 @@ type secure struct {
 	keying     *question // offers of keys
 	columns    *columns  // deals of the cut of the open plan; nil before the cut
 
-	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. These
-	// complaints are not signed and not stored. They decide only whose deals are left out.
+	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. It then
+	// complains about the dealer. Complaints are not signed and not stored. They decide only which
+	// dealers are left out of later cuts.
 	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
 	leftOut    map[int]bool                   // places of the dealers whose deals caused a plan to be void
 }
@@ -53,7 +54,7 @@ func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secu
 	}, nil
 }
 
-// follow applies an entry of the transcript.
+// follow applies an entry of the transcript to the secure sums.
 func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	if x == nil || e.Ask == 0 {
 		return nil
@@ -86,8 +87,8 @@ func (b *batch) tell(kind transcript.Kind, ask uint64, body []byte) error {
 	return nil
 }
 
-// stepIfDue takes the next step of the open plan if its messages have arrived, or if its deadline
-// has passed. A plan whose step cannot be completed is void.
+// stepIfDue takes the next step of the open plan if all messages of the present step have arrived,
+// or if its deadline has passed. If a step cannot be completed, the plan is void.
 func (b *batch) stepIfDue(ask uint64) error {
 	x := b.state.secure
 	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
@@ -120,8 +121,8 @@ func (b *batch) stepIfDue(ask uint64) error {
 	return nil
 }
 
-// awaited returns the clients whose messages for the present step of the open plan may still
-// arrive.
+// awaited returns the clients whose messages for the present step of the open plan have not arrived
+// and can still arrive.
 func (b *batch) awaited() (names []identity.Name) {
 	x := b.state.secure
 	for _, place := range x.machine.Missing() {
@@ -145,8 +146,9 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.tell(transcript.Cut, ask, body)
 }
 
-// blame leaves a dealer out of later cuts if so many clients cannot decrypt their columns of its
-// deal that the cut cannot be confirmed. It reports whether there is such a dealer.
+// blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
+// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. blame reports
+// whether there is such a dealer.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -157,7 +159,7 @@ func (x *secure) blame() (lost bool) {
 	return lost
 }
 
-// dealers returns the number of clients whose deals may be in later cuts. Without secure
+// dealers returns the number of clients whose deals can be in later cuts. Without secure
 // aggregation it is the number of clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
@@ -187,8 +189,8 @@ func (b *batch) openSum(ask uint64, body []byte) error {
 	return b.close(outcome)
 }
 
-// void ends a plan without a sum. Receipts name the answers in a cut, so the answers to a plan
-// without a cut are removed.
+// void ends a plan without a sum. If the plan has no cut, void removes its answers, because only
+// answers in a cut have receipts.
 func (b *batch) void(ask uint64) error {
 	if b.state.secure.machine.Step() == sums.Dealing {
 		b.write(func(kept store.Study) error { return kept.DropAnswers(ask) })
@@ -204,7 +206,7 @@ func (b *batch) void(ask uint64) error {
 	return b.close(outcome)
 }
 
-// dropKeys removes the keys of the clients of a study that is over.
+// dropKeys removes the clients' keys for the secure sums of a study that is over.
 func (b *batch) dropKeys() {
 	if x := b.state.secure; x != nil {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(0) })
@@ -212,8 +214,8 @@ func (b *batch) dropKeys() {
 	}
 }
 
-// readSecure reads the entries and messages of the open plan again. It is called after the
-// transcript and the server were read.
+// readSecure reads the entries and messages of the open plan again. The transcript and the server
+// must have been read before.
 func (s *Study) readSecure(st *state, kept store.Study) error {
 	if !s.secure() || !st.begun() || st.over() {
 		return nil
@@ -270,7 +272,8 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	return nil
 }
 
-// readMessages adds the messages for the present step of the open plan again.
+// readMessages reads the messages for the present step of the open plan from the store, and adds
+// them to the state of the secure sums.
 func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	machine, q := st.secure.machine, st.open[ask]
 	step := map[sums.Step]store.Step{sums.Dealing: store.Answering, sums.Confirming: store.Confirming, sums.Sharing: store.Sharing}[machine.Step()]
@@ -302,8 +305,8 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	})
 }
 
-// step returns the kind of the messages of the present step of the open plan, such as "deals". It
-// returns "" without secure aggregation.
+// step returns the kind of the messages that the open plan waits for, such as "deals". It returns
+// "" without secure aggregation.
 func (x *secure) step() string {
 	if x == nil {
 		return ""
@@ -311,7 +314,7 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
-// keyed reports whether enough clients have sent their keys to open a sum.
+// keyed reports whether the number of clients that have sent their keys suffices to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
 // waits describes in words the event for which the study waits. If the study does not wait for a step

@@ -22,13 +22,13 @@ func (s *Study) TLS() *tls.Config {
 	config, err := s.certifier.tls(s.shown.Load().own, s.hub.options.Now())
 	if err != nil {
 		s.log.Error("no connection is possible", "error", err)
-		return &tls.Config{MinVersion: tls.VersionTLS13} // has no certificate, so every handshake fails
+		return &tls.Config{MinVersion: tls.VersionTLS13} // has no certificate, so that every handshake fails
 	}
 	return config
 }
 
-// OnDrop sets the function that closes the connections of a client whose TLS key is no longer
-// valid.
+// OnDrop sets the function that closes the connections of a client. It is called when the client's
+// TLS key becomes invalid.
 func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
 
 func (s *Study) drop(p channel.Party) {
@@ -40,8 +40,8 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns the largest size in bytes that an answer's body can have, whichever
-// clients join.
+// largestBody returns the largest size in bytes that an answer's body can have, for any set of
+// clients.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()
@@ -67,7 +67,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message, which may be a keepalive message, has arrived from a client.
+// Seen records that a message has arrived from a client. Keepalive messages count too.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -75,7 +75,8 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the pin of the client's TLS key. It returns false if the client has not joined.
+// pin returns the pin of the client's TLS key. It returns false if the client has not joined this
+// study.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -15,8 +15,8 @@ import (
 )
 
 // The messages of secure aggregation are keys, deals, confirmations and shares. All but
-// confirmations have a body, which arrives in the same way as that of an answer: whole or in
-// pieces. The coordinator cannot decrypt keys and deals.
+// confirmations have a body, which arrives in one message or in pieces, like the body of an answer.
+// The coordinator cannot decrypt keys and deals.
 
 // offerShared receives the envelope of a message. It returns the number of bytes of the body that
 // the coordinator has.
@@ -55,8 +55,8 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 	return have, nil
 }
 
-// offered records the offer of a message. The result known is true if the message was accepted
-// before or is no longer needed.
+// offered records the offer of a message. The result known is true if the message was already
+// accepted or is no longer needed.
 func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope []byte) (o *offer, known bool, err error) {
 	st := b.state
 	o = &offer{envelope: bytes.Clone(envelope), key: store.ReleaseKey{Ask: h.Round, Client: string(name)}}
@@ -114,8 +114,8 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	return o, false, nil
 }
 
-// read sets the size and the hash of the body of an offer, from its envelope. The hash of a share
-// is checked when it is accepted.
+// read sets the size and the hash of the body of an offer from the offer's envelope. The hash of a
+// share is checked later, when the share is accepted.
 func (x *secure) read(o *offer) error {
 	h, err := signed.Claims(o.envelope)
 	if err != nil {
@@ -125,8 +125,8 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		// This call uses a separate state machine. The body has not arrived, so the state machine of the
-		// study must not have the keys yet.
+		// AddKeys is called on a separate state machine, because it adds the keys. The body has not
+		// arrived yet, so the study's own state machine must not have the keys.
 		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
@@ -152,7 +152,8 @@ func (x *secure) size(domain identity.Domain) uint64 {
 	return uint64(x.federation.ShareSize())
 }
 
-// message returns the hash of the envelope of a message that was accepted, if there is one.
+// message returns the hash of the envelope of the accepted message with the key k. If there is
+// none, found is false.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -179,13 +180,13 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			return err
 		})
 	}
-	if key.Ask == 0 { // the client must stop, because nobody could decrypt its deals
+	if key.Ask == 0 { // the client must stop, because the other clients could not decrypt its deals
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
-// modelOf returns the model of an open plan, or zero.
+// modelOf returns the model hash of an open plan, or zero if the plan is not open.
 func (b *batch) modelOf(ask uint64) (model Hash) {
 	if q := b.state.open[ask]; q != nil {
 		model = q.model
@@ -272,8 +273,8 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	return nil
 }
 
-// add adds a message to the state machine of secure aggregation, after it has compared the body
-// with the envelope.
+// add compares the body of a message with its envelope, and adds the message to the state machine
+// of secure aggregation.
 func (b *batch) add(o *offer, w *written, body transcript.Body) (err error) {
 	x := b.state.secure
 	if w.key.Step == store.Answering && body != w.release.Body {
@@ -344,7 +345,7 @@ func (s *Study) Complain(ctx context.Context, peer channel.Party, ask uint64, pl
 			}
 			by := x.complaints[place]
 			if by[peer.Name] {
-				return nil // the log already has this complaint, and a client must not be able to fill the log
+				return nil // each complaint is logged once, so that a client cannot fill the log
 			}
 			if by == nil {
 				by = map[identity.Name]bool{}

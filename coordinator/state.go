@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses it. It equals the contents
-// of the store after every transaction.
+// A state is the mutable state of a study. Only the study's loop uses it. After every transaction
+// it equals the state in the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -33,9 +33,9 @@ type state struct {
 	blocked blocked
 	last    *session.Round // result of the last round; nil before the first round, and after a restart
 
-	secure *secure // secure aggregation of a study that has begun; nil without
+	secure *secure // state of the secure sums of a study that has begun; nil without secure aggregation
 
-	roster []identity.Name // members of a study that has begun, sorted; nil before
+	roster []identity.Name // members of a study that has begun, sorted; nil before the study begins
 	gone   int             // number of clients that have left or were excluded
 
 	excluded map[identity.Name]string // reasons for which clients were excluded
@@ -46,14 +46,14 @@ type state struct {
 	edition int                // number of changes of the membership since the state was read
 }
 
-// A client is the state of a client that has joined.
+// A client is the state of a client that has joined the study.
 type client struct {
-	entry roster.Entry // entry in force, by which messages are verified
-	// former is the identity in the previous entry, if a version of the roster has replaced the
-	// entry. Otherwise it is zero.
+	entry roster.Entry // roster entry in force, with which messages are verified
+	// former is the identity in the client's previous roster entry. It is zero if no version of the
+	// roster has replaced the entry.
 	former     identity.Fingerprint
 	entryBytes []byte
-	pin        identity.Pin // newest TLS key, by which connections are recognised
+	pin        identity.Pin // pin of the newest TLS key, with which connections are checked
 	approved   bool
 	left       bool
 	revoked    bool   // whether the keys were revoked; left is then true as well
@@ -74,7 +74,8 @@ type question struct {
 	taken    map[identity.Name][]byte // envelope of each accepted answer, by client
 }
 
-// An offer is an answer whose body has not arrived completely.
+// An offer is the envelope of a message whose body has not arrived completely, with the part of the
+// body that has arrived.
 type offer struct {
 	key      store.ReleaseKey
 	envelope []byte
@@ -88,13 +89,13 @@ type offer struct {
 	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked contains the clients with which a study cannot begin, and the reason.
+// blocked contains a set of clients with which the study cannot begin, and the reason.
 type blocked struct {
 	clients []identity.Name
 	why     string
 }
 
-// begun reports whether the study has begun, so that its roster is fixed.
+// begun reports whether the study has begun. The roster is then fixed.
 func (st *state) begun() bool { return st.server != nil }
 
 // over reports whether the study has ended or was aborted.
@@ -109,8 +110,8 @@ func (st *state) inRoster(name identity.Name) bool {
 	return ok && e.Role == identity.Client
 }
 
-// members returns the sorted names of the clients that take part. Before the study begins, these
-// are the clients that would take part if it began now.
+// members returns the sorted names of the clients in the roster. Before the study begins, it
+// returns the clients that have consented and not left.
 func (st *state) members() []identity.Name {
 	if r := st.chain.Members(); r != nil {
 		if st.roster == nil {
@@ -214,8 +215,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return s.readWaiting(st)
 }
 
-// readChain reads and checks the entries of the transcript that contain the versions of the roster,
-// and the last entry. The other entries were checked when they were written.
+// readChain reads and checks the entries of the transcript that contain versions of the roster, and
+// the last entry. The other entries were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -322,8 +323,8 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns an open plan. If ask is 0, it returns the question for the clients' keys. It
-// returns nil if there is no such question.
+// question returns the open plan number ask, or nil if there is none. If ask is 0, it returns the
+// question to which the clients send their keys for the secure sums.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying
@@ -338,8 +339,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases adds the accepted answers to open plans to their sums again, because the saved
-// state does not contain them.
+// readReleases adds the accepted answers to open plans to the sums of these plans, because the
+// saved state does not contain these answers.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)

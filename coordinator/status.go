@@ -45,7 +45,7 @@ type Status struct {
 	Waits  string           `json:"waits,omitempty"`     // the event for which the study waits, in words
 	For    []string         `json:"waits_for,omitempty"` // the clients for which the study waits
 	Since  time.Time        `json:"since"`
-	Reason string           `json:"reason,omitempty"` // why the study was aborted or cannot begin
+	Reason string           `json:"reason,omitempty"` // reason why the study was aborted or cannot begin
 }
 
 // A ClientStatus describes one client in a Status.
@@ -54,7 +54,7 @@ type ClientStatus struct {
 	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
 	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, revoked, left out
 	Seen    *time.Time    `json:"seen,omitempty"`   // time of the client's last message
-	Missed  *time.Time    `json:"missed,omitempty"` // when gossip last lost contact with the client; for display only
+	Missed  *time.Time    `json:"missed,omitempty"` // time when gossip last lost contact with the client; for display only
 	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires
 	Reason  string        `json:"reason,omitempty"`
 	Answers int           `json:"answers"`
@@ -68,7 +68,7 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
-	Step     string    `json:"step,omitempty"` // with secure aggregation: deals, confirmations or shares
+	Step     string    `json:"step,omitempty"` // kind of the messages that the plan waits for, with secure aggregation: deals, confirmations or shares
 }
 
 // Status returns the current status of the study.
@@ -151,9 +151,9 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the names of the clients for which the next plan waits. If the plan needs keys of
-// more clients, these are the clients that have not sent their keys. Otherwise they are the clients
-// that are not connected.
+// unready returns the names of the clients for which the next plan waits. If fewer clients than
+// necessary have sent their keys for the secure sums, these are the clients without keys. Otherwise
+// they are the clients that are not connected.
 func (b *batch) unready() (all []string) {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		for _, name := range b.awaited() {
@@ -169,7 +169,7 @@ func (b *batch) unready() (all []string) {
 	return all
 }
 
-// States of a client, in words.
+// These are the states of a client, as words for people.
 const (
 	stateInvited   = "invited"
 	stateExpired   = "invitation expired"
@@ -203,8 +203,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time of the last message from a client, and the time at which gossip last lost
-// contact with it. Each is nil if that has not happened.
+// sighted returns the time of the last message from a client, and the time at which gossip last
+// lost contact with the client. A time is nil if the event has not happened.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

@@ -42,12 +42,12 @@ type Study struct {
 
 	// The following fields are for the study's loop only.
 	st     *state
-	broken bool // the store could not be read, so st may differ from it
+	broken bool // whether the store could not be read, so that st may differ from the store
 	failed bool // whether the last transaction failed
 }
 
-// paces is the minimum deadline of a round in units of the study's pace, so that a client that
-// needs longer than the pace for its computation can still answer.
+// paces is the minimum deadline of a round, as a multiple of the study's pace. A client whose
+// computation takes longer than the pace can then still answer.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.
@@ -67,7 +67,7 @@ const (
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store, but does not begin to run it.
+// newStudy reads a study from the store. It does not begin to run the study.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -105,7 +105,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	_, err = s.certifier.tls(s.st.own, h.options.Now()) // detects a missing key when the coordinator starts
+	_, err = s.certifier.tls(s.st.own, h.options.Now()) // reports a missing key when the coordinator starts, and not at the first connection
 	return s, err
 }
 
@@ -141,8 +141,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the times of the open rounds from an earlier state. These times are not
-// stored, so a restarted coordinator sets new deadlines.
+// keepDeadlines copies the start times and deadlines of the open rounds from an earlier state. They
+// are not in the store, so a restarted coordinator sets new deadlines.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {
@@ -158,7 +158,7 @@ func (s *Study) Hash() Hash { return s.hash }
 // Name returns the study's name.
 func (s *Study) Name() string { return s.document.Name }
 
-// Addresses returns the coordinator's addresses (host:port) that invitations to the study name.
+// Addresses returns the coordinator's addresses (host:port) in the invitations to the study.
 func (s *Study) Addresses() []string { return slices.Clone(s.fixed.Addresses) }
 
 // Digest returns the SHA-256 of the study document in hexadecimal.

@@ -5,9 +5,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// strange is a bound on the norm of an answer relative to the median norm of the other answers. The
-// log describes an answer above this bound as unlike the others. Among honest clients of one study
-// the norm grows at most with the number of records.
+// strange is a bound on the norm of an answer, relative to the median norm of the other answers.
+// The log reports an answer above this bound as unlike the others. In a study without a dishonest
+// client, the norm of an answer grows at most in proportion to the client's number of records.
 const strange = 10
 
 // logRound logs the verdict on a round. If the coordinator opens the messages of the clients, it

@@ -7,12 +7,12 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable copy of a part of a study's state, for calls that do not use the loop.
+// A view is an immutable copy of a part of a study's state. Calls that do not use the loop read it.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	ending  string                   // reason for the operator why no more entries follow; empty while the study runs
+	ending  string                   // reason, in words for the operator, why no more entries follow; empty while the study runs
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's entry that is in force
 	edition int                      // edition of the membership
@@ -24,14 +24,14 @@ type view struct {
 	columns    *columns         // deals of the cut of the open plan; nil if there is none
 }
 
-// A member is a client that has joined, with the keys for checking its connections.
+// A member is a client that has joined, with the keys that its connections are checked with.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
 	reads bool // whether the client may read the transcript
 }
 
-// show publishes a view of the current state, for calls that do not use the loop.
+// show publishes a view of the current state.
 func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), own: s.st.own, edition: s.st.edition, chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
@@ -45,7 +45,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		v.members = old.members // complete, because the membership has not changed
+		v.members = old.members // still correct, because the membership has not changed
 	} else {
 		v.members = s.st.listed()
 	}
@@ -55,8 +55,9 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined, with their keys, except for those whose keys were
-// revoked. Once the study has begun, only the clients in the roster may read the transcript.
+// listed returns all clients that have joined, with their keys, except for clients whose keys were
+// revoked. After the beginning of the study, only the clients in the roster may read the
+// transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -67,7 +68,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending returns a text for the operator that gives the reason why no more entries follow.
+// ending returns, in words for the operator, the reason why no more entries follow.
 func (st *state) ending() string {
 	if st.aborted != nil {
 		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)

@@ -82,8 +82,8 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
-// started is a writer that records whether a reply has begun. After that, an error can no longer be
-// sent as text.
+// started is a writer that records whether a reply has begun. After the beginning of a reply, an
+// error can no longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool

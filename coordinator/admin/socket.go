@@ -48,7 +48,7 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may lead through a temporary directory that is already removed
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may contain a temporary directory that no longer exists when the listener is closed
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -58,7 +58,8 @@ func Listen(dir string) (net.Listener, error) {
 // guarded is a listener that accepts connections only from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection from the same user or from root. It closes all others.
+// Accept returns the next connection from the same user or from root. It closes all other
+// connections.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -72,7 +73,7 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// given is a connection with the process at its other end.
+// given is a connection for which the process at the other end is known.
 type given struct {
 	net.Conn
 	giver giver
@@ -86,8 +87,8 @@ func withGiver(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if
-// none runs.
+// dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if no
+// coordinator runs there.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

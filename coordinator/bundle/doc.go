@@ -1,7 +1,7 @@
-// Package bundle writes and verifies the complete record of a study in one file: the
-// study document, the clients' consents, the envelopes of their answers, and the
-// transcript from the roster to the posterior. Every part is signed by its author. The last
-// entry of the transcript, which the coordinator signs, has a receipt for each answer.
+// Package bundle writes and verifies the complete record of a study in one file: the study
+// document, the clients' consents, the envelopes of their answers, and the transcript from the
+// roster to the posterior. Every part is signed by its author. The last entry of the transcript,
+// which the coordinator signs, has a receipt for each answer.
 //
 // [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle
 // does not contain the bodies of answers. It contains the envelopes, each with the hash of the
@@ -18,8 +18,9 @@
 //	8     number of entries; for each: bytes envelope, bytes body, and the releases that follow it
 //	32    SHA-256 of everything before
 //
-// The releases that an outcome counts follow it if they are too long for its body and clients fetch
-// them instead: bytes for each client, in order. An element is a signed integer of 8 bytes, with the
+// If the releases of an outcome are too long for the body of its entry, clients fetch them one by
+// one. In a bundle these releases follow the body of the entry, as one byte string for each client,
+// in the order of the clients. An element of a release is a signed integer of 8 bytes, with the
 // lowest byte first.
 package bundle
 
@@ -107,8 +108,8 @@ func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(body)
 }
 
-// Release returns a writer for the bytes of a release that clients fetch. The caller must write size
-// bytes to it. The releases that an outcome counts follow its entry, in the order of their clients.
+// Release returns a writer for the bytes of a release that clients fetch. The caller must write
+// size bytes to it. The releases of an outcome follow its entry, in the order of their clients.
 func (w *Writer) Release(size int64) io.Writer {
 	w.number(uint64(size))
 	return releaseWriter{w}

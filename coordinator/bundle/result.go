@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// rounding is the accepted relative difference between moments that two machines compute from
-// the same λ. It is needed because some CPUs round once for a product and a sum, and others
-// twice.
+// rounding is the accepted relative difference between moments that two machines compute from the
+// same λ. The moments differ because some CPUs round a product and a sum once together, and others
+// round each.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
@@ -36,8 +36,8 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// The published result must have the same encoding as own, except for the moments. So the
-	// moments of rest are replaced by those of own before the comparison.
+	// The published result must have the same encoding as own, except for the moments. Before the
+	// comparison, the moments of own therefore replace those of rest.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()

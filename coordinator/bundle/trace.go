@@ -30,7 +30,7 @@ func Trace(r io.Reader) (*session.Posterior, *session.Trace, error) {
 	return p, p.Trace(v.rounds), nil
 }
 
-// Page verifies a bundle like [Verify], and returns the report on the study for people. It returns
+// Page verifies a bundle like [Verify], and returns the data of the study's report page. It returns
 // an error if the study has not ended with a posterior.
 func Page(r io.Reader) (*page.Report, error) {
 	v := newVerifier(r)

@@ -26,12 +26,12 @@ type Report struct {
 	Entries     uint64               `json:"entries"`
 	Questions   int                  `json:"questions"` // number of plans that have an outcome
 	Answers     int                  `json:"answers"`
-	Signed      int                  `json:"signed_releases"` // number of answers whose release is published and has the signature of its client
+	Signed      int                  `json:"signed_releases"` // number of published releases that carry the signature of their client
 	Ending      string               `json:"ending"`          // "end" for a posterior, "abort", or "none" for a running study
 	Result      *session.Result      `json:"-"`
 }
 
-// A Fault is an error in a bundle, with the place where it occurs.
+// A Fault is an error in a bundle. Where names the place of the error.
 type Fault struct {
 	Where string
 	Err   error
@@ -51,7 +51,7 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil without
 	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
-	excluded map[identity.Name]uint64 // number of the last plan before the exclusion, by client that was excluded or whose keys were revoked
+	excluded map[identity.Name]uint64 // number of the last plan before the exclusion or revocation, by name of the client
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
@@ -83,7 +83,7 @@ func newVerifier(r io.Reader) *verifier {
 	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}, excluded: map[identity.Name]uint64{}}
 }
 
-// verify does the same as Verify. Afterwards v has the contents of the bundle.
+// verify checks the bundle as [Verify] describes. Afterwards v contains the verified contents.
 func (v *verifier) verify() error {
 	v.parts = v.in.parts()
 	if v.in.err != nil {
@@ -167,8 +167,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry. All entries must be signed with this
-// key, until an entry gives the coordinator another one.
+// begin reads the coordinator's key from the first entry. All entries must be signed with this key,
+// until an entry replaces the coordinator's key.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -223,8 +223,8 @@ func (v *verifier) pair() error {
 	return nil
 }
 
-// version checks a change of the roster. It must come between rounds. The chain has verified the
-// signatures in it.
+// version checks an entry that changes the roster. The entry must be between rounds. The chain has
+// already verified the signatures in the entry.
 func (v *verifier) version() error {
 	if len(v.models) > 0 {
 		return errors.New("the roster changes while a plan is open")
@@ -277,8 +277,8 @@ func (v *verifier) deal(ask uint64, client identity.Name) (sums.Received, error)
 	return r, err
 }
 
-// opened checks that an outcome has the sum that the clients have opened, over the clients in the
-// cut, or that it has no sum.
+// opened checks that the sum in an outcome is the sum that the clients in the cut have opened. An
+// outcome without a sum passes.
 func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	stated, err := v.server.SumOf(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil || stated.Elements == nil {
@@ -295,8 +295,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// exclude applies an entry that excludes a client. The sums of the open plans may contain answers of
-// this client. The sums of later plans must not.
+// exclude applies an entry that excludes a client. The sums of the plans that are open at this
+// entry can contain answers of the client. The sums of later plans must not contain them.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -311,7 +311,8 @@ func (v *verifier) exclude(body []byte) error {
 	return nil
 }
 
-// mayAnswer returns an error if the client was excluded before the plan ask.
+// mayAnswer returns an error if the client was excluded, or its keys were revoked, before the plan
+// ask.
 func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
 	if last, out := v.excluded[name]; out && ask > last {
 		return fmt.Errorf("plan %d counts %s, which was excluded or revoked before", ask, name)
@@ -340,7 +341,7 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 		return err
 	}
 	if v.sums != nil {
-		participants = nil // their deals were checked with the cut
+		participants = nil // with secure sums, the deals were checked with the cut
 	}
 	for _, id := range participants {
 		if err := v.mayAnswer(e.Ask, identity.Name(id)); err != nil {
@@ -359,8 +360,8 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 }
 
 // answered returns the message of the study's phase in the body of an outcome. In a study with
-// commitments it checks the releases in the outcome: each must be the one whose hash the client has
-// signed in the envelope of its answer in the bundle.
+// commitments it checks each release in the outcome against the hash that the client has signed in
+// the envelope of its answer. The bundle contains these envelopes.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil

@@ -71,7 +71,8 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 		slog.String("address", from.String()), a.peer(peer), slog.String("method", method), slog.String("reason", reason))
 }
 
-// peer returns an attribute that names the party at the other end. A guest has no name.
+// peer returns an attribute with the name of the party at the other end. A party without a
+// certificate appears as "guest".
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

@@ -15,8 +15,8 @@ import (
 // metrics contains all numbers that a coordinator exports to a monitoring system. They do not
 // depend on the contents of messages and do not name clients, with two exceptions: the verdicts,
 // which are in the transcript, and the norms of answers that everybody may read. There are no
-// durations, because the duration of a round depends on the clients' computing times, which depend
-// on their records.
+// durations. The duration of a round depends on the clients' computing times, which depend on the
+// clients' records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -42,9 +42,9 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds a metric with the size of the live heap after the last garbage collection. It shows
-// a memory leak better than the resident size does, because the resident size depends on when
-// the collector ran last.
+// inUse adds a metric with the size of the live heap after the last garbage collection. This size
+// shows a memory leak better than the resident size of the process, which depends on the time of
+// the last collection.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -120,7 +120,8 @@ func (m *metrics) Stored(batch int, ok bool) {
 	m.batch.Observe(float64(batch))
 }
 
-// Audited counts a line of the audit log, which was written or lost.
+// Audited counts a line of the audit log. The argument is true if the line was written, and false
+// if it was lost.
 func (m *metrics) Audited(written bool) {
 	result := "ok"
 	if !written {

@@ -29,13 +29,13 @@ type Config struct {
 	// Unlock opens the key files, if they are protected.
 	Unlock keyfile.Unlock
 	Dir    string // state directory
-	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on the
-	// port that invitations name, on all addresses of this machine.
+	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on all
+	// addresses of this machine, on the port in the invitations.
 	Listen        string
 	Metrics       string // host:port for metrics and health check; empty for none
 	Gossip        string // IP address and port for gossip; empty to disable it
 	RoundDeadline time.Duration
-	UntilDone     bool // whether to stop when every study is over and its clients have received the end
+	UntilDone     bool // whether Serve returns when every study is over and its clients have received the last entry
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
 	// Audit contains the destinations of the audit log, as in audit.Open. AuditTo contains further
@@ -70,7 +70,7 @@ type server struct {
 }
 
 // glances is the maximum time for which a starting coordinator waits for the lock on its state
-// directory. Commands such as watch lock the directory briefly to read it.
+// directory. Commands that read the directory, such as watch, lock it for a short time.
 const glances = 10 * time.Second
 
 // Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. When
@@ -129,8 +129,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size in bytes above which the numbers in answers use most of the memory
-	// of a round.
+	// longAnswer is the size in bytes above which the answers use most of the memory of a round.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage for studies with long answers. With
 	// Go's default of 100 the program would need twice the memory. Frequent collections are cheap,
@@ -201,8 +200,8 @@ func (s *server) listen(ctx context.Context) error {
 	return nil
 }
 
-// invited returns the address with the port that all invitations to studies name. It returns an
-// error if they name several ports.
+// invited returns the address whose port is the one in all invitations. It returns an error if the
+// invitations contain different ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {
@@ -225,7 +224,7 @@ func invited(studies []*coordinator.Study) (string, error) {
 	return ":" + all[0], nil
 }
 
-// serve calls run in a goroutine. If run returns an error, the daemon stops.
+// serve calls run in a goroutine. If run returns an error, the daemon stops with this error.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {

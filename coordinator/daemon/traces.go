@@ -8,11 +8,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file defines the contents of traces. A span covers one call or one local operation. It
-// has a name from the list below and an outcome, but no study, client, round, address or size. A
-// span never continues a trace of the caller, because text that the caller chose would then
-// reach the monitoring system. Calls that wait for new entries have no span, because its length
-// would show how long other clients took.
+// This file defines the contents of traces. A span covers one call or one local operation. It has a
+// name from the list below and an outcome, but no study, client, round, address or size. A span
+// never continues a trace of the caller. Otherwise text that the caller chose would reach the
+// monitoring system. Calls that wait for new entries have no span, because its length would show
+// how long other clients took.
 //
 // Traces contain the times of events. A client sends an answer as soon as it has computed it, so
 // traces show roughly how long the computation took. An observer of the network learns the same
@@ -27,12 +27,12 @@ var spans = []string{
 	"open", "transaction",
 }
 
-// outcome is the only attribute of a span. Its values are those of the metrics' outcome label.
+// outcome is the only attribute of a span. It has the same values as the label outcome of the
+// metrics.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span with the given name. This function returns
-// another function that ends the span with the given outcome. If provider is nil, traceTo
-// returns nil.
+// traceTo returns a function that begins a span with the given name and returns the function that
+// ends it. The argument how is the outcome of the span. If provider is nil, traceTo returns nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(how string)) {
 	if provider == nil {
 		return nil

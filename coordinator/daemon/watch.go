@@ -9,12 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience is the round deadline divided by the interval at which the daemon logs the clients for
-// which studies wait. The interval is at most a minute.
+// patience is the number of log intervals in a round deadline. After each interval the daemon logs
+// the clients for which studies wait. The interval is at least a second and at most a minute.
 const patience = 10
 
 // watch regularly logs the clients for which studies wait. If UntilDone is set, it closes the
-// returned channel when all studies are over and every client has received the end.
+// returned channel when all studies are over and every client has received the last entry.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -61,7 +61,7 @@ func (s *server) logWaits(ctx context.Context) {
 	}
 }
 
-// done reports whether every study is over and its clients have received the end.
+// done reports whether every study is over and its clients have received the last entry.
 func (s *server) done() bool {
 	studies := s.hub.Studies()
 	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool {

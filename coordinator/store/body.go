@@ -18,14 +18,14 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// The store keeps a long value in a file, and the file's size and hash in the database. The file
-// is written and synced before the transaction that names it in the database. The file is
-// removed after the transaction that removes the name. After a crash in between, the database
-// does not name the file, and Open removes it.
+// The store keeps a long value in a file, and the size and hash of the file in the database. The
+// file is written and synced before the transaction that adds its hash to the database. It is
+// removed after the transaction that removes its hash. If the program crashes between a file
+// operation and the transaction, the database has no hash for the file, and Open removes the file.
 //
 // Formats 2 and 3 kept long values in the database, in parts. The key of the first part is the
-// value's key. The key of every other part is the value's key followed by the part's offset.
-// This program reads and removes parts, but never writes them.
+// value's key. The key of every other part is the value's key followed by the part's offset. This
+// program reads and removes parts, but never writes them.
 
 const (
 	folderName  = "bodies"
@@ -47,8 +47,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare returns a value that consists of the bytes that write writes. It writes a long value
-// to a file.
+// Prepare calls write with a writer, and returns the written bytes as a value. It stores a long
+// value in a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// PrepareFile is like Prepare, but it writes a value of any size to a file.
+// PrepareFile is like Prepare, but stores a value of any size in a file.
 func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	err := w.begin()
@@ -137,7 +137,7 @@ func (w *Writer) Finish() (*Value, error) {
 	return v, nil
 }
 
-// Discard deletes the value. It does nothing after Finish.
+// Discard deletes the written bytes. It does nothing after Finish.
 func (w *Writer) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -153,8 +153,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory that survives a crash. It syncs the name even if the directory
-// exists, because an earlier process may have failed to do so.
+// makeFolder makes a directory that survives a crash. If the directory exists, makeFolder still
+// syncs its name, because an earlier process may have failed before the sync.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -197,8 +197,8 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep removes all files whose names are not in the database. It returns an error if a file
-// that the database names is missing.
+// sweep removes all files that the database does not name. It returns an error if a file that the
+// database names is missing or has the wrong size.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -236,7 +236,7 @@ func (s *Store) sweep() error {
 	})
 }
 
-// checkBody checks that a file exists and has the right size, without reading it.
+// checkBody checks that a file exists and has the size of v, without reading the file.
 func checkBody(path string, v *Value) error {
 	if err := checkFile(path); err != nil {
 		return err
@@ -248,15 +248,14 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the database key under which the size (8 bytes) and the hash of a value's file
-// are stored.
-
+// fileKey returns the database key for a value in a file. The entry under this key contains the
+// size (8 bytes) and the hash of the file.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
 // file returns the value under a key if the value is in a file. Otherwise it returns nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // a study of an earlier version has no such bucket
+	if bucket == nil { // earlier versions of the program made no such bucket
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))
@@ -269,8 +268,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f with the key and the value of every value that is in a file and whose key in the
-// database begins with prefix.
+// named calls f for each value in a file whose database key begins with prefix. The arguments of f
+// are this key and the value.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -289,7 +288,7 @@ func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	return nil
 }
 
-// put stores a value under a key, in place of an earlier value.
+// put stores a value under a key. It replaces an earlier value.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -300,7 +299,8 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	return s.putFile(part, key, v, formatFiles)
 }
 
-// putFile stores the name of a value's file, and raises the format of the database.
+// putFile stores the size and hash of a value's file, and raises the format version of the database
+// to the given format.
 func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	if err := s.atLeast(format); err != nil {
 		return err
@@ -312,15 +312,16 @@ func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
 }
 
-// drop removes a value from the database, and its file after the transaction.
+// drop removes a value from the database. If the value is in a file, the file is removed after the
+// transaction.
 func (s Study) drop(part string, key []byte) error {
 	bucket := s.part(part)
 	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes names of files from the database. If exact is true, it removes the name with
-// the key prefix. Otherwise it removes every name whose key begins with prefix. The files are
+// dropFiles removes names of files from the database. If exact is true, it removes only the name
+// with the key prefix. Otherwise it removes every name whose key begins with prefix. The files are
 // removed after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
@@ -385,7 +386,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	k, last := bucket.Cursor().Last() // if no later key exists, the value's last part is the last of the bucket
+	k, last := bucket.Cursor().Last() // if there is no later key, the last part of the value is the last entry of the bucket
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
 	}
@@ -419,8 +420,8 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, starting at the offset from. The name of
-// the file need not be in the database yet.
+// ReadFile fills b with the bytes of a value in a file, starting at the offset from. It also works
+// before the name of the file is in the database.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }

@@ -10,8 +10,8 @@ import (
 // errUnreadable is returned if bbolt panics because its file is damaged.
 var errUnreadable = fmt.Errorf("%w: it cannot be read", ErrDamaged)
 
-// readable runs f, which uses the database. If bbolt panics because of damage, readable returns
-// errUnreadable.
+// readable runs f, which uses the database. If bbolt panics because the file is damaged, readable
+// returns errUnreadable.
 func readable(f func() error) error {
 	err := durable.Guard(f)
 	if errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrDamaged) {
@@ -20,8 +20,9 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable is like the function readable. After errUnreadable the store is not used any more,
-// because bbolt has stopped in the middle of its work and may still hold its locks.
+// readable calls the function readable. If the result is errUnreadable, it closes the store to
+// further use, because bbolt has stopped in the middle of an operation and may still hold its
+// locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

@@ -35,8 +35,8 @@ const stepShift = 56
 // prefix returns the beginning of the keys of a plan and a step.
 func prefix(ask uint64, s Step) []byte { return number(uint64(s)<<stepShift | ask) }
 
-// bytes returns an encoding of the key. Encodings sort by step, then plan, then client. No encoding
-// is a prefix of another.
+// bytes returns the key in the database. Keys are sorted by step, then plan, then client. No key is
+// a prefix of another key.
 func (k ReleaseKey) bytes() []byte { return append(append(prefix(k.Ask, k.Step), k.Client...), 0) }
 
 func readKey(b []byte) (ReleaseKey, error) {
@@ -59,8 +59,8 @@ func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
 
-// pieceValue is the maximum size of the values in which pieces are stored. A page of bbolt holds
-// at least two values, and each new value rewrites the whole page.
+// pieceValue is the maximum size in bytes of a database value that contains a piece of an answer. A
+// page of bbolt contains at least two values, and each new value rewrites the whole page.
 const pieceValue = 32 << 10
 
 // PutPiece stores a piece of the body of an answer.
@@ -115,7 +115,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	return nil
 }
 
-// Have returns how many bytes of an answer's body have arrived.
+// Have returns the number of bytes of an answer's body that have arrived.
 func (s Study) Have(k ReleaseKey) (size int64) {
 	prefix := k.bytes()
 	if v := s.file(pieces, prefix); v != nil {
@@ -139,7 +139,7 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 // Release returns the envelope of the accepted answer with the key k, or nil if there is none.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
-// DropOffer deletes a message that has not arrived completely.
+// DropOffer deletes the envelope and the body of a message that has not arrived completely.
 func (s Study) DropOffer(k ReleaseKey) error {
 	return errors.Join(s.part(offers).Delete(k.bytes()), s.DropBody(k))
 }
@@ -171,33 +171,33 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 }
 
 // Releases calls f with the envelope of each accepted answer to a plan whose number is at least
-// from. from must be at least 1. The answers are ordered by plan, then by client.
+// from. The argument from must be at least 1. The answers are ordered by plan, then by client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, prefix(from, Answering), prefix(0, Confirming), f)
 }
 
-// Messages calls f with the envelope of each message for a plan and a step that was accepted. The
-// messages are in order of the client.
+// Messages calls f with the envelope of each accepted message for a plan and a step. The messages
+// are ordered by client.
 func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
 }
 
-// Shares raises the format of the file, so that earlier versions of the program refuse the file. They
-// do not know the messages of secure aggregation.
+// Shares raises the format version of the database. Earlier versions of the program then refuse the
+// database, because they do not know the messages of secure aggregation.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
-// Changes raises the format of the file, so that earlier versions of the program refuse the file. They
-// do not know that keys can change.
+// Changes raises the format version of the database. Earlier versions of the program then refuse
+// the database, because they do not know that keys can change.
 func (s Study) Changes() error { return s.atLeast(formatChanges) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
-// answers are in order of plan, then client.
+// answers are ordered by plan, then by client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, nil, nil, f)
 }
 
-// each calls f with the messages whose keys are not less than from, and less than before. If before
-// is nil, the range has no end.
+// each calls f with the messages whose keys k satisfy from ≤ k < before. If before is nil, the
+// range has no end.
 func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
 	for k, v := c.Seek(from); k != nil && (before == nil || bytes.Compare(k, before) < 0); k, v = c.Next() {

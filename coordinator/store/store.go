@@ -18,7 +18,7 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // page size of new files; bbolt uses memory for every page while the file is open
+	pageSize    = 16 << 10 // page size of new files in bytes; bbolt uses memory for every page while the file is open
 	defaultWait = time.Second
 	// These are the versions of the file format. A program refuses a file whose version it does not
 	// know.
@@ -26,10 +26,10 @@ const (
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // keeps long values in parts; the key of the state is stored as a value
 	formatFiles = "4" // keeps long values in files
-	// formatShares adds the messages of secure aggregation, which have keys that earlier formats do
-	// not know.
+	// formatShares adds the messages of secure aggregation. Their keys are unknown in earlier
+	// formats.
 	formatShares = "5"
-	// formatChanges adds rosters that change, which earlier versions of the program do not know.
+	// formatChanges adds changes of the roster, which earlier versions of the program do not know.
 	formatChanges = "6"
 	// formatPublished adds releases that clients fetch, which earlier versions of the program do not
 	// keep.
@@ -45,7 +45,7 @@ var ErrFormat = errors.New("the state has a format that this program does not kn
 // ErrDamaged is returned if the state is inconsistent or cannot be read.
 var ErrDamaged = errors.New("the state is damaged: restore the whole state directory from its latest backup")
 
-// A Store holds a coordinator's state in a directory. Its methods may be called concurrently.
+// A Store keeps a coordinator's state in a directory. Its methods can be called concurrently.
 type Store struct {
 	dir     string
 	db      *bbolt.DB
@@ -57,13 +57,13 @@ type Store struct {
 
 	mu      sync.Mutex
 	lost    error // read error after which the file is not used any more; nil for none
-	unsound bool  // a commit failed, in this or an earlier process, so the file may differ from the disk
+	unsound bool  // whether a commit has failed, in this or an earlier process, so that the file may differ from the disk
 }
 
 // Options configure a store.
 type Options struct {
-	// Commit is called for every commit, with a function that commits. Tests use it to make
-	// commits fail. The default calls the function.
+	// Commit is called for every commit. Its argument is the function that commits, and the default
+	// calls this function. Tests replace Commit to make commits fail.
 	Commit func(commit func() error) error
 	// Long is the maximum size in bytes of a value in the database. Larger values are kept in
 	// files. The default is 1 MiB.
@@ -75,8 +75,8 @@ type Options struct {
 	Layer durable.Layer
 }
 
-// Open opens the store in a directory. It makes the directory and the store if they do not
-// exist, and lets only their owner access them.
+// Open opens the store in a directory. It makes the directory and the store if they do not exist.
+// Only their owner can access them.
 func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func makeDirectory(dir string) error {
 	return syncDirectory(filepath.Dir(dir))
 }
 
-// checkFile returns an error for a link, for a special file, and for a file to which other users
-// have access.
+// checkFile returns an error for a symbolic link, for a special file, and for a file to which other
+// users have access.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -169,7 +169,8 @@ func checkFile(path string) error {
 	return nil
 }
 
-// syncDirectory makes the name of a new file durable, because bbolt does not do so.
+// syncDirectory makes the name of a new file durable. The library bbolt does not sync the
+// directory.
 func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
@@ -193,7 +194,8 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format version of the file to the given version, unless it is higher.
+// atLeast raises the format version of the database to the given version. It never lowers the
+// version.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -213,17 +215,17 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. Values that its methods return are valid only until it ends, unless
-// their documentation says that they are copies.
+// A Tx is a transaction. Values that its methods return are valid only until the transaction ends,
+// unless the method's comment states that they are copies.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction. When Update returns nil, the changes are on disk. If f returns
-// an error, nothing changes. If the commit fails, the changes may or may not have been made, and
-// the next transaction sees which of the two happened.
+// Update runs f in a transaction. When Update returns nil, the changes are on disk. If f returns an
+// error, nothing changes. If the commit fails, it is unknown whether the changes were made, and the
+// next transaction reads the actual state.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -236,8 +238,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return err
 }
 
-// inside runs f, which contains one transaction, after it has called sound. It returns
-// ErrDamaged if bbolt cannot continue.
+// inside runs f, which contains one transaction, after it has called sound. It returns ErrDamaged
+// if bbolt panics because the file is damaged.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -282,7 +284,7 @@ func (s *Store) sound() error {
 	return err
 }
 
-// View runs f in a read-only transaction, which sees only data that is on the disk.
+// View runs f in a read-only transaction, which reads only data that is on disk.
 func (s *Store) View(f func(*Tx) error) error {
 	return s.inside(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx, store: s}) })

@@ -19,7 +19,7 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of messages that leave the study, by name
-	last      = "last"      // envelope of each client's last message, which names an entry of its ledger, by client name
+	last      = "last"      // envelope of each client's last message, by name; this message names an entry of the client's ledger
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
 	asks      = "asks"      // number of the entry that contains a plan, by plan
@@ -27,10 +27,10 @@ const (
 	offers    = "offers"    // envelopes of incomplete answers, by plan and name
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
-	evidence  = "evidence"  // contradicting envelopes, by plan and name
-	files     = "files"     // names of files with long values, by part and key
+	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
+	files     = "files"     // sizes and hashes of files with long values, by part and key
 
-	published = "published" // part of the names in files: releases that clients fetch, by plan and name
+	published = "published" // not a bucket, but a prefix of keys in files, for releases that clients fetch, by plan and name
 )
 
 var parts = []string{
@@ -41,7 +41,7 @@ var parts = []string{
 // A Part names a part of a study that has one value for each client.
 type Part string
 
-// Each of these parts has one value, a byte slice, for each client.
+// These are the parts of a study that have one value, a byte slice, for each client.
 const (
 	Entry    Part = entries
 	Approval Part = approvals
@@ -52,7 +52,7 @@ const (
 // A Hash is a SHA-256 hash.
 type Hash = [32]byte
 
-// Fixed holds the properties of a study that never change.
+// Fixed contains the properties of a study that never change.
 type Fixed struct {
 	Document  []byte
 	Name      string   // the coordinator's name in the study
@@ -133,7 +133,7 @@ func (s Study) getJSON(part, key string, value any) error {
 	return nil
 }
 
-// Fixed returns the properties that the caller passed to Create.
+// Fixed returns the properties that were passed to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
 // PutNote stores a value under a key, encoded as JSON.
@@ -172,8 +172,8 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the saved state. A store of format 3 may keep the state under another
-// key, which is the value under stateSlot.
+// stateNow is the key of the saved state. In a store of format 3 the key of the saved state may be
+// another one, which is then the value under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm in place of the earlier state.
