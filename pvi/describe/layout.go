@@ -33,8 +33,8 @@ type Layout struct {
 	norm    float64
 }
 
-// A column is a described column. Its elements are those of the first group, then those of the
-// second, and so on.
+// A column is a described column. Its elements of the first group of records are followed by its
+// elements of the second group, and so on.
 type column struct {
 	*study.Column
 	first   int

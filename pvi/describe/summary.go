@@ -8,8 +8,8 @@ import (
 )
 
 // A Value is an estimate of a statistic of the records, with its interval. The interval covers the
-// privacy noise, which is the only uncertainty: the records are those of the clients that answered,
-// not a sample.
+// privacy noise. There is no other uncertainty, because the tables describe the records of the
+// clients that answered, and no population.
 type Value struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
@@ -22,7 +22,7 @@ type Summary struct {
 	Clients int      `json:"clients"`  // number of clients whose records are in the tables
 	NoiseSD float64  `json:"noise_sd"` // sd of the noise of a released count
 	By      string   `json:"by,omitempty"`
-	Groups  []Group  `json:"groups"` // all records, and then those of each level of By
+	Groups  []Group  `json:"groups"` // all records, and then the records of each level of By
 	Columns []Column `json:"columns"`
 }
 
@@ -58,7 +58,7 @@ const missingLabel = "(missing)"
 // Intervals of counts, shares and means are exact for normal noise. Intervals of ratios are
 // Fieller's (Journal of the Royal Statistical Society B 16, 1954). Intervals of sds hold
 // approximately, if the noise is small compared to the number of records. Intervals of quartiles
-// hold at least with this probability. All intervals are cut at the limits of the number, which
+// hold at least with this probability. All intervals are cut at the limits of the statistic, which
 // does not change their probability.
 func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64) *Summary {
 	s := &Summary{Level: level, Clients: clients, NoiseSD: sd}
@@ -235,10 +235,10 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 }
 
 // quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
-// another. An edge is surely low if the share of the values below it is less than the quantile's share,
-// beyond the noise. The lower end is the last edge such that it and all edges below it are surely low.
-// It is too high only if the first edge above the quantile seems to be surely low. The upper end is
-// found in the same way.
+// another. An edge is surely low if the share of the values below the edge is less than the
+// quantile's share by more than the noise. The lower end is the last edge such that it and all
+// edges below it are surely low. The lower end is too high only if the first edge above the
+// quantile seems to be surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
 	below := 0.0 // number of values below the edge

@@ -31,10 +31,10 @@ const (
 )
 
 // Check draws the outcomes of the records of s from the posterior with the given natural
-// parameters, and compares statistics of these outcomes with those of the records. If there are
-// more than 5,000 records, Check uses only every second or every third of them, and so on. Outcomes
-// are in the units of their column. Check returns nil without records, and for mixtures and
-// networks.
+// parameters, and compares statistics of these outcomes with the same statistics of the records. If
+// there are more than 5,000 records, Check uses only every second record, or every third, and so
+// on. Outcomes are in the units of their column. Check returns nil without records, and for
+// mixtures and networks.
 func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
 	if s.Len() == 0 || m.General() {
 		return nil, nil

@@ -16,8 +16,8 @@
 //     function that draws an outcome. madeup.go has helpers, such as poissonAt. A type that
 //     implements Response alone passes the tests of this package, and the default solver of
 //     protected records refuses every study with it. The operations of programs are the constants
-//     beside ir.Invalid, and the densities those beside ir.NoDensity. Other densities can be
-//     composed from these.
+//     beside ir.Invalid, and the densities are the constants beside ir.NoDensity. Other
+//     densities can be composed from these.
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //   - docs/use/study.md: the table of families.

@@ -34,9 +34,9 @@ type joint struct {
 }
 
 // Joint returns the prior of a model that is given as a program. The slice order has the indices in
-// θ of the coordinates on which records depend, whose number is observed, and then those of all
-// others. The coordinates of the prior are in this order. The slice grouped has, for each observed
-// coordinate, whether it is one of several with a spread that is learned.
+// θ of the coordinates on which records depend, whose number is observed, and then the indices of
+// all other coordinates. The coordinates of the prior are in this order. The slice grouped has, for
+// each observed coordinate, whether it belongs to several coordinates with one learned spread.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -293,7 +293,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 			}
 		}
 	}
-	var mu sync.Mutex // of the evaluator
+	var mu sync.Mutex // guards the evaluator
 	return func(u []float64) *hierarchy.Normals {
 		mu.Lock()
 		defer mu.Unlock()
@@ -305,7 +305,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 		shared.Set(theta)
 		n := d - len(hyper)
 		out := &hierarchy.Normals{Log: shared.LogPrior(nil), Mean: make([]float64, n), Root: mat.NewDense(max(n, 1), max(n, 1), nil)}
-		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // of means in the coordinates
+		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means with respect to the coordinates
 		tied := false
 		for _, p := range j.program.Priors {
 			if j.roles[p.Parameter] != normalRole {

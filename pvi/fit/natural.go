@@ -308,8 +308,7 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter whose value depends on its coordinate in the same way as that of
-// the row.
+// parameter returns a parameter whose value depends on its coordinate as the row's value does.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

@@ -32,7 +32,7 @@ type Predicted struct {
 // logLikelihood is the name of the quantity whose predictive mean is reported.
 const logLikelihood = "log_lik"
 
-// Posterior calls visit with numbered draws of θ. They must be the same at each call.
+// Posterior calls visit with numbered draws of θ. The draws must be the same at each call.
 type Posterior func(visit func(k int, theta []float64)) error
 
 // Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
@@ -50,9 +50,9 @@ func At(theta []float64) Posterior {
 	}
 }
 
-// PredictNew returns the quantities of new records: those that the program of the study generates for
-// records or, if it generates none, the log density of the record, the mean of its outcome and a new
-// outcome, as far as the model has them.
+// PredictNew returns the quantities of new records. These are the quantities that the program of
+// the study generates for each record. If it generates none, they are the log density of the
+// record, the mean of its outcome and a new outcome, as far as the model has them.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
 	g, err := m.newGenerator(records)
 	if err != nil {

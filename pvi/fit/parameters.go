@@ -27,8 +27,8 @@ type Parameter struct {
 	// variance of the effect.
 	Spread string
 
-	// HalfNormal is positive if the prior is that of the absolute value of a normal number with
-	// this sd. Prior is then the normal distribution with the same mean and variance.
+	// HalfNormal is positive if the prior is the distribution of the absolute value of a normal
+	// number with this sd. Prior is then the normal distribution with the same mean and variance.
 	HalfNormal float64
 }
 

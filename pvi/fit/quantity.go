@@ -43,8 +43,8 @@ const QuantityDraws = 4096
 func (m *Model) Generator() *model.Generator { return m.generated.Generator(m.Study.Digest) }
 
 // Quantities returns the posterior of the quantities of parameters, given the natural parameters of
-// a Gaussian posterior. The draws follow from the digest of the study, so that all machines have the
-// same.
+// a Gaussian posterior. The draws follow from the digest of the study, so that all machines use the
+// same draws.
 func (m *Model) Quantities(family gaussian.Family, natural []float64) ([]Quantity, error) {
 	g := m.Generator()
 	names := g.Names()

@@ -11,7 +11,7 @@ import (
 // not positive definite, or an element is not finite.
 var ErrImproper = errors.New("not a proper Gaussian")
 
-// A Family is a set of Gaussians over R^d: either all of them, or those with a diagonal
+// A Family is a set of Gaussians over R^d: either all Gaussians, or the Gaussians with a diagonal
 // precision. It defines the meaning of a vector of natural parameters.
 type Family interface {
 	// Name returns "diagonal" or "full".

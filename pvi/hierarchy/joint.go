@@ -35,9 +35,10 @@ type Normals struct {
 	Root *mat.Dense
 }
 
-// NewJoint returns a prior of the given number of coordinates, of which a likelihood depends on the
-// first observed ones. start has a guess of the mean and of the sd of each hyperparameter. singles
-// has an element for each coordinate, which is nil if the coordinate is not a single.
+// NewJoint returns a prior with the given number of coordinates, size. A likelihood depends on the
+// first coordinates, and observed is their number. start has a guess of the mean and of the sd of
+// each hyperparameter. singles has an element for each coordinate, which is nil if the coordinate
+// is not a single.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)

@@ -121,7 +121,8 @@ func around(points []point, weights []float64) Region {
 		cov.SymRankOne(cov, w, mat.NewVecDense(n, move))
 	}
 	r := Region{mean: mean, root: make([][]float64, n)}
-	// This keeps the region from having no width in a direction in which the points do not vary.
+	// The added variance keeps the region from having no width in a direction in which the points
+	// do not vary.
 	for i := range n {
 		cov.SetSym(i, i, cov.At(i, i)+1e-6)
 	}

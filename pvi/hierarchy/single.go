@@ -98,9 +98,9 @@ func (s *Single) moments(f site) (mean, variance float64) {
 	return mean, variance
 }
 
-// weighted returns points and weights of the density times a normal factor. The points are those of
-// the grid, or points around the factor's mean if the factor is narrower than the spacing of the
-// grid there.
+// weighted returns points and weights of the density times a normal factor. The points are the
+// points of the grid, or points around the factor's mean if the factor is narrower than the spacing
+// of the grid there.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

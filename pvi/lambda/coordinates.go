@@ -82,10 +82,10 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 	return c.entries[k][0], c.entries[k][1]
 }
 
-// FromNatural converts natural parameters (h, Λ) to these coordinates: around a centre c, h
-// becomes h − Λc. In coordinates around the posterior's mean, the h of a client's Gaussian
-// likelihood is small, however large the mean is. So a smaller clip is enough, and noise on Λ
-// does not move the mean.
+// FromNatural converts natural parameters (h, Λ) to these coordinates. With a centre c, h becomes h
+// − Λc. In coordinates around the posterior's mean, the h of a client's Gaussian likelihood is
+// small, however large the mean is. A smaller clip is then enough, and noise on Λ does not move the
+// mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
 		return

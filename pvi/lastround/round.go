@@ -55,9 +55,8 @@ type Setting struct {
 	Clip  float64
 }
 
-// These are default shares of the budget for rounds, gradient and curvature. If ε is above
-// largeEpsilon, the default is largeShares, because the noise in the curvature then matters
-// less.
+// Default shares of the budget for rounds, gradient and curvature. If ε is above largeEpsilon, the
+// default is largeShares, because the noise in the curvature then matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}

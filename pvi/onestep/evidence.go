@@ -17,7 +17,8 @@ type Evidence struct {
 
 	GradientSD  float64 // τ, sd of the noise in every element of Gradient
 	CurvatureSD float64 // τ_H, sd of the noise in every element of Curvature
-	// τ₁, sd of the noise in every element of the gradient sums from which Point was computed.
+	// PointSD is τ₁, the sd of the noise in every element of the gradient sums from which Point was
+	// computed.
 	PointSD float64
 
 	PriorMean, PriorPrecision []float64 // means and precisions of independent normal priors

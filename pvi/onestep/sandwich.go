@@ -34,10 +34,10 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate computes the covariance of the point's error. The point was computed from gradients
-// with noise of sd τ₁. So in a direction with curvature h the point is known with precision
-// h²/(h + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own
-// noise is replaced by this sd.
+// locate computes the covariance of the point's error. The point was computed from gradients with
+// noise of sd τ₁. In a direction with curvature h the point is therefore known with precision h²/(h
+// + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
+// replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package page writes the result of a study, or the examination of records, as one HTML page, to read
-// and print. A page loads nothing from elsewhere and has no script.
+// Package page writes the result of a study, or the examination of records, as one HTML page for
+// reading and printing. A page loads nothing from elsewhere and has no script.
 package page
 
 import (
@@ -44,7 +44,7 @@ type Report struct {
 // An Effect is the posterior of a parameter.
 type Effect struct {
 	Name      string
-	Natural   fit.Natural // in natural units
+	Natural   fit.Natural // posterior in natural units
 	Low, High float64     // 95 % interval on the model's scale
 	Log       bool        // whether the parameter is positive, such as an sd
 }
@@ -151,7 +151,7 @@ func (v *view) References() []string {
 	return all
 }
 
-// These are the dimensions of the picture of effects, in the units of the picture.
+// Dimensions of the picture of effects, in the units of the picture.
 const (
 	pictureWidth = 720
 	nameWidth    = 220

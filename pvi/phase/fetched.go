@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// A Fetch writes to w the bytes of the release of a client, as [WriteRelease] does. The client has
-// signed their hash, and there are size of them. If w returns an error, Fetch returns.
+// A Fetch writes to w the bytes of a client's release, as [WriteRelease] does. The argument hash is
+// the hash of these bytes that the client has signed, and size is their number. If w returns an
+// error, Fetch returns.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
 // AddUp fetches the releases that an outcome counts, one after the other, and returns a refusal if

@@ -15,7 +15,7 @@ type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// A Verdict says how a round or pass ended.
+// A Verdict is the result of a round or pass.
 type Verdict string
 
 const (

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MaxPublished is the largest number of elements of all releases in one outcome. They take 8 MiB.
-// Only tests change it.
+// MaxPublished is the largest number of elements of all releases in one outcome. This many elements
+// take 8 MiB. Only tests change it.
 var MaxPublished = 1 << 20
 
 // Publishes reports whether the outcomes of a phase have the releases of their participants. A
@@ -33,7 +33,7 @@ func Fetched(st *study.Study, clients, size int) bool {
 }
 
 // Commits reports whether clients sign the hash of each release before they encrypt it for the
-// coordinator. They do if anyone may read a release, because others may then see its hash.
+// coordinator. Clients do this if anyone may read a release, because others may then see its hash.
 func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }

@@ -51,8 +51,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 }
 
 // checkSecure returns an error if secure aggregation among these clients could not hide their
-// messages from the coordinator together with the given number of colluders, or with one client
-// if the number is 0.
+// messages from a coalition of the coordinator and the given number of colluders. It assumes at
+// least one colluder.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
 	// Smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders + 2.

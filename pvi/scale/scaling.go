@@ -13,17 +13,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Scaling describes the passes that find the scale of a study's columns before its first
-// round. It is immutable. [Server] and [Site] are its state machines.
+// A Scaling describes the passes that find the scale of a study's columns before its first round.
+// It is immutable. [Server] and [Site] are its state machines.
 //
 // # The releases
 //
-// In every pass a value of column j is clamped to the present bounds, which are public, and
-// mapped to z_j in [-1, 1]. All passes but the last are searches: they count the values of every
-// column in 64 equal bins, and narrow the bounds to the bins that contain most values (as Karwa,
-// Vadhan, "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a
-// normal sample). One search narrows the bounds by up to a factor of twenty. The last pass
-// releases means and mean squares within these bounds. Let k be the number of columns.
+// In every pass a value of column j is clamped to the present bounds, which are public, and mapped
+// to z_j in [-1, 1]. All passes but the last are searches: they count the values of every column in
+// 64 equal bins, and narrow the bounds to the bins that contain most values (as Karwa, Vadhan,
+// "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a normal
+// sample). One search narrows the bounds by up to a factor of twenty. The last pass releases means
+// and mean squares within these bounds. Let k be the number of columns.
 //
 //   - Unit record: in a search, a record adds to its client's sum the vector of 1 and, for
 //     every column, a 1 in one of 64 places. In the last pass it adds (1, z_1..z_k,
@@ -35,13 +35,13 @@ import (
 //     client, not of the average record. Under zero-out the participants are public.
 //   - Unit none: a client adds up the vectors of its records as for unit record, without noise.
 //
-// With the unit person, a client adds the vectors of all rows of a person that it uses, at most k,
-// and the norms are k times those of a record (see [dpmech.Config]).
+// With the unit person, a client adds the vectors of all rows of a person that it uses. If it uses
+// at most r rows, the norms are r times the norms of a record (see [dpmech.Config]).
 //
 // A record (a client) that is added, removed or zeroed changes the sum by at most that norm. A
 // record (a client) that is replaced changes the sum by at most twice that norm. The passes are
-// Gaussian releases. Each is chosen after the releases before it, and they compose with the
-// rounds of the study.
+// Gaussian releases. Each is chosen after the releases before it, and they compose with the rounds
+// of the study.
 type Scaling struct {
 	study  *study.Study
 	roster phase.Roster

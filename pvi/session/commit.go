@@ -9,7 +9,8 @@ import (
 
 // If anyone may read the releases of a study, each client signs the hash of its release before it
 // encrypts the release for the coordinator. Anybody can then check the releases in an outcome. If
-// they are too long for the outcome, anybody can fetch them by these hashes and add them up.
+// the releases are too long for the outcome, anybody can fetch them by these hashes and add them
+// up.
 
 // Counted has the clients whose answers an outcome counts, in order.
 type Counted struct {
@@ -26,8 +27,8 @@ type Counted struct {
 // Fetched reports whether the releases of the clients are not in the outcome and must be fetched.
 func (c Counted) Fetched() bool { return c.sum != nil }
 
-// AddUp fetches the releases and checks them with the hashes that the clients have signed, and with
-// the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
+// AddUp fetches the releases. It checks each one against the hash that its client has signed, and
+// their total against the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {

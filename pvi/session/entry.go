@@ -3,7 +3,7 @@ package session
 // A Kind is the kind of an entry: a plan or an outcome of one of the phases.
 type Kind string
 
-// These are the kinds of entries, in the order of the phases.
+// Kinds of entries, in the order of the phases.
 const (
 	ScalePlan      Kind = "scale-plan"
 	ScaleOutcome   Kind = "scale-outcome"

@@ -136,8 +136,8 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// present returns the protocol of the rounds. Before the scale is found, it returns the one on the
-// public scale.
+// present returns the protocol of the rounds. Before the scale is found, it returns the protocol on
+// the public scale.
 func (c *course) present() *pvi.Protocol {
 	if c.protocol == nil {
 		return c.public
@@ -191,8 +191,8 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender returns a refusal if the client or the plan number inside a release differs from
-// that in the message around it.
+// checkSender returns a refusal if the client or the plan number inside a release differs from the
+// client or the plan number in the message that contains the release.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:

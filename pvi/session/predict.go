@@ -5,8 +5,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Predict returns the quantities of new records under the posterior, or at the point estimate if the
-// study reports only that. The result depends on the records and must stay with their holder.
+// Predict returns the quantities of new records under the posterior, or at the point estimate if
+// the study reports only point estimates. The result depends on the records and must stay with
+// their holder.
 func (p *Posterior) Predict(records *shard.New) (*fit.Predicted, error) {
 	if p.Estimates != nil {
 		return p.model.PredictNew(records, fit.At(p.Result.Mean))

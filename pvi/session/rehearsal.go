@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A Rehearsal plays a study with made-up records, so that a client can time its own work before it
-// has consented. Nothing in a rehearsal depends on private records.
+// A Rehearsal simulates a study with made-up records, so that a client can time its own work before
+// it has consented. Nothing in a rehearsal depends on private records.
 type Rehearsal struct {
 	server *Server
 	sites  []*Site
@@ -22,8 +22,8 @@ type Rehearsal struct {
 }
 
 // NewRehearsal returns a rehearsal of a study before its first plan. The first clients of the
-// roster have made-up records, whose numbers are given. The other clients send
-// copies of these answers. There must be at least as many clients as numbers of records.
+// roster have made-up records, as many as records gives for each. The other clients send copies of
+// these answers. There must be at least as many clients as numbers of records.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -73,9 +73,9 @@ type Work struct {
 	Do     func() error
 }
 
-// Step plays the next plan, or all next plans that are open at the same time, and their outcomes.
-// It calls do for each piece of work of the clients with records. The function do must call Do.
-// Step returns false if the study is over.
+// Step simulates the next plan, or all next plans that are open at the same time, and their
+// outcomes. It calls do for each piece of work of the clients with records. The function do must
+// call Do. Step returns false if the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {

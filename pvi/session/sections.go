@@ -21,7 +21,7 @@ import (
 // stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
 
-// These are the indices of the sections in a state.
+// Indices of the sections in a state.
 const (
 	ownSection = iota
 	scaleSection

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a study with secure aggregation nobody reads a release. The answer of a client is a vector,
+// In a study with secure aggregation no party reads a release. The answer of a client is a vector,
 // and the coordinator gets only the sum of the vectors. The vectors of all phases are padded with
 // zeros to the same length, so that the length does not reveal the phase.
 

@@ -10,13 +10,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site follows a study for one client and answers the plans that name the client. Follow must
-// be called with every entry, in order.
+// A Site follows a study for one client and answers the plans that name the client. Follow must be
+// called with every entry, in order.
 //
-// While a plan is pending, a site queues the outcomes of other plans. It applies them after it
-// has answered, or after the plan has ended without its answer. So an answer is always computed
-// from the state in which its plan was made. A client that was away follows all entries before
-// it checks whether a plan is still pending.
+// While a plan is pending, a site queues the outcomes of other plans. It applies them after it has
+// answered, or after the plan has ended without its answer. An answer is therefore always computed
+// from the state in which its plan was made. A client that was away follows all entries before it
+// checks whether a plan is still pending.
 //
 // A Site is not safe for concurrent use.
 type Site struct {

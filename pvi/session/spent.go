@@ -25,8 +25,8 @@ type Spent []Charge
 
 // Strongest returns the charge under an adjacency for the observer against which a data holder
 // limits its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer with
-// that name. Otherwise it is the observer that lacks the fewest noise shares among those that the
-// study does not trust. Strongest returns false if there is no such charge.
+// that name. Otherwise, among the observers that the study does not trust, it is the observer to
+// which the fewest noise shares are unknown. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view

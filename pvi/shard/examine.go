@@ -21,22 +21,22 @@ const (
 	NoNumber  Problem = "not a number"      // the column is numeric, and the value is not a number
 	NotWhole  Problem = "not whole"         // the column is a count, and the number is not whole
 	NoLevel   Problem = "not a level"       // the value is not among the levels of its column
-	NoPerson  Problem = "no person"         // the row does not say whose it is
+	NoPerson  Problem = "no person"         // the row names no person
 	Malformed Problem = "not in the fields" // the line is not divided into the fields of a record
 )
 
 // problems lists the problems in the order in which they are shown.
 var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NotWhole, NoLevel, Outside}
 
-// An Examination tells a data holder in detail how a table fits a study. It depends on single
-// records and has no noise, so only the holder may see it.
+// An Examination describes to a data holder in detail how a table fits a study. It depends on
+// single records and has no noise, so only the holder may see it.
 type Examination struct {
 	Report
 
 	Rows     int       `json:"rows"`              // number of rows of the table, without a header
 	Unit     string    `json:"rows_are_numbered"` // "line" or "row": the meaning of the numbers of rows
 	Findings []Finding `json:"findings"`          // values and rows that do not fit, by column
-	Persons  *Persons  `json:"persons,omitempty"` // nil if no column says whose row a row is
+	Persons  *Persons  `json:"persons,omitempty"` // nil if no column names the person of a row
 	Unused   []string  `json:"unused_columns,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Finding struct {
 	Problem Problem      `json:"problem"`
 	Rule    study.Policy `json:"rule"` // rule of the study for such values
 	Count   int          `json:"count"`
-	Places  []Place      `json:"first"` // the first of them, at most MostPlaces
+	Places  []Place      `json:"first"` // first places of these values, at most MostPlaces
 }
 
 // A Place is a row with a value that does not fit.
@@ -67,9 +67,9 @@ type Persons struct {
 }
 
 // Examine reads records as [ReadTable] does, and examines the whole table. Unlike ReadTable it also
-// examines the values of records that are left out, and shows values. The argument person names the
-// column that says whose row a row is. If it is empty, the column is table.person of the study.
-// Examine returns the records that a client would use.
+// examines the values of records that are left out, and shows values. The argument person is the
+// name of the column that names the person of each row. If the argument is empty, the column is
+// table.person of the study. Examine returns the records that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -179,7 +179,7 @@ func (d *decoder) note(row int, column string, problem Problem, rule study.Polic
 	}
 }
 
-// shown returns a value in quotes, without control characters. It shortens a long one.
+// shown returns a value in quotes, without control characters. It shortens a long value.
 func shown(value string) string {
 	const most = 24
 	if r := []rune(value); len(r) > most {
@@ -188,8 +188,8 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom notes the values of a record that is left out, from a column on, if the table is examined.
-// The record's values do not count as clamped or imputed.
+// noteFrom notes the values of a record that is left out, in the given column and all later
+// columns, if the table is examined. The record's values do not count as clamped or imputed.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -11,13 +11,13 @@ import (
 )
 
 // Keep returns the records that a client uses if the study protects persons: at most
-// privacy.rows_per_person of each person, with the records of a person next to each other. If
-// the study protects another unit, or if the records already have this form, it returns r.
+// privacy.rows_per_person records of each person, with the records of a person next to each other.
+// If the study protects another unit, or if the records already have this form, it returns r.
 //
 // Keep chooses at random among the n records of a person. It gives each of them a rank and keeps
 // the records with the lowest ranks. The rank is the SHA-256 of the study's digest, the person, and
-// the number of the record among the person's own records. So the choice is a function of that
-// person's records and of public numbers:
+// the number of the record among the person's own records. The choice is therefore a function of
+// that person's records and of public numbers:
 //
 //   - Removing a person from a file removes exactly its kept records from the result. The kept
 //     records of any other person are the same, because neither its own records nor their numbers
@@ -28,9 +28,9 @@ import (
 //     of a person.
 //   - A client that starts again keeps the same records.
 //
-// Other choices would be wrong. The first records of a person in a file may differ from its later
-// ones. In a random sample of all records, the records of one person would displace the records of
-// another.
+// Other choices would be wrong. The first records of a person in a file may differ from the
+// person's later records. In a random sample of all records, the records of one person would
+// displace the records of another.
 func (r *Records) Keep(st *study.Study) *Records {
 	most := st.Privacy.RowsPerPerson
 	if st.Privacy.Unit != study.Person || r.people == nil {

@@ -121,7 +121,7 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 	return d.records, d.report, nil
 }
 
-// A New is a table of records for which a model predicts. They need not have all columns.
+// A New is a table of records for which a model predicts. The table need not have all columns.
 type New struct {
 	*Records
 	Rows   []int  // number of the row of each record in the table, see [table.Reader]

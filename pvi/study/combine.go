@@ -9,7 +9,7 @@ import (
 // A Combination is the way in which the releases of a round move λ.
 type Combination string
 
-// These are the combinations. The robust ones are functions of published releases, so they cost no
+// Combinations. The robust combinations are functions of published releases, so they cost no
 // privacy. They are useful if all clients have about the same number of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default

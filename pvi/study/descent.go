@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI. The solver DPSEP uses those for steps and batches. If
-// an option may be 0, the value 0 means that it is derived from public numbers.
+// Descent has the options of the solver DPSVI. The solver DPSEP uses the options for steps and
+// batches. If an option may be 0, the value 0 means that it is derived from public numbers.
 type Descent struct {
 	Steps     int     // number of steps in each round; 0 to derive it
 	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive it
@@ -28,7 +28,7 @@ type Descent struct {
 // Gradients is the kind of gradients that a record contributes to a step.
 type Gradients string
 
-// These are the kinds of gradients.
+// Kinds of gradients.
 const (
 	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to
 	// the spread of q is computed from the released sum.
@@ -36,8 +36,8 @@ const (
 	// Joint releases the gradients with respect to mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
 	// Preconditioned is like Joint, but before clip and noise it multiplies the gradient with
-	// respect to the spread by a factor that gives it the scale of the other gradient. After them
-	// it divides by the same factor.
+	// respect to the spread by a factor that gives it the scale of the other gradient. After clip
+	// and noise it divides by the same factor.
 	Preconditioned Gradients = "preconditioned"
 	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient the
 	// gradient of the divergence from the cavity, divided by the number of records. Jälkö, Dikmen
@@ -51,7 +51,7 @@ func (g Gradients) Joint() bool { return g != Aligned }
 // Sampling is the way in which batches are drawn.
 type Sampling string
 
-// These are the ways to draw batches.
+// Ways to draw batches.
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
@@ -99,7 +99,7 @@ func readDescent(s *Study, t *document.Table) {
 }
 
 // checkDescent refuses keys that do not fit the number of records or the adjacency. It must be
-// called after both have been read.
+// called after the number of records and the adjacency have been read.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return

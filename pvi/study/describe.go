@@ -15,7 +15,7 @@ type Describe struct {
 	Share   float64 // share of the privacy budget
 }
 
-// These are the default number of bins and the default share of the budget.
+// Defaults of the number of bins and of the share of the budget.
 const (
 	defaultBins  = 10
 	defaultShare = 0.1
@@ -111,7 +111,7 @@ func (d *Describe) cells(s *Study) (n int) {
 }
 
 // Edges returns the edges of n bins of equal width between the bounds of a numeric column, after
-// the column's transform. The edges are in the column's unit, and rise.
+// the column's transform. The edges are in the column's unit, in increasing order.
 func (c *Column) Edges(n int) []float64 {
 	edges := make([]float64, n+1)
 	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)

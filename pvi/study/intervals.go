@@ -47,9 +47,9 @@ func readIntervals(s *Study, t *document.Table) {
 }
 
 // Honest reports whether the sds that the study's method computes include every known source of
-// uncertainty: the privacy noise, and correlations of coefficients. Three kinds of studies have such
-// sds: those with the solver Scoring; those with private steps and a last round ([OneStep]); and
-// those without privacy whose q has a full covariance and whose posterior has one mode.
+// uncertainty: the privacy noise, and correlations of coefficients. It is true for studies with the
+// solver Scoring, for studies with private steps and a last round ([OneStep]), and for studies
+// without privacy whose q has a full covariance and whose posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {

@@ -13,7 +13,7 @@ type Partitions struct {
 	Averaged bool
 }
 
-// These are the kinds of partitions.
+// Kinds of partitions.
 const (
 	virtual  = "virtual"
 	averaged = "averaged"

@@ -13,8 +13,8 @@ type Propagation struct {
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
 	// PrecisionWeight multiplies the precisions of a record's site before clip and noise. After
-	// them the precisions are divided by it. The default is 0.5. For a mixture it is 1, or 0.1 if
-	// the mixture learns its sds.
+	// clip and noise the precisions are divided by PrecisionWeight. The default is 0.5. For a
+	// mixture it is 1, or 0.1 if the mixture learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution

@@ -30,7 +30,7 @@ const (
 	// Population is the population from which the clients are drawn. The posterior allows for
 	// differences between clients.
 	Population Target = "population"
-	// Pooled means the records of all clients together. The posterior is that of a fit to the
+	// Pooled means the records of all clients together. The posterior is the result of a fit to the
 	// pooled records, which ignores differences between clients.
 	Pooled Target = "pooled"
 )

@@ -33,7 +33,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // Laplace needs curvature at the joint mode, and there is none if groups hardly differ.
+		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of coefficients and spreads, which does not exist if groups hardly differ.
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}

@@ -84,8 +84,7 @@ const (
 	Asynchronous Schedule = "asynchronous"
 )
 
-// Factors is the rule by which clients' factors λ_m are computed (sections 4 of the design and 1
-// of the soundness notes).
+// Factors is the rule by which clients' factors λ_m are computed.
 type Factors string
 
 const (
@@ -232,9 +231,9 @@ const (
 	// ByCoordinator lets the coordinator add up the messages. The coordinator could read every
 	// single message.
 	ByCoordinator Aggregation = "coordinator"
-	// Secure makes the clients divide their messages into secret shares for each other, so that
-	// nobody can open a single message. The coordinator and up to h clients together learn only
-	// sums ([Hidden]).
+	// Secure makes the clients divide their messages into secret shares for each other, so that no
+	// party can open a single message. The coordinator and up to h clients together learn only sums
+	// ([Hidden]).
 	Secure Aggregation = "secure"
 )
 
@@ -244,8 +243,8 @@ const (
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
 // OneOther is the value of Colluders with which the privacy target holds against one other
-// participant of a sum, which knows its own share of the noise. It stands for t = 1 if every sum
-// has at least two answers (U_min ≥ 2), and for t = 0 if a sum may have a single answer.
+// participant of a sum, which knows its own share of the noise. OneOther means t = 1 if every sum
+// has at least two answers (U_min ≥ 2), and t = 0 if a sum may have a single answer.
 const OneOther = -1
 
 // Federation has the rules of the federation.
@@ -349,8 +348,8 @@ type Distribution struct{ Mean, SD float64 }
 type Override struct{ Key, Value string }
 
 // Parse reads and checks a study. The name file is used only in errors, and the returned error
-// joins all errors. Overrides change the document: the Source and Digest of the study are those
-// of the changed document.
+// joins all errors. Overrides change the document, and the Source and Digest of the study describe
+// the changed document.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

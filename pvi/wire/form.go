@@ -16,7 +16,7 @@ const Version = 1
 // A Kind is a kind of message.
 type Kind byte
 
-// These are the kinds of messages.
+// Kinds of messages.
 const (
 	Plan Kind = 1 + iota
 	Release

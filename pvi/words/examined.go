@@ -197,7 +197,7 @@ func (e *Examined) rows(f shard.Finding) string {
 	return fmt.Sprintf("%ss %s and %s", e.Of.Unit, strings.Join(numbers[:last], ", "), numbers[last])
 }
 
-// Remedy tells the data holder how to mend a finding.
+// Remedy returns sentences about the ways in which the data holder can mend a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
 	rows, name := e.rows(f), f.Column
 	ask := "Ask the study's authors to "
@@ -250,7 +250,7 @@ func (e *Examined) Unused() string {
 	return fmt.Sprintf("These columns are in the table, and the study does not read them: %s.", strings.Join(e.Of.Unused, ", "))
 }
 
-// Warned is the sentence that stands beside every examination.
+// Warned is the sentence that is shown with every examination.
 const Warned = "This depends on single records, without any noise. Nothing of it was sent. Keep it as the records are kept."
 
 // Write writes the description as text.

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Headline returns sentences that state the ε of a study, and the strongest observer without
-// trust against whom it holds. If someone could open single messages, the second sentence names
-// them and their ε. The argument costs is the result of [pvi.Protocol.Costs].
+// Headline returns sentences that state the ε of a study, and the strongest observer that the study
+// does not trust. If an observer could open single messages, the second sentence names this
+// observer and the ε against it. The argument costs is the result of [pvi.Protocol.Costs].
 func Headline(costs []method.Cost) string {
 	strongest := method.Strongest(costs)
 	text := fmt.Sprintf("ε = %s at δ = %g under %s, against %s.", Number(strongest.Epsilon), strongest.Delta, strongest.Adjacency, strongest.View.Who)
