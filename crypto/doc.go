@@ -8,7 +8,7 @@
 //   - channel: mutual TLS between the parties.
 //   - transcript: the chain of signed entries that records a study.
 //   - sums: sums of the clients' vectors, which reveal no single vector.
-//   - signed: signed messages, which name their study, round, model and roster.
+//   - signed: signed messages. Each contains its study, round, model and roster.
 //   - seal: encryption of messages for one recipient, and of state that is stored on disk.
 //
 // These packages do not interpret the bytes that they sign and seal.

@@ -15,9 +15,10 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is how far the clocks of two parties may differ. A certificate is valid from this long before
-// its issue, so that a party accepts it although its clock is slow, or the issuer's is fast. A day
-// covers a clock that is set to another time zone.
+// Skew is the largest accepted difference between the clocks of two parties. The validity of a
+// certificate begins this long before its issue. A party then accepts the certificate although the
+// party's clock is slow or the issuer's clock is fast. One day suffices for a clock that is set to
+// another time zone.
 const Skew = 24 * time.Hour
 
 // An Authority certifies the TLS keys of the parties of one study. It has a key of its own. Its
@@ -43,7 +44,8 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns the authority with a key and a new certificate for it.
+// certifyItself returns the authority with the given key, and with a new certificate for this key
+// that the key itself signs.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -106,10 +108,10 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 // Certificate returns the authority's own certificate (X.509, DER).
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
-// Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made.
-// The certificate is valid from now to until, but not longer than the authority's own
-// certificate. The party, the key of its identity and the pin come from the roster, and the
-// request must agree with them. A second call renews the certificate.
+// Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. The
+// certificate is valid from now to until, but not longer than the authority's own certificate. The
+// caller takes the party p, the key of its identity (holder) and the pin from the roster. The
+// request must agree with them. Issue can be called again to renew a certificate.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")
@@ -139,9 +141,8 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 	return x509.CreateCertificate(rand.Reader, template, a.certificate, key, a.key)
 }
 
-// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote, and with a
-// new certificate for this key that is valid from now to until. Certificates that were issued before
-// stay valid.
+// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote. It makes a
+// new certificate for this key, valid from now to until. Earlier certificates stay valid.
 func OpenAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
@@ -155,8 +156,8 @@ func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time from which the authority should be renewed, which is after two thirds
-// of the validity period of its certificate.
+// RenewFrom returns the time from which the authority's certificate should be renewed: the end of
+// the second third of its validity period.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"

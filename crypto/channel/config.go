@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Errors of a failed handshake. Their text does not depend on the peer. The peer learns only
-// that its certificate is bad.
+// These are the errors of a failed handshake. Their text does not depend on the peer. The peer
+// learns only that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
@@ -20,23 +20,22 @@ var (
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins looks up the pin of a party in the current roster. It is called at every handshake and
+// Pins returns the pin of a party in the current roster. It is called at every handshake. It
 // returns false for a party that is not in the roster.
 type Pins func(Party) (identity.Pin, bool)
 
-// A Server configures the coordinator's end of the connections of one study.
+// A Server configures the coordinator's side of the connections of one study.
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
-	// Guests permits connections without a client certificate, so that guests can redeem an
-	// invitation. For a guest, PeerOf returns the zero Party. Callers must refuse all other
-	// requests of guests.
+	// Guests permits connections without a client certificate. A guest, which is a party without a
+	// certificate, can then redeem an invitation. For a guest, PeerOf returns the zero Party.
+	// Callers must refuse all other requests of guests.
 	Guests bool
 	Now    func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller owns it and may add
-// protocols.
+// Config returns the configuration for crypto/tls. The caller owns it and can add protocols.
 func (s Server) Config() *tls.Config {
 	c := base(s.Now)
 	c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -75,7 +74,7 @@ func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	}
 }
 
-// A Client configures a party's end of a connection to the coordinator of its study.
+// A Client configures a party's side of a connection to the coordinator of its study.
 type Client struct {
 	Credentials *Credentials
 	Pins        Pins
@@ -105,9 +104,8 @@ func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 }
 
 // Return returns the configuration of a party whose certificate has expired, or that does not know
-// the coordinator's present TLS key. The connection authenticates neither end: the party may send
-// only public bytes, and must verify the coordinator's signature of everything that it
-// receives.
+// the coordinator's present TLS key. The connection authenticates neither side. The party must send
+// only public bytes, and must verify the coordinator's signature of everything that it receives.
 func Return(study Hash, now func() time.Time) *tls.Config { return guest(study, now, nil) }
 
 // guest returns the configuration of a party without a certificate. If pins is nil, every key of
@@ -154,8 +152,8 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the party at the other end of a connection. Both ends call it, in addition to
-// verifying the certificate chain.
+// check checks the party at the other side of a connection. Both sides call it, in addition to the
+// verification of the certificate chain.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Credentials hold a party's TLS key, and the certificate of this key from the authority of the
+// Credentials contain a party's TLS key, and the certificate of this key from the authority of the
 // study. The certificate can be renewed while connections use it.
 type Credentials struct {
 	party     Party
@@ -57,8 +57,8 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 // Expires returns the time at which the certificate in use expires.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns the time from which the caller should request a new certificate, which is
-// after two thirds of the validity period. The last third is left for retries.
+// RenewFrom returns the time from which the caller should request a new certificate: the end of the
+// second third of the validity period. The last third remains for retries.
 func (c *Credentials) RenewFrom() time.Time { return renewFrom(c.current.Load().Leaf) }
 
 func renewFrom(c *x509.Certificate) time.Time {

@@ -105,10 +105,10 @@ func (k *Key) Sign(rand io.Reader, message []byte, opts crypto.SignerOpts) ([]by
 // Wipe overwrites the key with zeros.
 func (k *Key) Wipe() { k.key.Wipe() }
 
-// Format prints the same text for every key and verb.
+// Format prints the result of String for every verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same text for every key.
+// String returns the same text for every key, so that it cannot reveal a key.
 func (k *Key) String() string { return "key for connections" }
 
 // LogValue returns the same text for every key, so that no log contains a key.

@@ -1,11 +1,11 @@
-// Package channel configures the connections between the parties of a study: mutual TLS 1.3 with
-// the post-quantum key exchange X25519MLKEM768 only. Every study has its own certificate
-// [Authority]. The roster contains the pin of every party's key, which is its SHA-256.
+// Package channel configures the connections between the parties of a study. All connections use
+// mutual TLS 1.3 with the post-quantum key exchange X25519MLKEM768. Every study has its own
+// certificate [Authority]. The roster contains the pin of every party's key, which is the SHA-256
+// of the key.
 //
-// A connection is accepted only if the peer has a certificate from the authority of the study,
-// for a key whose pin is in the roster. Certificates from public authorities are refused. TLS
-// sessions are not resumed, so every connection is checked in full. The caller supplies the
-// clock.
+// A connection is accepted only if the peer has a certificate from the authority of the study, for
+// a key whose pin is in the roster. Certificates from public authorities are refused. TLS sessions
+// are not resumed, so every connection is checked in full. The caller supplies the clock.
 package channel
 
 import (
@@ -24,12 +24,12 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// domainName is the domain of the server names. Public authorities do not certify names
+// domainName is the domain of the server names. Public authorities issue no certificates for names
 // under .invalid (RFC 2606).
 const domainName = "fedpvi.invalid"
 
-// A Party is the holder of a certificate, with the fields that the certificate states. The zero
-// Party is a guest, who has no certificate.
+// A Party is the holder of a certificate, with the fields that the certificate contains. The zero
+// Party is a guest, which has no certificate.
 type Party struct {
 	Study Hash
 	Role  identity.Role
@@ -44,8 +44,8 @@ func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf returns the party that the URIs of a certificate name. There must be exactly one URI,
-// and it must have the form that Party.uri returns.
+// partyOf returns the party that is named in a certificate's URIs. There must be exactly one URI,
+// in the form that Party.uri returns.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty
@@ -88,10 +88,10 @@ func ServerName(study Hash) string {
 	return strings.ToLower(label) + "." + domainName
 }
 
-// PeerOf returns the party at the other end of a connection that was made with a configuration
-// of this package. For a guest, who may only join the study, it returns the zero Party. A party
-// can leave the roster while it is connected, so callers must look it up in the roster for every
-// request.
+// PeerOf returns the party at the other side of a connection that was made with a configuration of
+// this package. For a guest, which is only allowed to join the study, it returns the zero Party. A
+// party can leave the roster while it is connected. Callers must therefore look up the party in the
+// roster for every request.
 func PeerOf(state tls.ConnectionState) (Party, error) {
 	if !state.HandshakeComplete {
 		return Party{}, errors.New("the peer is not known before the handshake is complete")

@@ -45,7 +45,8 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	der := r.Bytes(maxRequest)
 	var signature [identity.SignatureSize]byte
 	r.Fixed(signature[:])
-	// The signature is checked first, so that requests of unknown senders are not parsed.
+	// The signature is verified before the request is parsed, so that requests of unknown senders
+	// are not parsed.
 	if !r.Done() || !holder.Verify(requestDomain, requestStatement(p.Study, der), signature) {
 		return nil, ErrRequest
 	}
@@ -61,8 +62,7 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	return key, nil
 }
 
-// RequestOf returns the party that a request for a certificate names. It does not verify the
-// request.
+// RequestOf returns the party in a request for a certificate. It does not verify the request.
 func RequestOf(request []byte) (Party, error) {
 	r := wire.NewReader(request)
 	csr, err := x509.ParseCertificateRequest(r.Bytes(maxRequest))

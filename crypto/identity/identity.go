@@ -1,6 +1,6 @@
-// Package identity defines the parties of a study. Each party has a long-term Ed25519 key, a
-// name and a role. The key is made on the machine of its party and stays there. Other parties
-// recognise the party by the fingerprint of its key.
+// Package identity defines the parties of a study. Each party has a long-term Ed25519 key, a name
+// and a role. The private key is made on the machine of its party and stays there. Other parties
+// recognise the party by the fingerprint of its public key.
 //
 // Every signature is for one [Domain], so that a signature for one purpose is not valid for
 // another.
@@ -43,9 +43,9 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 	return &Identity{public: PublicKey(key[ed25519.PublicKeySize:]), key: secret.New(key)}
 }
 
-// Create makes a new identity and writes it to a new file of mode 0600. If the directory does
-// not exist, Create makes it with mode 0700. It returns an error if the file exists. Once Create
-// has returned without error, the file survives a power failure.
+// Create makes a new identity and writes it to a new file of mode 0600. If the directory does not
+// exist, Create makes it with mode 0700. Create returns an error if the file exists. After Create
+// has returned without an error, the file survives a power failure.
 func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {
@@ -62,8 +62,9 @@ func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	return i, nil
 }
 
-// Load reads an identity from a file that Create wrote. It returns an error if the file is a link,
-// if other users may read the file or enter its directory, or if the key was changed.
+// Load reads an identity from a file that Create wrote. It returns an error if the file is a
+// symbolic link, if other users can read the file or enter its directory, or if the key was
+// changed.
 func Load(l *keyfile.Lock, path string) (*Identity, error) {
 	seed, err := l.Load(path, keyKind)
 	if err != nil {

@@ -12,8 +12,8 @@ const MaxName = 40
 // ErrName is returned for a malformed name. Its text describes the form of a valid name.
 var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
-// A Name identifies a party within a study. Its characters are safe in paths, URIs and log
-// lines. Names that look alike have the same Skeleton.
+// A Name identifies a party within a study. Its characters are safe in paths, URIs and log lines.
+// Names that look alike have the same [Name.Skeleton].
 type Name string
 
 // ParseName returns the text as a Name. For a malformed name it returns ErrName, whose text does
@@ -42,7 +42,7 @@ func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string
 // A Role determines the rights of a party.
 type Role uint8
 
-// Roles of parties. The zero Role has no rights.
+// These are the roles of parties. The zero Role has no rights.
 const (
 	Client      Role = 1 // holds records and answers plans
 	Coordinator Role = 2 // sends the plans; every study has exactly one

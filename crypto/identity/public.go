@@ -22,9 +22,9 @@ var ErrPublicKey = errors.New("not a public key of an identity")
 // A PublicKey verifies the signatures of a party. It is comparable with == and can be a map key.
 type PublicKey [PublicKeySize]byte
 
-// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small
-// order. With such a key one signature is valid for many messages, so a party could deny that it
-// has signed a message.
+// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small order.
+// With a key of small order, one signature is valid for many messages, so a party could deny that
+// it has signed a message.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -43,7 +43,7 @@ func (k PublicKey) Verify(domain Domain, message []byte, signature [SignatureSiz
 // String returns the key in hexadecimal.
 func (k PublicKey) String() string { return hex.EncodeToString(k[:]) }
 
-// MarshalText encodes the key as String does.
+// MarshalText returns the key in hexadecimal.
 func (k PublicKey) MarshalText() ([]byte, error) { return hexText(k[:]), nil }
 
 // UnmarshalText decodes the output of MarshalText. It refuses the keys that
@@ -78,7 +78,7 @@ func (f Fingerprint) Short() string {
 	return strings.Join(groups[:], "-")
 }
 
-// MarshalText encodes the fingerprint as String does.
+// MarshalText returns the fingerprint in hexadecimal.
 func (f Fingerprint) MarshalText() ([]byte, error) { return hexText(f[:]), nil }
 
 // UnmarshalText decodes 64 lower-case hexadecimal digits.
@@ -100,7 +100,7 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
 // fromHex decodes lower-case hexadecimal digits into dst. It returns false for all other texts.
-// Upper-case digits are refused so that every value has one encoding.
+// Upper-case digits are refused, so that every value has exactly one text form.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
@@ -110,9 +110,9 @@ func fromHex(dst, text []byte) bool {
 	return true
 }
 
-// smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign
-// of x. It includes encodings that are not canonical. RFC 7748 section 6 warns of such points.
-// The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of order 8.
+// smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign of
+// the coordinate x. It includes encodings that are not canonical. RFC 7748 section 6 warns of these
+// points. The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of order 8.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

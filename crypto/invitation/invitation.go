@@ -1,8 +1,8 @@
 // Package invitation implements the invitations with which parties join a study. The coordinator
-// makes an invitation for a name and sends it to the party by any means, such as mail or chat.
-// The party redeems it once, with the public key that it will use.
+// makes an invitation for a name and sends it to the party by any means, such as mail or chat. The
+// party redeems the invitation once, with the public key that it will use in the study.
 //
-// Anyone who has an invitation can join under its name until it is used or expires. The
+// Anyone who has an invitation can join under its name until the invitation is used or expires. The
 // coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot be
 // computed from the hash.
 package invitation
@@ -46,7 +46,7 @@ type Hash = [sha256.Size]byte
 // the input.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation contains the data of an invitation. Only the method Text shows the token.
+// An Invitation contains the data of an invitation. Only its method Text reveals the secret token.
 type Invitation struct {
 	Study       Hash
 	Name        identity.Name        // name of the party in the study
@@ -118,9 +118,9 @@ func isHostName(host string) bool {
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Text returns the invitation as one line: the prefix, then letters and digits. The line
-// contains the token, so anyone who reads it can join. Parse ignores changes of case, spaces and
-// line breaks, because mail programs may make them.
+// Text returns the invitation as one line: the prefix, then letters and digits. The line contains
+// the token, so anyone who reads the line can join. Parse ignores the case of letters, spaces and
+// line breaks, because mail programs may change them.
 func (i Invitation) Text() string {
 	b := i.append(nil)
 	defer clear(b)
@@ -141,8 +141,8 @@ func (i Invitation) append(b []byte) []byte {
 	return b
 }
 
-// Parse decodes the output of Text. It does not check whether the invitation is genuine,
-// used or expired. Only the coordinator can check this.
+// Parse decodes the output of Text. Only the coordinator can check whether the invitation is
+// genuine, unused and not expired.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -153,8 +153,8 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits of the text. The comparison with a new encoding
-	// of b detects a change of these bits.
+	// The decoder ignores the unused last bits of the text. A change of these bits is detected by
+	// encoding b again.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// ErrRefused is returned for a token that is unknown, expired, or used by another key. It does
-// not reveal which of these is the case.
+// ErrRefused is returned for a token that is unknown, expired, or used by another key. It does not
+// reveal which of these reasons applies.
 var ErrRefused = errors.New("this invitation cannot be used: it is unknown, was used or has expired; ask the coordinator for a new one")
 
 // A Ticket is the coordinator's record of an invitation. It is not secret, because the token
@@ -27,15 +27,15 @@ type Ticket struct {
 // Used reports whether the invitation was redeemed.
 func (t Ticket) Used() bool { return t.Holder != identity.Fingerprint{} }
 
-// Redeem finds the ticket of the invitation with the given token and binds it to a key. Before
-// the call, the caller must check that the holder of the key sent the token. Redeem returns a
-// new list of tickets and the redeemed ticket, and does not change the given list. The caller
+// Redeem finds the ticket of the invitation with the given token and binds the ticket to a key.
+// Before the call, the caller must check that the holder of the key sent the token. Redeem returns
+// a new list of tickets and the redeemed ticket, and does not change the given list. The caller
 // must store the new list before it replies.
 //
-// The same key may redeem the same invitation again, even after the invitation expired, because
-// the coordinator's first reply may have been lost. A key that has redeemed another invitation
-// of the study is refused, because its holder is already a party. The running time does not
-// depend on the token.
+// The same key can redeem the same invitation again, even after the invitation has expired, because
+// the coordinator's first reply may have been lost. A key that has redeemed another invitation of
+// the study is refused, because its holder is already a party. The running time does not depend on
+// the token.
 func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, now time.Time) ([]Ticket, Ticket, error) {
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false

@@ -1,12 +1,12 @@
-// Package keyfile stores a private key in a text file that only its owner can read. The
-// file has comment lines for people, then one line of three words.
+// Package keyfile stores a private key in a text file that only its owner can read. The file has
+// comment lines for people, then one line of three words.
 //
 //	# A comment: the purpose of the key and how to handle the file.
 //	fedpvi-identity-key v1 AAECAwQ…
 //
-// The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5,
-// unpadded). The checksum detects damage, so that a damaged file is not read as another
-// key. If the state directory has a [Lock], the text is encrypted.
+// The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5, unpadded).
+// The checksum detects damage, so that a damaged file is not read as another key. If the state
+// directory has a [Lock], the text is encrypted.
 package keyfile
 
 import (
@@ -26,7 +26,7 @@ const (
 )
 
 // ErrDamaged is wrapped by the error of Load if the content of the file is not a key of the wanted
-// kind in the form that Create writes.
+// kind, or does not have the form that Create writes.
 var ErrDamaged = errors.New("damaged")
 
 // Errors of Load for malformed files.
@@ -69,8 +69,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder ignores line breaks. They are refused, because a key must have only one
-	// encoding.
+	// The base64 decoder ignores line breaks. Here they are refused, because a key must have only
+	// one text form.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}

@@ -18,27 +18,29 @@ import (
 // protected key files of the directory.
 const LockFile = "lock.age"
 
-// A Lock reads and writes the key files of a state directory. If the directory has the file
-// lock.age, its key files are protected. Each key file is then an age file, encrypted for one hybrid
-// key. The file lock.age contains this key, encrypted with a passphrase or for age identities. A nil
-// *Lock is the lock of a directory without lock.age. It writes key files without encryption.
+// A Lock reads and writes the key files of a state directory. If the directory contains the file
+// lock.age, its key files are protected: each key file is an age file, encrypted for one hybrid
+// key. The file lock.age contains this hybrid key, encrypted with a passphrase or for age
+// identities. A nil *Lock is the lock of a directory without lock.age, and writes key files without
+// encryption.
 //
-// A Lock also reads key files that are not encrypted, so that a directory works after an interrupted
-// Protect or Unprotect.
+// A Lock also reads key files that are not encrypted, so that a directory can be used after an
+// interrupted Protect or Unprotect.
 type Lock struct{ key *age.HybridIdentity }
 
 // maxProtected is the maximum size in bytes of a protected key file.
 const maxProtected = maxFile + 4<<10
 
-// ageFile begins every file in the format of age.
+// ageFile is the first line of every file in the format of age.
 var ageFile = []byte("age-encryption.org/v1\n")
 
-// ErrLocked is wrapped by an error if the passphrase or the identities of the operator do not open
-// the lock. The files are then unchanged.
+// ErrLocked is wrapped by the error that is returned if the operator's passphrase or identities do
+// not open the lock. The files are then unchanged.
 var ErrLocked = errors.New("the keys stay locked")
 
-// Open opens the lock of a state directory. If the key files are not protected, it returns nil, or an
-// error if u names a file, because the operator then believes that the key files are protected.
+// Open opens the lock of a state directory. If the key files are not protected, Open returns a nil
+// lock. It returns an error instead if u.File is set, because the operator then expects protected
+// key files.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)
@@ -62,7 +64,7 @@ func Open(dir string, u Unlock) (*Lock, error) {
 	return openLock(path, sealed, m)
 }
 
-// openLock opens the content of the lock file at a path.
+// openLock decrypts the content of the lock file at a path, and returns the lock.
 func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	text, err := decrypt(sealed, m.identities)
 	if err != nil {
@@ -95,9 +97,9 @@ func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It returns an error if the file is a link, if other users may
-// read the file or enter its directory, or if its last line does not have exactly the form that
-// Create writes.
+// Load reads a key of the given kind. It returns an error if the file is a symbolic link, if other
+// users can read the file or enter its directory, or if its last line does not have exactly the
+// form that Create writes.
 func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	text, err := l.text(path)
 	if err != nil {
@@ -133,8 +135,8 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of a key file with the given text: the text encrypted for the key of the
-// lock, or the text itself if l is nil.
+// protect returns the content of the key file with the given text. With a lock, this is the text
+// encrypted for the lock's key. If l is nil, it is the text itself.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil
@@ -142,10 +144,10 @@ func (l *Lock) protect(text []byte) ([]byte, error) {
 	return encrypt(text, []age.Recipient{l.key.Recipient()})
 }
 
-// Format prints the same text for every lock and verb.
+// Format prints the result of String for every verb.
 func (l *Lock) Format(f fmt.State, _ rune) { io.WriteString(f, l.String()) }
 
-// String returns the same text for every lock.
+// String returns the same text for every lock, so that it cannot reveal a key.
 func (*Lock) String() string { return "[lock]" }
 
 func encrypt(text []byte, to []age.Recipient) ([]byte, error) {

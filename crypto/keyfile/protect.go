@@ -50,8 +50,9 @@ func (l *Listing) Write(w io.Writer) error {
 	return err
 }
 
-// Summary describes in one line whether the keys are protected, and what opens them. The argument
-// unlock is what this program was given to open them. Summary returns an error if only a part of the keys is protected.
+// Summary describes in one line whether the keys are protected, and how they are opened. The
+// argument unlock is the operator's choice for opening the keys. Summary returns an error if only a
+// part of the keys is protected.
 func (l *Listing) Summary(unlock Unlock) (string, error) {
 	protected := 0
 	for _, f := range l.Keys {
@@ -101,13 +102,13 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect encrypts all key files of a state directory. Afterwards the passphrase or the identities in
-// with open the directory's lock. If the directory already has a lock, l must be this lock, and
-// Protect replaces the passphrase or the identities that open it. No other process may use the
-// directory.
+// Protect encrypts all key files of a state directory. Afterwards the passphrase or the identities
+// in the argument with open the directory's lock. If the directory already has a lock, l must be
+// this lock, and Protect replaces the passphrase or the identities that open it. No other process
+// may use the directory.
 //
-// Every write replaces one file by another with the same key. If Protect is interrupted, all keys can
-// still be read, and a second call completes the work.
+// Every write replaces one file by another file with the same key. If Protect is interrupted, all
+// keys can still be read, and a second call completes the work.
 func Protect(dir string, l *Lock, with Unlock) error { return system.protect(dir, l, with) }
 
 func (w writes) protect(dir string, l *Lock, with Unlock) error {
@@ -133,7 +134,8 @@ func (w writes) protect(dir string, l *Lock, with Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that m opens. To verify the content, sealed opens it.
+// sealed returns the content of a lock file that can be opened with m. It opens the content once to
+// make sure of this.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -164,7 +166,7 @@ func (w writes) unprotect(dir string, l *Lock) error {
 }
 
 // convert rewrites each key file that does not have the wanted form. It also removes the temporary
-// files of interrupted writes, which may contain keys without encryption.
+// files that interrupted writes have left, because they can contain keys without encryption.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

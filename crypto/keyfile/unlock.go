@@ -13,19 +13,19 @@ import (
 	"fedpvi/internal/private"
 )
 
-// An Unlock holds the passphrase or the identities that open a lock, or the way to get them.
+// An Unlock determines how the passphrase or the identities that open a lock are obtained.
 type Unlock struct {
-	// File is the path of a file that has either a passphrase on one line, or age identities, one
-	// per line. The identities may belong to age plugins. If File is empty, UI asks for a
+	// File is the path of a file that contains either a passphrase on one line, or age identities,
+	// one per line. The identities can belong to age plugins. If File is empty, UI prompts for a
 	// passphrase.
 	File string
-	// UI asks a person for the passphrase and for the input of plugins. If UI is nil, there is nobody
-	// to ask.
+	// UI prompts a person for the passphrase and for the input of age plugins. If UI is nil, no
+	// input is possible.
 	UI *plugin.ClientUI
 }
 
-// Terminal returns a UI that asks a person at the terminal for a passphrase, and for the input of age
-// plugins. It asks for each passphrase once, and writes messages of plugins to w.
+// Terminal returns a UI that prompts at the terminal for a passphrase, and for the input of age
+// plugins. It prompts for each passphrase only once, and writes messages of plugins to w.
 func Terminal(w io.Writer) *plugin.ClientUI {
 	ui := plugin.NewTerminalUI(func(format string, v ...any) { fmt.Fprintf(w, format+"\n", v...) }, func(string, ...any) {})
 	ask, known := ui.RequestValue, map[string]string{}
@@ -50,18 +50,19 @@ const (
 	nativeIdentity = "AGE-SECRET-KEY-"
 )
 
-// workFactor is the base-2 logarithm of the cost of scrypt for new passphrases. With 18, which is the
-// default of age, scrypt takes about a second and 256 MiB of memory. Tests lower the factor.
+// workFactor is the base-2 logarithm of the work of scrypt for new passphrases. With 18, the
+// default of age, scrypt takes about a second and 256 MiB of memory. Tests use a smaller factor.
 var workFactor = 18
 
-// A material is the passphrase or the identities that open a lock.
+// A material is the passphrase or the age identities that open a lock.
 type material struct {
 	identities []age.Identity
 	passphrase string // empty if there are age identities
 	named      string // description of the file or the passphrase, for messages
 }
 
-// material returns the content of the file, or asks for the passphrase if there is no file.
+// material returns the passphrase or the identities in the file. If there is no file, it prompts
+// for the passphrase.
 func (u Unlock) material(prompt string) (material, error) {
 	if u.File == "" {
 		passphrase, err := u.ask(prompt)
@@ -90,7 +91,7 @@ func (u Unlock) ask(prompt string) (string, error) {
 	return passphrase, nil
 }
 
-// parse reads the content of the file. Its errors do not quote the content.
+// parse parses the content of the file. Its errors do not quote the content.
 func (u Unlock) parse(content []byte) (m material, err error) {
 	ui := u.UI
 	if ui == nil {
@@ -137,7 +138,8 @@ func withPassphrase(passphrase, named string) (material, error) {
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the recipients of a new lock that the material opens.
+// recipients returns the recipients for which a new lock is encrypted, so that the material opens
+// it.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")
@@ -166,7 +168,7 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns the error for a lock file that the material did not open.
+// explain returns the error to report if the material did not open a lock file.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
 	var mismatch *age.NoIdentityMatchError
@@ -189,7 +191,8 @@ func hasPlugin(all []age.Identity) bool {
 	return slices.ContainsFunc(all, func(i age.Identity) bool { _, ok := i.(*plugin.Identity); return ok })
 }
 
-// chosen returns the material for a new lock. A person must type a new passphrase twice.
+// chosen returns the passphrase or the identities for a new lock. A person must type a new
+// passphrase twice.
 func (u Unlock) chosen(dir string) (material, error) {
 	m, err := u.material(fmt.Sprintf("New passphrase for the keys in %s:", dir))
 	if err != nil || u.File != "" {

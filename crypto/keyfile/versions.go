@@ -12,8 +12,9 @@ import (
 
 const suffix = ".key"
 
-// Versions returns the paths of all versions of a key file that exist, oldest first. The versions of
-// tls.key are tls.key, tls-2.key, tls-3.key and so on. Versions whose keys were destroyed are missing.
+// Versions returns the paths of all existing versions of a key file, oldest first. The versions of
+// tls.key are tls.key, tls-2.key, tls-3.key and so on. If the key of a version was destroyed, its
+// file does not exist.
 func Versions(path string) (all []string, err error) {
 	numbers, err := versions(path)
 	for _, n := range numbers {
@@ -22,8 +23,8 @@ func Versions(path string) (all []string, err error) {
 	return all, err
 }
 
-// Next returns the path of a new version of a key file. Its number is larger than those of all
-// versions that exist.
+// Next returns the path for a new version of a key file. Its number is larger than the numbers of
+// all existing versions.
 func Next(path string) (string, error) {
 	numbers, err := versions(path)
 	if len(numbers) == 0 {

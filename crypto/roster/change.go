@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// Errors of a change of the roster.
+// These are the errors for an invalid change of the roster.
 var (
 	// ErrConsent is returned for a renewal that is not signed by the holder of the previous keys.
 	ErrConsent = errors.New("the new keys of a party are not signed with its identity before them")
@@ -23,15 +23,16 @@ var (
 
 // A Renewal replaces keys of a party: its identity, its TLS key, its key for encrypted messages, or
 // several of them. The previous identity signs the new entry together with the hash of the previous
-// entry, so a renewal applies to one entry only. The party's entry in the first roster and its
-// renewals form a chain, in which each renewal is signed by the identity before it.
+// entry, so a renewal is valid for one entry only. The renewals of a party form a chain that starts
+// at the party's entry in the first roster. The identity before each renewal has signed the
+// renewal.
 type Renewal struct {
 	Entry   Entry                        // new entry, which its own identity has signed
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
 // Renew returns the renewal that replaces the entry before by the entry next. The signer must have
-// the identity in before.
+// the identity in the entry before.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -55,8 +56,8 @@ func (r Renewal) Check(study Hash, before Entry) error {
 // Bytes returns the encoding of the renewal.
 func (r Renewal) Bytes() []byte { return append(r.Entry.Bytes(), r.Consent[:]...) }
 
-// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature of the new entry. The
-// caller checks the consent with [Renewal.Check].
+// ParseRenewal decodes a renewal that Bytes encoded, and checks the new entry's own signature. The
+// caller must check the signature of the previous identity with [Renewal.Check].
 func ParseRenewal(b []byte, study Hash) (Renewal, error) {
 	r := wire.NewReader(b)
 	out := readRenewal(r)
@@ -89,13 +90,15 @@ func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 }
 
 // A Revocation states that the keys of a client are not valid any more. The client stays in the
-// roster, so that the number of clients does not change. Plans treat it as a missing client.
+// roster, so that the number of clients does not change. In all later plans the client counts as
+// missing.
 type Revocation struct {
 	Name   identity.Name
 	Reason string // one line, for all clients
 }
 
-// A Change is the step from a version of the roster to the next one. A change cannot add a party.
+// A Change contains the differences between a version of the roster and the next version. A change
+// cannot add a party.
 type Change struct {
 	Renewed []Renewal    // in order of the names
 	Revoked []Revocation // in order of the names
@@ -119,7 +122,8 @@ func (c Change) Bytes() []byte {
 	return b
 }
 
-// ParseChange decodes a change that Bytes encoded. [Roster.Apply] checks it.
+// ParseChange decodes a change that Bytes encoded. It does not check the change, because
+// [Roster.Apply] does.
 func ParseChange(b []byte) (Change, error) {
 	r := wire.NewReader(b)
 	var c Change

@@ -1,12 +1,12 @@
 // Package roster implements the list of the parties of a study, with the public keys for their
 // signatures, their connections and the encryption of messages to them.
 //
-// Every party signs its own entry. The signature shows that the party has the key and consents
-// to be in this study under this name and role. The coordinator signs the whole roster. A [Change]
-// of the roster makes a new version, which contains the hash of the previous version. A change
-// gives parties new keys, or revokes the keys of clients. A party signs its new entry with its
-// previous identity. So a chain of the party's own signatures leads from each of its keys back to the
-// first version, and no party can join later.
+// Every party signs its own entry. The signature shows that the party has the key and consents to
+// be in this study under this name and role. The coordinator signs the whole roster. A [Change] of
+// the roster makes a new version, which contains the hash of the previous version. A change gives
+// parties new keys, or revokes the keys of clients. A party signs its new entry with its previous
+// identity. A chain of the party's own signatures thus links each of its keys to the first version,
+// and no party can join later.
 package roster
 
 import (

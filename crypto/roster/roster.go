@@ -17,7 +17,8 @@ const MaxParties = 1024
 
 const (
 	magic = "FPR1"
-	// magicRevoked begins a roster with revoked clients, whose names follow the entries.
+	// magicRevoked begins the encoding of a roster with revoked clients. Their names follow the
+	// entries.
 	magicRevoked = "FPR2"
 	// entrySize is the maximum size of an entry in bytes: the length of the name, the name,
 	// role, key, pin, recipient and signature.
@@ -36,13 +37,12 @@ type Roster struct {
 	Version  uint64 // number of the version, from 1
 	Previous Hash   // hash of the previous version; zero for the first version
 	Entries  []Entry
-	// Revoked has the names of the clients whose keys are not valid any more, in order. They
-	// stay in Entries.
+	// Revoked contains the names of the clients whose keys are not valid any more, in order. These
+	// clients stay in Entries.
 	Revoked []identity.Name
 }
 
-// New returns the first version of the roster of a study. The entries may be in any
-// order.
+// New returns the first version of the roster of a study. The entries can be in any order.
 func New(study Hash, entries []Entry) (*Roster, error) {
 	r := Roster{Study: study, Version: 1}
 	r.Entries = slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
@@ -122,8 +122,8 @@ func (r *Roster) Bytes() []byte {
 // Hash returns the SHA-256 of Bytes, which identifies this version of the roster.
 func (r *Roster) Hash() Hash { return sha256.Sum256(r.Bytes()) }
 
-// Parse decodes and checks a roster of a study. The encoding has no signature of the
-// coordinator, because the coordinator signs the message that contains the roster.
+// Parse decodes and checks a roster of a study. The encoding contains no signature of the
+// coordinator. The coordinator signs the message that contains the roster.
 func Parse(b []byte, study Hash) (*Roster, error) {
 	if len(b) > MaxSize {
 		return nil, ErrForm

@@ -8,8 +8,8 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload gives access to the content of a seal that is not in memory, such as a file on disk.
-// Every read decrypts it again, in chunks of 64 KiB. The methods must not be called
+// A Payload gives access to the content of a seal that is not in memory, for example in a file on
+// disk. Every read decrypts the content again, in chunks of 64 KiB. The methods must not be called
 // concurrently.
 type Payload struct {
 	from   *source
@@ -20,9 +20,9 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt is like Open for a seal of length bytes in from, which must not change while the
-// Payload is in use. OpenAt reads and authenticates the whole seal before it returns. It returns the
-// same errors as Open, or the read error if from cannot be read.
+// OpenAt decrypts like Open, but reads the seal from the first length bytes of from, which must not
+// change while the Payload is in use. OpenAt reads and authenticates the whole seal before it
+// returns. It returns the same errors as Open, or the read error if from cannot be read.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {
@@ -38,10 +38,9 @@ func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (
 	return p, nil
 }
 
-// decrypt returns a reader of the plaintext. Package age decrypts and authenticates each chunk
-// when it is read. decrypt checks the length and the form of the header before age reads
-// anything, so that a hostile header cannot make age allocate or compute more than an honest
-// header does.
+// decrypt returns a reader of the plaintext. Package age decrypts and authenticates each chunk when
+// it is read. Before age reads a byte, decrypt checks the length and the form of the header. A
+// hostile header therefore cannot make age allocate or compute more than an honest header does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -70,8 +69,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers its read error. So a caller can distinguish a read error from
-// a forged seal.
+// A source is a reader that remembers its read error. A caller can thus distinguish a read error
+// from a forged seal.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -86,8 +85,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report when age has returned err. This is the read error if there
-// was one, and ErrOpen otherwise.
+// reason returns the error to report after age has returned err. If a read has failed, this is the
+// read error. Otherwise it is ErrOpen.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)

@@ -3,15 +3,15 @@ package seal
 import "bytes"
 
 // intro and the following constants describe the header of an age file for one recipient with a
-// hybrid key. The header then consists of one stanza and always has the same length and the same
-// line breaks:
+// hybrid key. This header consists of one stanza and always has the same length and the same line
+// breaks:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// After the header come a nonce and the payload in chunks, each with its tag (C2SP, "The age
+// A nonce follows the header, and then the payload in chunks, each with its tag (C2SP, "The age
 // file encryption format").
 const (
 	intro    = "age-encryption.org/v1\n"
@@ -30,8 +30,8 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size of a seal in bytes. The arguments are the length of the context
-// and the size to which the payload is padded.
+// SealedSize returns the size of a seal in bytes. The argument context is the length of the
+// context, and size is the size to which the payload is padded, both in bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
@@ -39,8 +39,8 @@ func SealedSize(context, size int) int {
 }
 
 // oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a
-// hybrid key. Callers check this first, so that age's parser never gets a second recipient, an
-// older kind of key or a large header.
+// hybrid key. Callers check this before they call age, so that age's parser never processes a
+// second recipient, an older kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

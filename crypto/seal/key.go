@@ -22,7 +22,7 @@ var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins wit
 
 // A Recipient is a public key for which [Seal] encrypts.
 type Recipient struct {
-	text      string // kept because computing it takes as long as making a seal
+	text      string // stored because computing the text takes as long as making a seal
 	recipient *age.HybridRecipient
 }
 
@@ -96,10 +96,10 @@ func (k *Key) Recipient() Recipient {
 // overwrite the bytes, because only the age package can access them.
 func (k *Key) Wipe() { k.identity = nil }
 
-// Format prints the same text for every key and verb.
+// Format prints the result of String for every verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same text for every key.
+// String returns the same text for every key, so that it cannot reveal a key.
 func (k *Key) String() string { return "sealing key" }
 
 // LogValue returns the same text for every key, so that no log contains a key.

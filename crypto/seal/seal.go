@@ -1,14 +1,14 @@
-// Package seal encrypts bytes for one key. The result is called a seal. The program uses seals
-// for answers that clients send to the coordinator, and for state that is stored on disk. The
-// package uses age (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and
-// X25519, which resists attacks with a quantum computer.
+// Package seal encrypts bytes for one key. The result is called a seal. The program uses seals for
+// answers that clients send to the coordinator, and for state that is stored on disk. The package
+// uses age (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and X25519,
+// which resists attacks with a quantum computer.
 //
-// A seal can be opened only with the context for which it was made, such as the header of the message
-// that carries it. The payload is padded to a public size, so that the length of the seal reveals
-// nothing. A seal does not
-// authenticate its sender: anybody who knows the recipient can make one. Messages that must be
-// authentic are therefore also signed. There is no forward secrecy: anybody who gets the key can
-// open all earlier seals. Each key is therefore used for one study and then destroyed.
+// A seal can be opened only with the context for which it was made, such as the header of the
+// message that contains the seal. The payload is padded to a public size, so that the length of the
+// seal reveals nothing. A seal does not authenticate its sender: anybody who knows the recipient
+// can make a seal. Messages that must be authentic are therefore also signed. There is no forward
+// secrecy: anybody who gets the key can open all earlier seals. Each key is therefore used for one
+// study and then destroyed.
 package seal
 
 import (
@@ -28,7 +28,7 @@ const (
 	MaxContext = 4 << 10
 )
 
-// Errors of Open. Their text never depends on the contents of the seal.
+// These are the errors of Open. Their text never depends on the contents of the seal.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
@@ -37,10 +37,10 @@ var (
 )
 
 // Seal encrypts a payload of at most size bytes for a recipient. The result has
-// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open
-// must be called with the same context.
+// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open must
+// be called with the same context.
 //
-// Each call returns different bytes. A caller that may have to send a message again must store
+// Each call returns different bytes. A caller that must be able to send a message again must store
 // the sealed bytes.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
@@ -98,6 +98,6 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize returns the size of the plaintext, which has two lengths, the context, and the
-// padded payload.
+// plainSize returns the size of the plaintext in bytes. The plaintext consists of two lengths, the
+// context, and the padded payload.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

@@ -8,12 +8,13 @@ import (
 	"fedpvi/internal/private"
 )
 
-// page is the smallest step, in bytes, in which roundUp rounds up.
+// page is the smallest unit, in bytes, to a multiple of which roundUp rounds.
 const page = 4 << 10
 
-// WriteState seals state for the key's own recipient and atomically replaces the file at path
-// with the seal. Only the owner can read the file. ReadState must be called with the same
-// purpose, such as the name of the study and of the state.
+// WriteState seals the state for the key's own recipient and atomically replaces the file at path
+// with the seal. Only the owner can read the file. The argument purpose describes the content, for
+// example by the names of the study and of the state. ReadState must be called with the same
+// purpose.
 //
 // ReadState cannot detect that the file was replaced by an older version of itself. A caller that
 // must detect this needs a sequence number in the state that other parties know.
@@ -59,8 +60,8 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 }
 
 // roundUp returns the padded size for n bytes of state. From 32 KiB on, it is at most an eighth
-// larger than n. The steps are so coarse that the padded size reveals only the order of
-// magnitude of n.
+// larger than n, and it is a multiple of an eighth to a sixteenth of the next power of two. The
+// padded size therefore reveals n only roughly.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step

@@ -1,5 +1,5 @@
-// Package secret holds bytes that must stay secret. A program can read them only with the method
-// Reveal. It cannot print, log or encode them by accident.
+// Package secret holds bytes that must stay secret. A program can read the bytes only with the
+// method Reveal. It cannot print, log or encode them by accident.
 package secret
 
 import (
@@ -14,16 +14,15 @@ import (
 // Hidden is the text that is printed instead of a secret.
 const Hidden = "[secret]"
 
-// ErrHidden is the error that every encoder gets for a secret.
+// ErrHidden is the error that every encoder receives for a secret.
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
-// A Secret holds bytes that formatting verbs, loggers and encoders do not show. The zero
-// Secret is empty. Copies of a Secret share the bytes, so wiping one copy wipes all of
-// them.
+// A Secret contains bytes that formatting verbs, loggers and encoders do not show. The zero Secret
+// is empty. Copies of a Secret share the bytes, so wiping one copy wipes all copies.
 type Secret struct {
-	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would
-	// not hide the bytes: fmt does not call the Format method of an unexported field, and for
-	// some verbs it prints the value at a pointer.
+	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would not
+	// hide the bytes. The package fmt does not call the Format method of an unexported field, and
+	// for some verbs it prints the value that a pointer refers to.
 	bytes func() []byte
 }
 

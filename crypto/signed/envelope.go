@@ -40,9 +40,9 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return Assemble(h, payload, signature), nil
 }
 
-// Assemble returns the envelope with the given header, payload and signature. It does not check them.
-// If many parties sign the same payload, a message can contain their signatures without the
-// envelopes. The receiver then assembles and verifies each envelope.
+// Assemble returns the envelope with the given header, payload and signature, without checking
+// them. It is used when many parties sign the same payload. A message then contains only their
+// signatures, and the receiver assembles and verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
 	envelope = wire.AppendBytes(envelope, payload)
@@ -55,14 +55,13 @@ func statement(header, payload []byte) []byte {
 	return append(bytes.Clone(header), digest[:]...)
 }
 
-// Verify returns the message in an envelope if the signature is valid for key and the header
-// agrees with want. The version, domain, study, protocol, round, model and roster must be those
-// of want. The sender in the header must be the holder of key; Verify ignores the sender in
-// want. Verify does not check the ledger fields, which the sender may have made up. The payload
-// shares memory with the envelope.
+// Verify returns the message in an envelope if the signature is valid for key and the header agrees
+// with want in version, domain, study, protocol, round, model and roster. The sender in the header
+// must be the holder of key, and the sender in want is ignored. Verify does not check the ledger
+// fields, which a dishonest sender can falsify. The payload shares memory with the envelope.
 //
-// A receiver that does not know the round in advance gets it from [Claims] and sets it in want.
-// Verify keeps no state: it accepts the same envelope any number of times.
+// A receiver that does not know the round in advance gets the round from [Claims] and sets it in
+// want. Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {

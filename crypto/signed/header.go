@@ -1,10 +1,9 @@
-// Package signed signs and verifies the messages of a study. A signed message is an
-// envelope: a header, a payload, and the sender's Ed25519 signature over the header and the
-// hash of the payload. The header contains the kind of the message, its study, round, model
-// and roster, and its sender.
+// Package signed signs and verifies the messages of a study. A signed message is an envelope: a
+// header, a payload, and the sender's Ed25519 signature of the header and the hash of the payload.
+// The header contains the kind of the message, its study, round, model and roster, and its sender.
 //
-// A receiver verifies the signature over the bytes that it received, so it does not have to encode
-// the header again. Every header has exactly one encoding.
+// A receiver verifies the signature over the received bytes, so it does not have to encode the
+// header again. Every header has exactly one encoding.
 //
 // The package does not detect repeated messages. A receiver that must not process a message twice
 // keeps state, and refuses a second message with the same domain, study, round and sender.
@@ -26,8 +25,8 @@ const (
 	MaxVersion = 1
 )
 
-// Domains of signed messages, one for each kind of message. The meaning of a domain never
-// changes. A message with a new meaning gets a new domain.
+// These are the domains of signed messages, one for each kind of message. The meaning of a domain
+// never changes. A message with a new meaning gets a new domain.
 const (
 	Plan       identity.Domain = "fedpvi/v1/plan"       // coordinator's request to the clients
 	Release    identity.Domain = "fedpvi/v1/release"    // client's answer to a plan
@@ -38,16 +37,16 @@ const (
 	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
-	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that the study ends early
+	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that ends the study early
 	Exclusion  identity.Domain = "fedpvi/v1/exclusion"  // coordinator's message that excludes a client
 
 	// Messages of package sums.
-	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys for the columns that it will deal
+	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys that encrypt the columns of its later deals
 	Deal        identity.Domain = "fedpvi/v1/deal"        // client's answer to a plan, as columns for all clients
 	Cut         identity.Domain = "fedpvi/v1/cut"         // coordinator's list of the deals that are added up
-	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that this is the only cut it confirms
+	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that it confirms only this cut
 	Certificate identity.Domain = "fedpvi/v1/certificate" // coordinator's list of confirmations
-	Share       identity.Domain = "fedpvi/v1/share"       // client's sum of the columns that were dealt to it
+	Share       identity.Domain = "fedpvi/v1/share"       // client's sum of the columns for it in all deals of the cut
 	Opening     identity.Domain = "fedpvi/v1/opening"     // coordinator's list of shares, which determine the sum
 )
 
@@ -56,7 +55,7 @@ var domains = []identity.Domain{
 	Keys, Deal, Cut, Confirm, Certificate, Share, Opening,
 }
 
-// Errors of Verify. Their text does not depend on the message.
+// These are the errors of Verify. Their text does not depend on the message.
 var (
 	ErrForm      = errors.New("the signed message is malformed: it was changed, cut short, or written by another program")
 	ErrVersion   = errors.New("the signed message has a protocol version that this program does not support: update the older of the two programs")
@@ -73,7 +72,7 @@ var (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// A Header states the kind, study, protocol, round, model, roster and sender of a payload.
+// A Header contains the kind, study, protocol, round, model, roster and sender of a message.
 type Header struct {
 	Version    uint16 // version of the message format
 	Domain     identity.Domain

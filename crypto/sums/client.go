@@ -12,11 +12,13 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Client is the state machine of one client. After a call that returns messages, the caller writes
-// the new state and the messages to disk in one transaction, and only then sends the messages. To send
-// a message again, the caller reads it from the disk and does not ask the Client for it.
+// A Client is the state machine of one client. After a call that returns messages, the caller
+// writes the new state and the messages to disk in one transaction, and only then sends the
+// messages. To send a message again, the caller reads the message from disk and does not request it
+// from the Client.
 //
-// A Client contains keys. Formatting verbs do not show them. It is not safe for concurrent use.
+// A Client contains keys. Formatting verbs do not show them. A Client is not safe for concurrent
+// use.
 type Client struct {
 	Progress
 	place  int
@@ -28,14 +30,14 @@ type Client struct {
 	// Parts of the open plan.
 	dealt     bool
 	salt      Hash     // salt of this client's deal
-	own       []uint64 // this client's column of its own deal, from Deal to Gather
+	own       []uint64 // this client's column of its own deal; set by Deal and used by Gather
 	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
 	confirmed bool
 	shared    bool
 }
 
-// NewClient returns the client with the given name before the first plan. It draws the client's
-// keys.
+// NewClient returns the state of the client with the given name before the first plan. It draws the
+// client's keys.
 func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	c := &Client{Progress: Progress{federation: f}, place: f.Place(name)}
 	if c.place == 0 {
@@ -49,11 +51,11 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	return c, nil
 }
 
-// PlaceOf returns the place of a client, or 0 if the study has no client of this name.
+// PlaceOf returns the place of a client, or 0 if the study has no client with this name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the total size in bytes of this client's pieces of the deals in the cut. A piece
-// is the part of a deal for one holder.
+// ColumnsSize returns the total size in bytes of this client's pieces of the deals in the cut. A
+// piece is the part of a deal that is for one holder.
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
 // Format prints the place of the client for every verb.
@@ -62,8 +64,8 @@ func (c *Client) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client %d of secu
 // Keyed reports whether Keys was called.
 func (c *Client) Keyed() bool { return c.keyed }
 
-// Keys returns the message with the client's keys for the other clients. It returns an error if
-// it was called before.
+// Keys returns the message with the client's keys for the other clients. A second call returns an
+// error.
 func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
 	if c.keyed {
 		return nil, nil, refuse("the keys were sealed before")
@@ -87,7 +89,7 @@ func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err err
 	return envelope, body, nil
 }
 
-// Unknown returns the places of the dealers in the cut whose keys for this client are unknown.
+// Unknown returns the places of those dealers in the cut whose keys for this client are unknown.
 func (c *Client) Unknown() (dealers []int) {
 	for _, d := range c.cut {
 		if c.from[d.Place-1] == (key{}) {
@@ -98,8 +100,8 @@ func (c *Client) Unknown() (dealers []int) {
 }
 
 // Learn decrypts and stores the key that a dealer has drawn for this client. The argument sealed is
-// this client's part of the dealer's message with keys (see [Federation.Keys]). Learn returns
-// [Unopened] if the dealer has not made this part.
+// this client's part of the dealer's message with keys (see [Federation.Keys]). If this part cannot
+// be opened or was not made by the dealer, Learn returns [Unopened].
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -115,16 +117,16 @@ func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	return nil
 }
 
-// A Deal is a client's answer to a plan.
+// A Deal is a client's answer to a plan, ready to be signed.
 type Deal struct {
 	payload, body []byte
 	header        signed.Header
 }
 
 // Deal returns the client's answer to the open plan. The vector must already contain its noise. It
-// has at most as many elements as the vectors of the federation, with absolute values of at most
-// MaxElement. A client deals once for a plan. The caller writes the charge for the answer in the same
-// transaction as the deal.
+// has at most as many elements as the vectors of the federation, and their absolute values are at
+// most MaxElement. A client makes only one deal for a plan. The caller writes the charge for the
+// answer in the same transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {
@@ -152,15 +154,15 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
 }
 
-// Sign returns the envelope and the body of a deal. The arguments state the client's position in
-// its ledger after the charge for the deal.
+// Sign returns the envelope and the body of a deal. The arguments ledgerSeq and ledgerHead are the
+// number and the hash of the last entry of the client's ledger, after the charge for the deal.
 func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash) (envelope, body []byte, err error) {
 	d.header.LedgerSeq, d.header.LedgerHead = ledgerSeq, ledgerHead
 	envelope, err = signed.Sign(signer, d.header, d.payload)
 	return envelope, d.body, err
 }
 
-// Follow applies a plan, a step or an outcome, which the caller has verified as an entry of the
+// Follow applies a plan, a step or an outcome. The caller has verified it as an entry of the
 // transcript.
 func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	if err := c.Progress.Follow(e, body); err != nil {
@@ -172,35 +174,37 @@ func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// Wants reports whether the client must gather columns before its next step.
+// Wants reports whether the client must gather its columns before it can confirm or share.
 func (c *Client) Wants() bool {
 	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
 }
 
-// CanConfirm reports whether a cut waits for this client's confirmation, and the client has gathered
-// the columns of the cut.
+// CanConfirm reports whether the client has gathered the columns of a cut that it has not confirmed
+// yet.
 func (c *Client) CanConfirm() bool {
 	return c.step == Confirming && !c.confirmed && c.gathered != nil
 }
 
-// CanShare reports whether a certificate waits for this client's share, and the client has gathered
-// the columns of the certified cut.
+// CanShare reports whether the client has gathered the columns of a certified cut for which it has
+// not made its share yet.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
-// Said reports whether the client has confirmed or shared in the current step of the open plan.
+// Said reports whether the client has already made its message for the current step of the open
+// plan: a confirmation or a share.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether the client has dealt for the open plan but the cut does not contain its
-// deal, for example because the deal came too late.
+// LeftOut reports whether the client has made a deal for the open plan and the cut does not contain
+// it, for example because the deal arrived too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather decrypts and adds up this client's pieces of all deals in the cut. The argument has the
-// pieces ([Federation.Column]) in the order of the cut, and Gather overwrites it. If a piece cannot be
-// decrypted, Gather returns [Unopened] for the first such deal, and the client must not confirm.
+// Gather decrypts and adds up this client's pieces of all deals in the cut. The argument contains
+// the pieces (see [Federation.Column]) in the order of the cut. Gather overwrites it. If a piece
+// cannot be decrypted, Gather returns [Unopened] for the first deal with this problem, and the
+// client must not confirm the cut.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {
@@ -220,7 +224,8 @@ func (c *Client) Gather(pieces []byte) error {
 	return nil
 }
 
-// ownDeal returns an error if the cut has a deal in this client's name that the client has not made.
+// ownDeal returns an error if the cut contains a deal in this client's name that this client has
+// not made.
 func (c *Client) ownDeal() error {
 	for _, d := range c.cut {
 		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {
@@ -230,8 +235,8 @@ func (c *Client) ownDeal() error {
 	return nil
 }
 
-// Confirm returns the client's confirmation of the cut. The columns must have been gathered. A
-// client confirms once for a plan.
+// Confirm returns the client's confirmation of the cut. The client must have gathered its columns.
+// A client makes only one confirmation for a plan.
 func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error) {
 	if !c.CanConfirm() {
 		return nil, refuse("no cut waits for this client's confirmation")
@@ -241,8 +246,8 @@ func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error)
 	return envelope, err
 }
 
-// Share returns the client's share of the sum over the certified cut. The columns must have been
-// gathered. A client shares once for a plan.
+// Share returns the client's share of the sum over the certified cut. The client must have gathered
+// its columns. A client makes only one share for a plan.
 func (c *Client) Share(signer *identity.Identity) (envelope, body []byte, err error) {
 	if !c.CanShare() {
 		return nil, nil, refuse("no certificate waits for this client's share")

@@ -11,8 +11,8 @@ import (
 )
 
 // A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. Its checks keep a faulty client from stopping a plan. The
-// security of the sums does not depend on them, because clients make their own checks.
+// produces the bodies of the entries. Its checks prevent that a faulty client stops a plan. The
+// security of the sums does not depend on these checks, because clients make their own checks.
 //
 // A Coordinator has no saved state. To continue after a restart, its caller calls Follow for the
 // entries since the last plan, and adds the stored messages again.
@@ -22,7 +22,7 @@ type Coordinator struct {
 	Progress
 	keyed map[int]bool // places of the clients that have sent their keys
 
-	// Parts of the open plan, by place.
+	// These maps contain the accepted messages for the open plan, by place of the client.
 	deals         map[int]Hash // salts
 	confirmations map[int]signature
 	shares        map[int]share
@@ -39,8 +39,8 @@ func (c *Coordinator) reset() {
 	c.deals, c.confirmations, c.shares = map[int]Hash{}, map[int]signature{}, map[int]share{}
 }
 
-// ErrLate is returned for a message that came after the entry to which it would have contributed. The
-// caller tells the client that the message is not needed.
+// ErrLate is returned for a message that arrived after the end of its step. The caller reports to
+// the client that the message is not needed.
 var ErrLate = errors.New("the message came too late: the step for which it was made is over")
 
 // AddKeys verifies the envelope of a client's keys and records that the client has sent them. It
@@ -61,8 +61,8 @@ func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body,
 	return place, body, nil
 }
 
-// Keyed returns the number of clients that have sent their keys. The first plan waits until
-// enough clients have sent keys to open a sum.
+// Keyed returns the number of clients that have sent their keys. The first plan must wait until
+// this number suffices to open a sum.
 func (c *Coordinator) Keyed() int { return len(c.keyed) }
 
 // A Received is a verified deal, without its body.
@@ -75,7 +75,7 @@ type Received struct {
 }
 
 // CheckDeal verifies the envelope of a deal for the open plan. It does not add the deal, so that
-// the caller can first receive the body. It returns ErrLate if the cut was published.
+// the caller can first receive the body. It returns ErrLate if the cut has already been published.
 func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	r, err := c.VerifyDeal(envelope)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	return r, nil
 }
 
-// AddDeal adds a deal that CheckDeal has returned and whose body is stored.
+// AddDeal adds a deal that CheckDeal returned. The body of the deal must be stored.
 func (c *Coordinator) AddDeal(r Received) error {
 	if c.step != Dealing {
 		return ErrLate
@@ -106,8 +106,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the cut of all deals that were added. It returns false if there are too
-// few deals, or if the plan already has a cut.
+// NextCut returns the body of the cut, which lists all deals that were added. It returns false if
+// there are too few deals, or if the plan already has a cut.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -120,7 +120,7 @@ func (c *Coordinator) NextCut() (body []byte, ok bool) {
 }
 
 // AddConfirmation adds a client's confirmation of the cut. It returns ErrLate if the certificate
-// was published.
+// has already been published.
 func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Confirm))
 	switch {
@@ -138,7 +138,7 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 }
 
 // NextCertificate returns the body of the certificate. It returns false if there are too few
-// confirmations, or if no cut waits for a certificate.
+// confirmations, or if the plan is not in the step Confirming.
 func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	if c.step != Confirming || len(c.confirmations) < c.federation.Fewest() {
 		return nil, false
@@ -150,7 +150,8 @@ func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	return body, true
 }
 
-// AddShare adds a client's share of the sum. It returns ErrLate if the opening was published.
+// AddShare adds a client's share of the sum. It returns ErrLate if the opening has already been
+// published.
 func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Share))
 	if err != nil {
@@ -176,8 +177,8 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or lies")
 
 // NextOpening returns the body of the opening. It returns false if there are too few shares, or if
-// no certificate waits for an opening. If there are more shares than a sum needs and they contradict
-// each other, it returns ErrDisagree.
+// the plan is not in the step Sharing. If there are more shares than a sum needs and they
+// contradict each other, it returns ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation
 	if c.step != Sharing || len(c.shares) < f.Fewest() {
@@ -197,8 +198,8 @@ func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// Missing returns the places of the clients whose message for the current step has not come. While
-// no plan is open, these are the clients that have not sent their keys.
+// Missing returns the places of the clients whose message for the current step has not arrived.
+// While no plan is open, these are the clients that have not sent their keys.
 func (c *Coordinator) Missing() (places []int) {
 	for place := 1; place <= c.federation.Clients(); place++ {
 		var came bool

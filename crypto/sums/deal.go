@@ -10,9 +10,9 @@ import (
 )
 
 // deal returns the body of a deal: the columns that are sent, followed by the tags of the derived
-// columns, both in the order of their offsets. It also returns the dealer's own column. keys has the
-// dealer's key for place p at index p − 1. matrix is the result of [packed.Scheme.Dealing] for the
-// dealer.
+// columns, both in the order of their offsets. It also returns the dealer's own column. The
+// argument keys contains the dealer's key for place p at index p − 1. The argument matrix is the
+// result of [packed.Scheme.Dealing] for the dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -50,8 +50,8 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret fills x with words of secret number a of a vector, beginning with word number from. Words
-// beyond the vector are zero.
+// secret fills x with the words of secret number a of a vector, from word number from on. Words
+// beyond the end of the vector are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
 	vector = vector[min(a*f.words+from, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -60,7 +60,7 @@ func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks holds a block of words for each of several columns, in one piece of memory.
+// blocks contains a block of words for each of several columns, in one allocation.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -90,11 +90,11 @@ func putWords(b []byte, words []uint64) {
 	}
 }
 
-// getWords fills dst with words from b. It reports whether all are elements of the field.
+// getWords decodes words from b into dst. It reports whether all of them are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode fills dst with words from b and keeps only the bits in mask. It reports whether all results
-// are elements of the field.
+// decode decodes words from b into dst, and keeps only the bits in mask. It reports whether all
+// results are elements of the field.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
@@ -112,17 +112,18 @@ func decode(dst []uint64, b []byte, mask uint64) bool {
 	return beyond == 0
 }
 
-// Unopened is the error for a deal that a holder cannot decrypt. The deal, or the dealer's key for
-// this holder, was changed on the way, or the dealer is broken.
+// Unopened is the error for a deal that a holder cannot decrypt. Either the deal or the dealer's
+// key for this holder was changed on the way, or the dealer is faulty.
 type Unopened struct{ Dealer identity.Name }
 
 func (u *Unopened) Error() string {
 	return fmt.Sprintf("what client %s has dealt cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather returns the sum of a holder's columns of the deals in a cut. own is the holder's column of
-// its own deal. At index p − 1, keys has the key that the dealer at place p has drawn for the holder.
-// pieces has the parts of the deals for the holder, in the order of the cut. gather overwrites it.
+// gather returns the sum of a holder's columns of the deals in a cut. The argument own is the
+// holder's column of its own deal. At index p − 1, keys contains the key that the dealer at place p
+// has drawn for the holder. The argument pieces contains the parts of the deals for the holder, in
+// the order of the cut. gather overwrites pieces.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -151,16 +152,16 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column has the words that one dealer has dealt to a holder. They are read in order, each of them
-// once.
+// A column provides the words that one dealer has made for a holder. Each word is read once, in
+// order.
 type column struct {
 	own    []uint64 // the words, if the dealer is the holder
 	plain  []byte   // the words, if the column was sent
 	stream *stream  // the source of the words, if the column is derived
 }
 
-// open makes the column from the part of the deal for the holder. It returns false if the dealer has
-// not made this part.
+// open sets the column from piece, which is the holder's part of the deal. It returns false if the
+// dealer has not made this part.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false

@@ -1,13 +1,13 @@
-// Package sums adds up the vectors of the clients of a study so that nobody can read a single vector.
-// For each plan only one sum can be opened, over at least U_min of the M clients. This holds even if
-// the coordinator and the network are malicious and collude with up to h = 2·U_min − M − 1 clients.
-// The arithmetic is in package packed.
+// Package sums adds up the vectors of the clients of a study. No party can read a single vector.
+// For each plan only one sum can be opened. It contains the vectors of at least U_min of the M
+// clients. This holds even if the coordinator and the network are malicious and collude with up to
+// h = 2·U_min − M − 1 clients. The arithmetic is in package packed.
 //
 // # Messages
 //
 // Once in a study, each client draws a key for each other client and sends the key to it in a seal
-// (package seal). After that, each plan needs three messages of each client and three entries of the
-// transcript:
+// (package seal). After that, each plan needs three messages of each client and three entries of
+// the transcript:
 //
 //   - deal: The client computes the columns of its vector, one for each client, and encrypts each
 //     under a key that it shares with that client.
@@ -20,14 +20,15 @@
 //   - share: A client sends the sum of its columns of the certified cut.
 //   - opening: The coordinator lists U_min shares. Everybody computes the sum from them.
 //
-// A client that has not dealt confirms and shares too, because it holds columns of the others.
+// A client without a deal confirms and shares too, because it has columns of the other clients'
+// deals.
 //
 // # Machines
 //
 // Client and Coordinator are state machines without files, sockets and clocks. Both follow the
 // entries of the transcript (package transcript), which their caller has verified, and produce
-// messages and bodies of entries. Progress is their public part. It also verifies finished
-// transcripts.
+// messages and bodies of entries. Progress is the part of their state that follows from the
+// transcript alone. It also verifies finished transcripts.
 //
 // The caller writes the state of a Client and the messages that it has returned to disk in one
 // transaction, before it sends the messages. All methods check everything before they change the

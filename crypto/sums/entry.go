@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt is a deal in a cut. The salt identifies the deal. Only the dealer can make columns for its
-// salt.
+// A Dealt identifies a deal in a cut by its dealer and its salt. Only the dealer can make columns
+// for this salt.
 type Dealt struct {
 	Place int // place of the dealer
 	Salt  Hash
@@ -26,7 +26,7 @@ type Dealt struct {
 
 const (
 	dealtSize     = 2 + 32
-	signatureSize = 2 + identity.SignatureSize // bytes of a place and a signature
+	signatureSize = 2 + identity.SignatureSize // size in bytes of a place and a signature
 )
 
 func cutBytes(cut []Dealt) []byte {
@@ -37,8 +37,8 @@ func cutBytes(cut []Dealt) []byte {
 	return b
 }
 
-// parseCut decodes the body of a cut. The places are in order, and there are at least Fewest of
-// them.
+// parseCut decodes the body of a cut. The places must be in increasing order, and there must be at
+// least Fewest of them.
 func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	r, n := begin(body, dealtSize)
 	if n < f.Fewest() || n > f.Clients() {
@@ -62,7 +62,8 @@ func begin(body []byte, size int) (*wire.Reader, int) {
 	return r, r.Len() / size
 }
 
-// readPlace reads a place that is greater than the last one.
+// readPlace reads a place, which must be greater than *last, and stores it in *last. If the place
+// is not greater, or if there is no client at the place, readPlace makes the reader fail.
 func (f *Federation) readPlace(r *wire.Reader, last *int) int {
 	place := int(r.Uint16())
 	if place <= *last || place > f.Clients() {

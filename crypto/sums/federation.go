@@ -28,9 +28,9 @@ const (
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation holds the rules by which the vectors of clients are added up: the clients, the number
-// of clients that open a sum, and the sizes of all messages. Clients have places from 1, in the
-// order of their names. A Federation does not change.
+// A Federation contains the rules by which the vectors of clients are added up: the clients, the
+// number of clients that open a sum, and the sizes of all messages. The clients have places, which
+// are numbers from 1 in the order of their names. A Federation does not change.
 type Federation struct {
 	chain   transcript.Chain // for headers and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
@@ -69,7 +69,7 @@ func (f *Federation) Fewest() int { return f.scheme.Fewest }
 // Name returns the name of the client at a place.
 func (f *Federation) Name(place int) identity.Name { return f.clients[place-1].Name }
 
-// Place returns the place of a client, or 0 if the study has no client of this name.
+// Place returns the place of a client, or 0 if the study has no client with this name.
 func (f *Federation) Place(name identity.Name) int {
 	for i, e := range f.clients {
 		if e.Name == name {
@@ -81,7 +81,8 @@ func (f *Federation) Place(name identity.Name) int {
 
 func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
 
-// sender returns the place of the client that a header names as its sender, or 0.
+// sender returns the place of the client that a header states as its sender, or 0 if there is no
+// such client.
 func (f *Federation) sender(h signed.Header) int {
 	for i, e := range f.clients {
 		if e.Key.Fingerprint() == h.Sender {
@@ -94,9 +95,10 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size of a holder's part of a deal, given the offset of the holder's column. A
-// sent column is in the part itself. A holder with a derived column gets only a tag, which
-// authenticates the deal. The dealer's own column, which has the last offset, is not sent.
+// pieceSize returns the size in bytes of a holder's part of a deal, given the offset of the
+// holder's column. If the column is sent, the part contains it. If the column is derived, the part
+// is only a tag, which authenticates the deal. The dealer's own column, which has the last offset,
+// is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -107,7 +109,8 @@ func (f *Federation) pieceSize(offset int) int {
 	return 0
 }
 
-// Column returns the position and the size of the part for a holder in the body of a dealer's deal.
+// Column returns the offset and the size, in bytes, of a holder's part in the body of a dealer's
+// deal.
 func (f *Federation) Column(dealer, holder int) (at, size int) {
 	offset := f.scheme.Offset(dealer, holder)
 	sent := min(offset, f.scheme.Sent())
@@ -133,8 +136,8 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns the position and the size of the part for a holder in the body of a dealer's message
-// with keys.
+// Keys returns the offset and the size, in bytes, of a holder's part in the body of a dealer's
+// message with keys.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {
@@ -149,10 +152,11 @@ func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 // SealedKeySize is the size in bytes of the part for one holder in a client's message with keys.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
-// LargestBody returns an upper bound on the size in bytes of the body of a client's message. It holds
-// for vectors of the given length and for at most the given number of clients.
+// LargestBody returns an upper bound on the size in bytes of the body of a client's message. The
+// bound holds for vectors of at most the given length and for at most the given number of clients.
 func LargestBody(length, clients int) int64 {
-	// A deal has 2D columns of ⌈length/(D + 1)⌉ words, and D + 1 is at most the number of clients.
+	// Let D be the number of clients that may be missing. A deal has 2D columns of ⌈length/(D + 1)⌉
+	// words, and D + 1 is at most the number of clients.
 	deal := wordSize*(2*length+2*clients) + tagSize*clients
 	return int64(max(deal, clients*SealedKeySize))
 }

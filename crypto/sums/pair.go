@@ -14,8 +14,8 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two keys, one for
-// each direction. The zero key stands for a key that is not known yet.
+// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two keys, one
+// for each direction. The zero key means that the key is not known yet.
 type key [keySize]byte
 
 func newKey() (k key) {
@@ -28,14 +28,15 @@ const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 // errPair is returned for every key that cannot be read. Its text does not depend on the seal.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns a hash of the study, a dealer and a holder. It is the context of the seal with
-// the key of this pair.
+// pairContext returns a hash of the study, a dealer and a holder. This hash is the context of the
+// seal that contains the key of this pair.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
 }
 
-// sealKey returns a seal for the holder that contains a pair's key and the dealer's signature of it.
+// sealKey returns a seal for the holder. It contains the key of the pair and the dealer's signature
+// of the key.
 func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
 	context := f.pairContext(dealer, holder)
 	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
@@ -56,24 +57,24 @@ func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte
 	return k, nil
 }
 
-// A dealing identifies a deal. It has the hash of the envelope of the plan that the deal answers, the
-// place of the dealer, and a salt that the dealer has drawn for the deal. The keys of a deal depend on
-// all three, so no key is used for two deals.
+// A dealing identifies a deal. It contains the hash of the envelope of the plan, the place of the
+// dealer, and a salt that the dealer has drawn for the deal. The keys of a deal depend on all
+// three, so no key is used for two deals.
 type dealing struct {
 	plan   Hash
 	dealer int
 	salt   Hash
 }
 
-// Uses of the keys that are derived from a pair's key.
+// These are the uses of the keys that are derived from a pair's key.
 const (
 	columnUse = "column" // stream of a derived column
 	sealUse   = "seal"   // encryption of a sent column
 	tagUse    = "tag"    // tag of a derived column
 )
 
-// derive returns the key of a pair for one use in one deal (HKDF-Expand of RFC 5869 with SHA-256).
-// The encodings of different uses have different lengths.
+// derive returns a key for one use in one deal, derived from the key of a pair (HKDF-Expand of RFC
+// 5869 with SHA-256). The info strings of different uses have different lengths.
 func (d dealing) derive(pair key, holder int, use string) []byte {
 	info := append([]byte("fedpvi/v1/"), use...)
 	info = append(info, d.plan[:]...)
@@ -81,7 +82,7 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 	info = append(info, d.salt[:]...)
 	k, err := hkdf.Expand(sha256.New, pair[:], string(info), keySize)
 	if err != nil {
-		panic(err) // only for more than 255 blocks
+		panic(err) // happens only for more than 255 blocks
 	}
 	return k
 }
@@ -89,7 +90,7 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 func block(k []byte) cipher.Block {
 	b, err := aes.NewCipher(k)
 	if err != nil {
-		panic(err) // only for keys of another length
+		panic(err) // happens only for keys of another length
 	}
 	return b
 }
@@ -98,14 +99,14 @@ func block(k []byte) cipher.Block {
 func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
 	a, err := cipher.NewGCM(block(d.derive(pair, holder, use)))
 	if err != nil {
-		panic(err) // only for ciphers with other blocks
+		panic(err) // happens only for ciphers with another block size
 	}
 	return a
 }
 
 var nonce [12]byte
 
-// A stream makes the words of a derived column, from the key stream of AES-256-CTR.
+// A stream generates the words of a derived column from the key stream of AES-256-CTR.
 type stream struct {
 	cipher cipher.Stream
 	bytes  [packed.Block * wordSize]byte
@@ -117,9 +118,9 @@ func (d dealing) stream(pair key, holder int) *stream {
 
 var zeros [packed.Block * wordSize]byte
 
-// read fills dst, which has at most packed.Block words, with the next words. A word consists of
-// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field,
-// and read leaves them out.
+// read fills dst with the next words. The length of dst is at most packed.Block. A word consists of
+// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field.
+// read skips them.
 func (s *stream) read(dst []uint64) {
 	for len(dst) > 0 {
 		b := s.bytes[:len(dst)*wordSize]
@@ -132,12 +133,12 @@ func (s *stream) read(dst []uint64) {
 	}
 }
 
-// getBits fills dst with the low 61 bits of words from b. It reports whether all are elements of
-// the field.
+// getBits decodes words from b into dst, and keeps their low 61 bits. It reports whether all
+// results are elements of the field.
 func getBits(dst []uint64, b []byte) bool { return decode(dst, b, field.P) }
 
-// skip removes the words that are not elements of the field, and returns the number of the words that
-// are left.
+// skip removes the words that are not elements of the field, and returns the number of remaining
+// words.
 func skip(words []uint64) (n int) {
 	for _, x := range words {
 		if field.Valid(x) {

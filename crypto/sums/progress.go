@@ -13,7 +13,7 @@ import (
 // A Step is the state of a plan.
 type Step uint8
 
-// Steps of a plan, in order.
+// These are the steps of a plan, in order.
 const (
 	Idle       Step = iota // no plan is open
 	Dealing                // the plan was published
@@ -22,11 +22,12 @@ const (
 	Opened                 // the opening was published, but not yet the outcome
 )
 
-// Progress follows the public part of the sums of a study: the cut, the certificate and the
-// opening of each plan. A Progress is a value, and follow returns a new one.
+// Progress is the part of the state of secure sums that follows from the transcript: the cut, the
+// certificate and the opening of each plan. A Progress is a value, and the method follow returns a
+// new value.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the caller has made the entries itself, from messages that it has verified
+	own        bool // whether the caller has made the entries itself, from messages that it has already verified
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -48,15 +49,15 @@ func (p *Progress) Ask() uint64 { return p.ask }
 // Step returns the state of the open plan, or Idle if no plan is open.
 func (p *Progress) Step() Step { return p.step }
 
-// Cut returns the deals of the cut, or nil before it.
+// Cut returns the deals in the cut, or nil if the open plan has no cut yet.
 func (p *Progress) Cut() []Dealt { return p.cut }
 
 // Name returns the name of the client at a place.
 func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
 
-// Sum returns the sum that was opened, and the clients whose vectors were added. The outcome of the
-// open plan must then have this sum and count these clients. Sum returns false if Follow was not called
-// with an opening of the open plan. The outcome must then be void.
+// Sum returns the opened sum of the open plan, and the clients whose vectors were added. The
+// outcome of the plan must then contain this sum and these clients. Sum returns false if Follow has
+// processed no opening of this plan. The outcome must then be void.
 func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	if p.step != Opened {
 		return nil, nil, false
@@ -67,7 +68,7 @@ func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	return clients, p.sum, true
 }
 
-// Follow applies a plan, a step or an outcome, which the caller has verified as an entry of the
+// Follow applies a plan, a step or an outcome. The caller has verified it as an entry of the
 // transcript.
 func (p *Progress) Follow(e transcript.Entry, body []byte) error {
 	next, err := p.follow(e, body)
@@ -180,8 +181,9 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check returns an error unless s is the signature of its client under this header and payload. A
-// coordinator has verified the signature before, so check returns nil for it.
+// check returns an error unless s is the signature of its client under this header and payload. If
+// the caller has made the entries itself, it has already verified the signature, and check returns
+// nil.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil
@@ -195,8 +197,8 @@ type share struct {
 	words []byte
 }
 
-// open returns the sum that the body of an opening determines. The body must have the shares of
-// Fewest different clients.
+// open returns the sum that follows from the body of an opening. The body must contain the shares
+// of Fewest different clients.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -228,7 +230,7 @@ func places(all []share) []int {
 	return at
 }
 
-// sum returns the vector that shares determine.
+// sum returns the vector that follows from the shares.
 func (f *Federation) sum(all []share) ([]int64, error) {
 	sum := make([]int64, f.length)
 	good := f.interpolate(f.scheme.Opening(places(all)), all, func(row, from int, words []uint64) {
@@ -243,7 +245,8 @@ func (f *Federation) sum(all []share) ([]int64, error) {
 	return sum, nil
 }
 
-// agree reports whether all shares lie on the polynomials that the first Fewest shares determine.
+// agree reports whether all shares are values of the polynomials that the first Fewest shares
+// determine.
 func (f *Federation) agree(all []share) bool {
 	at, n := places(all), f.Fewest()
 	same := true
@@ -255,9 +258,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies a matrix by the words of shares, block by block. It calls take with each
-// block of each row of the product, and with the number of the block's first word. It returns false
-// if a word of a share is not an element of the field.
+// interpolate multiplies the matrix m by the words of shares, block by block. For each block of
+// each row of the product it calls take with the row, the number of the block's first word, and the
+// words. It returns false if a word of a share is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

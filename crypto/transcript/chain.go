@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// Errors of Follow and Sign. Their text does not depend on the entry.
+// These are the errors of Follow and Sign. Their text does not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
 	ErrKind   = errors.New("the entry is out of place: the first entry is the roster, and only plans, steps and outcomes have the number of a plan")
@@ -20,7 +20,7 @@ var (
 	ErrCommitment = errors.New("the answer must be signed together with the hash of its release in this study, or without it in a study that began with an earlier program")
 )
 
-// A Chain is the state of a transcript after some entry. It determines which entries may come
+// A Chain is the state of a transcript after some entry. It determines which entries are allowed
 // next. A Chain is a value, and Follow returns a new Chain.
 type Chain struct {
 	study       Hash
@@ -40,17 +40,17 @@ type Position struct {
 	Over   bool   // whether the study is over
 }
 
-// Begin returns the chain of a study whose transcript is empty. The coordinator with the given
-// key must sign all entries, until an entry of the kind Roster gives it another key.
+// Begin returns the chain of a study whose transcript is empty. The coordinator with the given key
+// must sign all entries, until an entry of the kind Roster replaces this key.
 func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns the position of c. Callers may store it, to continue with [Chain.At].
+// Position returns the position of c. Callers can store it and continue later with [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
-// At returns a copy of c with a stored position. The position must come from a chain with the
-// same roster.
+// At returns a copy of c with a stored position. The position must have been stored for a chain
+// with the same roster.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
@@ -68,30 +68,31 @@ func (c Chain) Coordinator() identity.PublicKey { return c.coordinator }
 // Members returns the present version of the roster. It returns nil before the first entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Commits reports whether the study has commitments, as its first entry states. Each answer then
-// contains the hash of its release, and the body of an outcome is an [Answered].
+// Commits reports whether the study has commitments. The first entry of the transcript states this.
+// Each answer then contains the hash of its release, and the body of an outcome is an [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
-// Fetches reports whether everybody fetches the releases that are too long for the outcomes that count
-// them. The first entry says so. In a study that began with an earlier program such outcomes have only
-// the sum, although the study has commitments.
+// Fetches reports whether clients fetch the releases that are too long for an outcome one by one.
+// The first entry of the transcript states this. Studies that began with an earlier version of the
+// program may have commitments without this rule. Their outcomes then contain only the sum of such
+// releases.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
 // roster. Every party compares it with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
 
-// Follow checks the next entry and returns the chain after it. The coordinator must have signed
-// the entry for this study, protocol and roster. The number, the hash of the previous envelope
-// and the body must be correct. Follow does not check the number of the plan and the model, so
-// the caller must compare them with the expected values. If Follow returns an error, it returns
-// c unchanged.
+// Follow checks the next entry and returns the chain after it. The coordinator must have signed the
+// entry for this study, protocol and roster. The number, the hash of the previous envelope and the
+// body must be correct. Follow does not check the number of the plan and the model. The caller must
+// compare them with the expected values. If Follow returns an error, it returns c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed is like [Chain.Follow] for a body that is not in memory and that the caller has
-// hashed. It cannot process entries of the kind Roster, whose bodies it needs.
+// FollowHashed is like [Chain.Follow], for a body that is not in memory. The caller has computed
+// the size and the hash of the body. FollowHashed cannot process entries of the kind Roster,
+// because it would need their bodies.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -121,8 +122,8 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 	return c, e, nil
 }
 
-// version returns the version of the roster in the body of an entry. The body of the first entry is
-// the whole roster. Later bodies are changes of the version before.
+// version returns the version of the roster that the body of an entry makes. The body of the first
+// entry is the whole roster. A later body is a change of the version before.
 func (c Chain) version(body []byte) (*roster.Roster, error) {
 	if c.members == nil {
 		members, err := roster.Parse(body, c.study)
@@ -149,14 +150,14 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	if err != nil {
 		return Entry{}, claimed, err
 	}
-	// The receiver does not know the domain, round and model in advance, so they come from the
+	// The receiver does not know the domain, round and model in advance. They are read from the
 	// header, which is not verified yet.
 	want := c.Header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol = claimed.Protocol
 	}
 	if c.members == nil || claimed.Domain == signed.Roster {
-		want.Roster = claimed.Roster // the header has the version after the entry
+		want.Roster = claimed.Roster // the header contains the hash of the roster after this entry
 	}
 	m, err := signed.Verify(envelope, c.coordinator, want)
 	if err != nil {
@@ -186,8 +187,8 @@ func (c Chain) follows(e Entry) error {
 	return nil
 }
 
-// Header returns the header of a message about a plan, or of one about the study if plan is 0. The
-// ledger and the sender are zero.
+// Header returns the header of a message that belongs to a plan. If plan is 0, the message belongs
+// to the study as a whole. The ledger fields and the sender are zero.
 func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.Header {
 	return signed.Header{
 		Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol,
@@ -195,9 +196,10 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 	}
 }
 
-// Open returns the signed first entry. Its body is the encoding of the roster. protocol is the
-// hash of the rules that follow from the study and the roster. commits tells whether the study has
-// commitments, and fetches whether some of its releases are too long for outcomes.
+// Open returns the signed first entry. Its body is the encoding of the roster. The argument
+// protocol is the hash of the rules that follow from the study and the roster. The argument commits
+// states whether the study has commitments, and fetches states whether some of its releases are too
+// long for outcomes.
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits, fetches bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
@@ -208,14 +210,14 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, plan is the
-// number of the plan, from 1. For other entries it is 0. model is the hash of λ after the entry.
-// Sign does not change c; Follow returns the chain after the entry.
+// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, the
+// argument plan is the number of the plan, from 1. For other entries it is 0. The argument model is
+// the hash of λ after the entry. Sign does not change c. Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
-// SignHashed is like [Chain.Sign] for a body that the caller has hashed.
+// SignHashed is like [Chain.Sign], for a body whose size and hash the caller has computed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 || kind == Roster {
 		return nil, ErrKind
@@ -224,8 +226,8 @@ func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, mod
 }
 
 // Change returns the signed entry that begins the next version of the roster. The signer is the
-// identity that the coordinator has before the change. If the change gives the coordinator a new
-// identity, later entries are signed with the new one.
+// coordinator's identity before the change. If the change gives the coordinator a new identity,
+// later entries are signed with the new identity.
 func (c Chain) Change(signer *identity.Identity, change roster.Change, model Hash) (envelope, body []byte, err error) {
 	if c.members == nil {
 		return nil, nil, ErrKind

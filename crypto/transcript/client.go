@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release contains the verified data in the envelope of a client's answer. The envelope does not
-// contain the encrypted body.
+// A Release contains the verified data in the envelope of a client's answer. It does not contain
+// the encrypted body.
 type Release struct {
 	Header signed.Header
 	Body   Body // size and hash of the encrypted body
@@ -20,10 +20,10 @@ type Release struct {
 	Hash       Hash // SHA-256 of the envelope of the answer
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan in the transcript. plan and
-// model come from the plan's entry. The ledger fields describe the client's ledger after the
-// charge for this answer. ReleaseHeader also sets the sender, because the encoding of the header
-// is the context of the encrypted body.
+// ReleaseHeader returns the header of a client's answer to a plan in the transcript. The arguments
+// plan and model are the values in the plan's entry. The ledger fields describe the client's ledger
+// after the charge for this answer. ReleaseHeader also sets the sender, because the encoding of the
+// header is the context of the encrypted body.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.Header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
@@ -31,8 +31,8 @@ func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprin
 }
 
 // SignRelease returns the signed envelope of an answer with the given encrypted body. The header
-// must come from ReleaseHeader, with the signer as the sender. commitment is the hash of the release
-// before encryption, or zero in a study without commitments.
+// must come from ReleaseHeader, with the signer as the sender. The argument commitment is the hash
+// of the release before encryption, or zero in a study without commitments.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte, commitment Hash) ([]byte, error) {
 	return signed.Sign(signer, header, Release{Body: BodyOf(body), Commitment: commitment}.payload())
 }
@@ -45,10 +45,10 @@ func (r Release) payload() []byte {
 	return append(r.Body.Append([]byte{committed}), r.Commitment[:]...)
 }
 
-// VerifyRelease verifies the envelope of an answer. The client with the given key must have
-// signed it for the plan with this number, for the model, and for the roster and the protocol of
-// the transcript. The answer must have a commitment if, and only if, the study has commitments.
-// VerifyRelease does not check the ledger fields in the header.
+// VerifyRelease verifies the envelope of an answer. The client with the given key must have signed
+// it for the given plan and model, and for the roster and the protocol of the transcript. The
+// answer must contain a commitment if and only if the study has commitments. VerifyRelease does not
+// check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.Header(signed.Release, plan, model))
 	if err != nil {
@@ -88,9 +88,9 @@ func parseRelease(b []byte) (out Release, err error) {
 	return out, nil
 }
 
-// SignApproval returns a client's signed consent to take part in a study of the given
-// coordinator. The client signs it before the roster is known, so the approval does not
-// name a roster.
+// SignApproval returns a client's signed consent to take part in a study of the given coordinator.
+// The client signs it before the roster is known, so the approval does not contain the hash of a
+// roster.
 func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
 	h := approvalHeader(study)
 	h.LedgerSeq, h.LedgerHead = ledgerSeq, ledgerHead
@@ -133,8 +133,8 @@ func hidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
 
-// SignLeave returns the signed message with which a client leaves a study. The message
-// contains the reason. A client may leave before or after the study begins.
+// SignLeave returns the signed message with which a client leaves a study. The message contains the
+// reason. A client can leave before or after the study begins.
 func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, error) {
 	text, err := Reason(reason)
 	if err != nil {
@@ -143,8 +143,8 @@ func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, er
 	return signed.Sign(signer, leaveHeader(study), wire.AppendBytes([]byte{version}, text))
 }
 
-// VerifyLeave verifies the message with which the client with the given key leaves a study. It
-// returns the client's reason.
+// VerifyLeave verifies the message with which a client leaves a study, and returns the client's
+// reason. The client with the given key must have signed the message.
 func VerifyLeave(envelope []byte, key identity.PublicKey, study Hash) (reason string, err error) {
 	m, err := signed.Verify(envelope, key, leaveHeader(study))
 	if err != nil {

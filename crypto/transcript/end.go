@@ -35,8 +35,8 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // minimum size of a receipt in bytes
 
-// WriteClosing writes the encoding of a Closing to w. The function result must write the field
-// Result, which has exactly size bytes.
+// WriteClosing writes the encoding of a Closing to w. The function result must write the content of
+// the field Result, which has exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
-// An Abortion is the body of the Abort entry, and of an Exclude entry.
+// An Abortion is the body of an Abort entry or an Exclude entry.
 type Abortion struct {
 	By     identity.Name // party that aborted the study, or client that was excluded
 	Reason string

@@ -13,17 +13,17 @@ import (
 // end with "outcome". The phases of a study define these kinds.
 type Kind string
 
-// Kinds of the entries that are neither plans nor outcomes.
+// These are the kinds of entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // the roster, if it is the first entry, and otherwise a change of the roster
+	Roster Kind = "roster" // the whole roster in the first entry; a change of the roster in later entries
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 
 	Exclude Kind = "exclude" // the coordinator excludes a client; the body is an Abortion that names this client
 )
 
-// Kinds of the entries between a plan and its outcome in a study with secure sums. Package sums
-// defines their bodies.
+// These are the kinds of entries between a plan and its outcome in a study with secure sums.
+// Package sums defines their bodies.
 const (
 	Cut         Kind = "cut"         // deals that are added up
 	Certificate Kind = "certificate" // confirmations of the cut
@@ -44,14 +44,13 @@ func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
 	maxKind = 32
-	// version is the first byte of every payload, except for those that begin with committed or
-	// fetched.
+	// version is the first byte of every payload that does not begin with committed or fetched.
 	version = 1
-	// committed is the first byte of the payload of the first entry of a study with commitments, and
-	// of the payload of an answer that has a commitment.
+	// committed is the first byte of two payloads: the payload of the first entry of a study with
+	// commitments, and the payload of an answer with a commitment.
 	committed = 2
-	// fetched is the first byte of the payload of the first entry of a study with commitments, some of
-	// whose releases are too long for outcomes.
+	// fetched is the first byte of the payload of the first entry of a study with commitments, if
+	// some releases of the study are too long for outcomes.
 	fetched = 3
 )
 
@@ -92,8 +91,8 @@ type Entry struct {
 	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
-	Commits  bool // whether the study has commitments; always false except in the first entry
-	Fetches  bool // whether clients fetch releases that are not in outcomes; always false except in the first entry
+	Commits  bool // whether the study has commitments; set only in the first entry
+	Fetches  bool // whether clients fetch releases that are too long for outcomes; set only in the first entry
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.

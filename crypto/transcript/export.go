@@ -10,18 +10,18 @@ import (
 )
 
 // An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each
-// envelope, so two exports with different envelopes of the same number are evidence against the
-// coordinator.
+// envelope. Two exports with different envelopes of the same number are therefore evidence against
+// the coordinator.
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
-	Coordinator []byte        `json:"coordinator"`        // the coordinator's first entry of the roster
+	Coordinator []byte        `json:"coordinator"`        // the coordinator's entry in the first version of the roster
 	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of Coordinator, in order
-	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in order, beginning with the first that the client has kept
+	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in order, beginning with the first envelope that the client has kept
 }
 
 // Entries checks every signature and the links between the entries, and returns the entries. The
-// export must be of the given study, and of the coordinator with the given fingerprint.
+// export must belong to the given study, and to the coordinator with the given fingerprint.
 func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry, error) {
 	hub, err := roster.ParseEntry(x.Coordinator, study)
 	if err != nil {
@@ -74,7 +74,8 @@ func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entr
 }
 
 // A Fork is the error for two copies of a transcript that have different entries with the same
-// number, both signed by the coordinator. It contains the first such pair.
+// number. The coordinator has signed both entries. A Fork contains the first pair of different
+// entries.
 type Fork struct{ One, Other Entry }
 
 func (f *Fork) Error() string {
@@ -85,8 +86,8 @@ func (f *Fork) Error() string {
 	return fmt.Sprintf("the coordinator has signed two entries with the number %d (%s%s): it has shown two histories of the study from there on", f.One.Number, f.One.Kind, plan)
 }
 
-// Compare returns a [*Fork] if two copies of a transcript have different entries with the same
-// number. It also returns the number of entries that are in both copies.
+// Compare returns the number of entries that are in both copies of a transcript. If the copies have
+// different entries with the same number, it returns a [*Fork].
 func Compare(one, other []Entry) (common int, err error) {
 	byNumber := map[uint64]Entry{}
 	for _, e := range one {

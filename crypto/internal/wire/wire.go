@@ -11,18 +11,16 @@ func AppendUint16(b []byte, n uint16) []byte { return binary.BigEndian.AppendUin
 // AppendUint64 appends n in eight bytes.
 func AppendUint64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }
 
-// AppendBytes appends the length of s in four bytes, and then s. s must be far shorter than 2³²
-// bytes.
+// AppendBytes appends the length of s in four bytes, and then s. The length must be less than 2³².
 func AppendBytes[S string | []byte](b []byte, s S) []byte {
 	return append(AppendLength(b, len(s)), s...)
 }
 
-// AppendLength appends n in four bytes, in the form that AppendBytes uses for the length of a
-// string.
+// AppendLength appends n in four bytes, in the form in which AppendBytes writes a length.
 func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-// A Reader decodes an encoding without copying or allocating. After a failed read, all later
-// reads fail too, so callers need only check Done at the end.
+// A Reader decodes an encoding without copying or allocating. After a failed read, all later reads
+// fail too, so callers need to check only Done at the end.
 type Reader struct {
 	rest   []byte
 	failed bool
@@ -72,8 +70,8 @@ func (r *Reader) Uint64() uint64 {
 }
 
 // Bytes returns a byte string of at most limit bytes, which shares memory with the input. If the
-// length exceeds the limit or the rest of the input, the read fails without allocating memory,
-// and Bytes returns nil.
+// length exceeds the limit or the rest of the input, the read fails and Bytes returns nil. No
+// memory is allocated.
 func (r *Reader) Bytes(limit int) []byte {
 	n := r.Length(limit)
 	if r.failed {
@@ -82,7 +80,7 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length reads the length of a byte string but not the byte string itself, which may be missing in
+// Length reads the length of a byte string but not the byte string itself, which can be missing in
 // the input. If the length exceeds the limit, the read fails and Length returns 0.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
@@ -100,7 +98,8 @@ func (r *Reader) Length(limit int) int {
 // Len returns the number of bytes that were not read yet.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes all later reads fail. Callers call it for values that are well formed but not valid.
+// Fail makes all later reads fail. Callers use it when they read a value that is well formed but
+// not valid.
 func (r *Reader) Fail() { r.failed = true }
 
 // Failed reports whether a read has failed.

@@ -1,7 +1,8 @@
 // Package field implements arithmetic modulo the prime P = 2⁶¹ − 1.
 //
-// An element is a uint64 below P. All functions expect elements and return elements, unless they
-// say otherwise. The time and the memory accesses of every function are the same for all values.
+// An element is a uint64 below P. All functions expect elements and return elements, unless their
+// comments state otherwise. The time and the memory accesses of every function are the same for all
+// values.
 package field
 
 import "math/bits"
@@ -9,8 +10,8 @@ import "math/bits"
 // P is the order of the field.
 const P = 1<<61 - 1
 
-// MaxInteger is the largest absolute value that FromInteger maps to an element and ToInteger maps
-// back.
+// MaxInteger is the largest absolute value of an integer for which ToInteger is the inverse of
+// FromInteger.
 const MaxInteger = (P - 1) / 2
 
 // once returns x mod P for x < 2P.
@@ -27,7 +28,7 @@ func Mul(a, b uint64) uint64 { return Reduce(bits.Mul64(a, b)) }
 
 // Element returns x mod P for x < 8P.
 func Element(x uint64) uint64 {
-	// Let x = k·P + r with r < P. x>>61 is k if r ≥ k, and k − 1 otherwise. In both cases
+	// Let x = k·P + r with r < P. Then x>>61 is k if r ≥ k, and k − 1 otherwise. In both cases
 	// k·2⁶¹ ≤ x + x>>61 + 1 < (k + 1)·2⁶¹.
 	k := (x + x>>61 + 1) >> 61
 	return (x + k) & P
@@ -35,7 +36,7 @@ func Element(x uint64) uint64 {
 
 // Reduce returns hi·2⁶⁴ + lo mod P, for all values of hi and lo.
 func Reduce(hi, lo uint64) uint64 {
-	// 2⁶¹ = 1 mod P, so the sum of the bits 0 to 60, 61 to 121 and 122 to 127 has the same
+	// Since 2⁶¹ = 1 mod P, the sum of the bits 0 to 60, 61 to 121 and 122 to 127 has the same
 	// remainder.
 	return Element(lo&P + (lo>>61|hi<<3)&P + hi>>58)
 }

@@ -6,11 +6,12 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// Block is the maximum number of words that Matrix.Apply processes at a time. It is so small that the
-// sums of a block stay in the fastest cache of a processor.
+// Block is the maximum number of words of a column that Matrix.Apply processes at a time. The sums
+// of a block are small enough to stay in the fastest cache of a processor.
 const Block = 128
 
-// A Matrix computes columns from other columns of the same polynomials, word by word. It is public.
+// A Matrix computes columns from other columns of the same polynomials, word by word. Its
+// coefficients are public.
 type Matrix [][]uint64
 
 // Apply sets dst[r] to the sum over c of m[r][c]·src[c]. All columns must have the same length of
@@ -44,8 +45,8 @@ func Sum(dealers int) Matrix {
 	return Matrix{row}
 }
 
-// signs reports whether all coefficients are 1 or −1. This is so for the matrix of a sum, and for all
-// matrices if no client may be missing.
+// signs reports whether all coefficients of a row are 1 or −1. This holds for the matrix of a sum,
+// and for all matrices of a scheme in which no client may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
 		if k != 1 && k != field.P-1 {
@@ -78,7 +79,7 @@ func pad(src [][]uint64, words int) (x [8][]uint64) {
 
 var zeros [Block]uint64
 
-// addFour adds the first four columns of x to dst. It subtracts a column instead if its flip is P. It
+// addFour adds the first four columns of x to dst. It subtracts each column whose flip is P. It
 // processes four columns at once, because loads and stores take most of the time.
 func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	n := len(dst)
@@ -90,9 +91,9 @@ func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 }
 
 // Let F(k, x) be the sum over all even c of (x[c] + k[c+1])·(x[c+1] + k[c]). Then the sum over c of
-// k[c]·x[c] is F(k, x) − F(k, 0) − F(0, x). Since F(0, x) is the same for all rows of a matrix, a row
-// takes half as many products (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on
-// Computers C-17, 1968, pages 693 and 694).
+// k[c]·x[c] is F(k, x) − F(k, 0) − F(0, x). F(0, x) is the same for all rows of a matrix, so it is
+// computed once, and a row needs only half as many products (S. Winograd, A New Algorithm for Inner
+// Product, IEEE Transactions on Computers C-17, 1968, pages 693 and 694).
 
 // cross returns F(k, 0).
 func cross(k []uint64) (sum uint64) {
@@ -102,8 +103,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst, whose numbers may be above P on entry. If k is nil, all its
-// numbers are taken as zero.
+// addCrossed adds F(k, src) to dst. The numbers in dst can be P or larger before the call. A nil k
+// stands for zeros.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64

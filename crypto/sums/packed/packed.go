@@ -1,18 +1,20 @@
-// Package packed shares vectors of field elements among the clients of a study. It implements packed
-// Shamir sharing (Franklin and Yung, STOC 1992) such that a dealer need not send all columns.
+// Package packed shares vectors of field elements among the clients of a study. It implements
+// packed Shamir sharing (Franklin and Yung, STOC 1992), in a form in which a dealer need not send
+// all columns.
 //
 // Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
 // each. For the words with the same number in all secrets there is one polynomial f of degree below
-// Fewest. The word of secret number a is f(Clients + a). The word of the holder at place j is v_j·f(j),
-// where v_j is a public constant that is not zero. The words of a holder are its column. Any Fewest
-// columns determine the secrets. Any Hidden columns say nothing about them.
+// Fewest. The word of secret number a is f(Clients + a). The word of the holder at place j is
+// v_j·f(j), where v_j is a public constant that is not zero. The words of a holder are its column.
+// Any Fewest columns determine the secrets. Any Hidden columns are independent of the secrets.
 //
-// A dealer is also a holder. The columns of Hidden other holders are random, and each of these holders
-// can derive its column from a key. They determine the polynomials together with the secrets. The
-// dealer sends the columns of the remaining 2·Missing holders, and keeps its own column.
+// A dealer is also a holder. The columns of Hidden other holders are random, and each of these
+// holders can derive its column from a key. These columns and the secrets determine the
+// polynomials. The dealer sends the columns of the remaining 2·Missing holders, and keeps its own
+// column.
 //
-// The constants v_j are chosen so that, if no client may be missing, the secret is the sum of all
-// columns. The scheme is then that of pairwise masks, and a dealer sends no column.
+// If no client may be missing, the constants v_j make the secret equal to the sum of all columns.
+// The scheme is then the scheme of pairwise masks, and a dealer sends no column.
 package packed
 
 import (
@@ -25,8 +27,8 @@ import (
 // MaxClients is the maximum number of clients.
 const MaxClients = 1023
 
-// A Scheme has the number of clients and the number of clients that can open a sum, with constants
-// that are computed from them.
+// A Scheme contains the number of clients, the number of clients that can open a sum, and constants
+// that are computed from these numbers.
 type Scheme struct {
 	Clients int // number of clients M
 	Fewest  int // number of columns that determine the secrets, U_min
@@ -36,7 +38,7 @@ type Scheme struct {
 }
 
 // New returns the scheme for the given number of clients. Any fewest of the clients can open a sum.
-// New returns an error if the column of a single client would reveal something about a vector.
+// New returns an error if the column of a single client would reveal a part of a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
@@ -49,15 +51,15 @@ func New(clients, fewest int) (*Scheme, error) {
 	s.inverse, s.v, s.over = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 	s.inverse[1] = 1
 	for x := uint64(2); x < uint64(points); x++ {
-		// P = (P/x)·x + P mod x, hence 1/x = −(P/x)/(P mod x).
+		// P = (P/x)·x + P mod x. It follows that 1/x = −(P/x)/(P mod x).
 		s.inverse[x] = field.Mul(field.P-field.P/x, s.inverse[field.P%x])
 	}
 	s.constants()
 	return s, nil
 }
 
-// constants computes v_j = (−1)^(M−j)·binomial(M, j − 1), which is the coefficient of f(j) in
-// f(M + 1) for a polynomial f of a degree below M.
+// constants computes v_j = (−1)^(M−j)·binomial(M, j − 1), where M is the number of clients. For a
+// polynomial f of degree below M, v_j is the coefficient of f(j) in f(M + 1).
 func (s *Scheme) constants() {
 	v, over := uint64(1), uint64(1)
 	for j := range s.v {
@@ -81,7 +83,7 @@ func (s *Scheme) constants() {
 // Missing returns the number of clients that may be missing.
 func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
 
-// Hidden returns the largest number of columns that say nothing about a vector.
+// Hidden returns the largest number h for which any h columns are independent of the vector.
 func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 
 // Packed returns the number of secrets in one polynomial.
@@ -94,8 +96,8 @@ func (s *Scheme) Sent() int { return 2 * s.Missing() }
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
 // Offset returns the number of a holder's column among the columns of a dealer, counted from 0. The
-// columns from 0 to Sent − 1 are sent. The last column is the dealer's own. The columns between them
-// are derived from keys.
+// dealer sends the columns with the offsets from 0 to Sent − 1. The last column is the dealer's own
+// column. The columns between them are derived from keys.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
@@ -103,9 +105,9 @@ func (s *Scheme) Offset(dealer, holder int) int {
 // Holder returns the place of the holder of a dealer's column with the given offset.
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
-// Dealing returns the matrix with which a dealer computes columns. Its outputs are the columns that
-// the dealer sends, in the order of their offsets, and then the dealer's own column. Its inputs are
-// the secrets, and then the derived columns in the order of their offsets.
+// Dealing returns the matrix with which a dealer computes columns. The outputs of the matrix are
+// the columns that the dealer sends, in the order of their offsets, and then the dealer's own
+// column. Its inputs are the secrets, and then the derived columns in the order of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {
@@ -122,11 +124,12 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 // Fewest holders, in increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns the matrix that computes the columns of other holders from the columns of Fewest
-// holders. If the columns of the others are different, they do not belong to the same polynomials.
+// Agreeing returns the matrix that computes the columns of the holders others from the columns of
+// Fewest holders. If the actual columns of the others differ from the result, the columns do not
+// belong to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
-// secrets returns the points at which the values of the polynomials are the secrets.
+// secrets returns the points at which the polynomials have the secrets as their values.
 func (s *Scheme) secrets() []int {
 	points := make([]int, s.Packed())
 	for a := range points {
@@ -135,7 +138,7 @@ func (s *Scheme) secrets() []int {
 	return points
 }
 
-// reciprocal returns 1/(a − b) for different points.
+// reciprocal returns 1/(a − b) for two different points a and b.
 func (s *Scheme) reciprocal(a, b int) uint64 {
 	if a < b {
 		return field.Sub(0, s.inverse[b-a])
@@ -144,11 +147,11 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 }
 
 // interpolate returns the matrix that computes the values of polynomials at the points in to from
-// their values at the points in from, by Lagrange's formula. The values at the places of holders are
-// multiplied by v. No point may be in both lists.
+// their values at the points in from, by Lagrange's formula. At the place j of a holder, the value
+// stands for v_j·f(j). The two lists must not have a point in common.
 func (s *Scheme) interpolate(from, to []int) Matrix {
-	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x − y)),
-	// where y runs over from. It is multiplied by v_z and divided by v_x.
+	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x −
+	// y)), where y runs over from. This coefficient is multiplied by v_z and divided by v_x.
 	scale := make([]uint64, len(from)) // 1/(v_x·Π(x − y))
 	for i, x := range from {
 		scale[i] = s.over[x]
