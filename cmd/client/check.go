@@ -84,7 +84,7 @@ func readStudy(path string) (*study.Study, error) {
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e := &words.Examined{Study: st, File: r.Data}
 	if r.Data != "" {
-		data, err := r.source(r.Data)
+		data, err := r.source(c, r.Data)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 		}
 		return cli.PrintJSON(out)
 	}
-	return e.Write(os.Stdout)
+	return cli.Print(os.Stdout, e.Write)
 }
 
 // compare compares records with a posterior. It returns nil if outcomes cannot be drawn from it.

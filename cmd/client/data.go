@@ -20,7 +20,7 @@ type recordFlags struct {
 }
 
 // source returns the table of records that a flag --data names.
-func (r *recordFlags) source(data string) (origin.Source, error) {
+func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	s := origin.Source{From: data, Query: r.Query, Comma: r.DecimalComma}
 	if r.Separator != "" {
 		char, size := utf8.DecodeRuneInString(r.Separator)
@@ -32,8 +32,8 @@ func (r *recordFlags) source(data string) (origin.Source, error) {
 		}
 		s.Separator = char
 	}
-	if cli.Terminal(os.Stderr) {
-		s.Progress = progress(time.Now())
+	if c.chatty() {
+		s.Progress = progress(cli.NewLine(os.Stderr), time.Now())
 	}
 	return s, nil
 }
@@ -42,19 +42,19 @@ func (r *recordFlags) source(data string) (origin.Source, error) {
 const quick = 2 * time.Second
 
 // progress returns a function that shows the progress of reading on the terminal once a second.
-func progress(began time.Time) func(read, all int64) {
+func progress(line *cli.Line, began time.Time) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
 		now := time.Now()
 		switch {
 		case all > 0 && read == all && shown.After(began.Add(quick)):
-			fmt.Fprint(os.Stderr, "\r\x1b[K") // removes the line
+			line.Clear()
 			return
 		case now.Sub(shown) < time.Second:
 			return
 		}
 		shown = now
-		fmt.Fprint(os.Stderr, "\r\x1b[K", progressLine(read, all, now.Sub(began)))
+		line.Draw(progressLine(read, all, now.Sub(began)))
 	}
 }
 

@@ -2,17 +2,15 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"fedpvi/client"
 	"fedpvi/internal/cli"
 )
 
-// A display shows the progress of a study on a terminal, in one line that it redraws. If the
-// output is not a terminal, it prints nothing, because the client's log shows the progress.
+// A display shows the progress of a study on a terminal, in one line that it redraws.
 type display struct {
-	out    *os.File
+	line   *cli.Line // nil to show nothing
 	now    client.Status
 	events chan client.Status
 	over   chan struct{}
@@ -21,9 +19,10 @@ type display struct {
 // tick is the interval at which a display redraws its line.
 const tick = time.Second
 
-func newDisplay(out *os.File) *display {
-	d := &display{out: out, events: make(chan client.Status), over: make(chan struct{})}
-	go d.loop(cli.Terminal(out))
+// newDisplay returns a display on a line, or a display that shows nothing if the line is nil.
+func newDisplay(line *cli.Line) *display {
+	d := &display{line: line, events: make(chan client.Status), over: make(chan struct{})}
+	go d.loop()
 	return d
 }
 
@@ -35,7 +34,7 @@ func (d *display) done() {
 	<-d.over
 }
 
-func (d *display) loop(line bool) {
+func (d *display) loop() {
 	defer close(d.over)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -43,16 +42,16 @@ func (d *display) loop(line bool) {
 		select {
 		case s, ok := <-d.events:
 			if !ok {
-				if line && d.now.Study != "" {
-					fmt.Fprintln(d.out)
+				if d.line != nil {
+					d.line.End()
 				}
 				return
 			}
 			d.now = s
 		case <-ticker.C:
 		}
-		if line && d.now.Study != "" {
-			fmt.Fprintf(d.out, "\r\x1b[K%s", d.text())
+		if d.line != nil && d.now.Study != "" {
+			d.line.Draw(d.text())
 		}
 	}
 }

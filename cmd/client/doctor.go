@@ -66,7 +66,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 	defer k.Close()
 	x := client.Examination{Study: c.Study, Program: version()}
 	if d.Data != "" {
-		if x.Data, err = d.source(d.Data); err != nil {
+		if x.Data, err = d.source(c, d.Data); err != nil {
 			return nil, err
 		}
 	}

@@ -32,6 +32,8 @@ Two commands are enough at a terminal:
   client run --data records.csv --approve`
 
 type commands struct {
+	cli.Common
+
 	State string `help:"State directory: keys, policy, ledger. Default: fedpvi in $XDG_STATE_HOME or ~/.local/state." env:"FEDPVI_STATE" placeholder:"DIR"`
 	Study string `help:"Name or first digits of the study. Default: the only one." placeholder:"STUDY"`
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
@@ -73,6 +75,10 @@ var program = cli.Program{Name: "client", Description: description, Exits: []cli
 	{Code: client.Fruitless, Meaning: "Three answers in a row were charged and could not be computed. Do not restart automatically."},
 	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},
 }}
+
+// chatty reports whether progress and notes for a person may be printed on standard error. It is
+// false for a log, and with --quiet.
+func (c *commands) chatty() bool { return !c.Quiet && cli.Terminal(os.Stderr) }
 
 func main() { os.Exit(run(os.Args[1:])) }
 

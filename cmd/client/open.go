@@ -67,18 +67,18 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 }
 
 // logger returns a logger that writes to standard error. By default it writes only warnings and
-// errors, as text, if standard error is a terminal. Otherwise it writes all messages, as JSON.
+// errors, as text, if standard error is a terminal. Otherwise it writes all messages, as JSON, or
+// with --quiet only warnings and errors.
 func (c *commands) logger() *slog.Logger {
-	form := c.Log
-	if form == "auto" {
-		if form = "json"; cli.Terminal(os.Stderr) {
-			return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		}
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	auto := c.Log == "auto" && cli.Terminal(os.Stderr)
+	if auto || c.Quiet {
+		o.Level = slog.LevelWarn
 	}
-	if form == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if auto || c.Log == "text" {
+		return slog.New(slog.NewTextHandler(os.Stderr, o))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, nil))
+	return slog.New(slog.NewJSONHandler(os.Stderr, o))
 }
 
 // with opens the state, calls f with the selected study, and closes the state.

@@ -39,7 +39,7 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 		if err != nil {
 			return err
 		}
-		data, err := r.source(r.Data)
+		data, err := r.source(c, r.Data)
 		if err != nil {
 			return err
 		}

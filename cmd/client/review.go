@@ -45,7 +45,7 @@ func (r *reviewCommand) Run(c *commands) error {
 		if c.JSON {
 			return cli.PrintJSON(review)
 		}
-		return review.Text(os.Stdout)
+		return cli.Print(os.Stdout, review.Text)
 	})
 }
 
@@ -97,7 +97,7 @@ func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset stri
 	if err != nil {
 		return "", err
 	}
-	if err := review.Text(os.Stderr); err != nil {
+	if err := cli.Print(os.Stderr, review.Text); err != nil {
 		return "", err
 	}
 	if len(review.Problems) > 0 {

@@ -76,9 +76,6 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 
 // reading tells the data holder how many records and values were changed when they were read.
 func (r *runCommand) reading(read shard.Report) {
-	if !cli.Terminal(os.Stderr) {
-		return
-	}
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
 	}
@@ -99,11 +96,15 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 		return nil, err
 	}
 	network.Poll, network.Observer = r.Poll, figures
-	data, err := r.source(r.Data)
+	data, err := r.source(c, r.Data)
 	if err != nil {
 		return nil, err
 	}
-	show := newDisplay(os.Stderr)
+	reading, line := func(shard.Report) {}, (*cli.Line)(nil)
+	if c.chatty() {
+		reading, line = r.reading, cli.NewLine(os.Stderr)
+	}
+	show := newDisplay(line)
 	defer show.done()
 	configured := sync.OnceFunc(func() { r.auditConfiguration(c, k, m, policy) })
 	defer func() {
@@ -111,7 +112,7 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 		c.audited.Write(audit.Stop, slog.LevelInfo, append(ofStudy(m), slog.Int("code", client.CodeOf(err)))...)
 	}()
 	return k.Run(ctx, client.Run{
-		Member: m, Policy: policy, Data: data, Reading: r.reading, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
+		Member: m, Policy: policy, Data: data, Reading: reading, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
 			configured()
 			line, err := k.Dial(ctx, m, network)

@@ -48,6 +48,8 @@ study to its owner, and takes part if the owner consents. The records stay with 
   coordinator report FILE        the result as a page to read, print and send`
 
 type commands struct {
+	cli.Common
+
 	State string   `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
 	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records who connects, joins, is refused or gives orders, and verdicts. Default: none." env:"FEDPVI_COORDINATOR_AUDIT" sep:"none" placeholder:"WHERE"`
 
@@ -89,7 +91,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var c commands
 	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
-		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit, keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}}); err != nil {
+		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit, keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}, c.Quiet}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}
 		return exitOK
@@ -103,6 +105,7 @@ type environment struct {
 	chosen string   // state directory that the command line or the environment names; empty if neither does
 	audit  []string // destinations of the audit log
 	unlock keyfile.Unlock
+	quiet  bool // whether only results, warnings and errors are printed
 }
 
 // chosen returns the state directory. It returns "" if this is the default directory, or the

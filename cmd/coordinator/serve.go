@@ -83,7 +83,7 @@ func (c *serveCommand) Run(e *environment) error {
 	config := daemon.Config{
 		Audit: destinations, AuditTo: sinks, Balancers: balancers,
 		Dir: e.state, Unlock: e.unlock, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
-		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
+		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet),
 	}
 	if c.Traces != "" {
 		traces, stop, err := tracesTo(e.ctx, c.Traces)
@@ -101,9 +101,14 @@ func (c *serveCommand) Run(e *environment) error {
 	return err
 }
 
-func (c *serveCommand) logger() *slog.Logger {
+// logger returns a logger that writes to standard error. If quiet is true, it writes only warnings
+// and errors.
+func (c *serveCommand) logger(quiet bool) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if c.Verbose {
+	switch {
+	case quiet:
+		o.Level = slog.LevelWarn
+	case c.Verbose:
 		o.Level = slog.LevelDebug
 	}
 	if c.Log == "text" || c.Log == "auto" && cli.Terminal(os.Stderr) {

@@ -185,13 +185,16 @@ func (c *watchCommand) Validate() error {
 // accepting orders.
 const startingUp = 10 * time.Second
 
-// Run prints a line for each change of the status. On a terminal the new line replaces the last
-// line. Between two checks Run closes its connection and the state directory, so that a
+// Run prints a line for each change of the status, or with --quiet only for the last. On a
+// terminal the new line replaces the last line. Between two checks Run closes its connection and the state directory, so that a
 // coordinator can be restarted meanwhile.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
-	show := watcher{terminal: cli.Terminal(os.Stdout), json: c.JSON}
+	show := watcher{json: c.JSON, quiet: e.quiet}
+	if cli.Terminal(os.Stdout) && !c.JSON && !e.quiet {
+		show.line = cli.NewLine(os.Stdout)
+	}
 	for seen := time.Now(); ; {
 		var over bool
 		err := e.with(func(api admin.API) error {
@@ -221,8 +224,10 @@ func (c *watchCommand) Run(e *environment) error {
 
 // A watcher prints changes of the status.
 type watcher struct {
-	terminal, json bool
-	last           string
+	line  *cli.Line // line of the terminal; nil if lines are printed one below the other
+	json  bool
+	quiet bool // whether only the last status is printed
+	last  string
 }
 
 var errAborted = errors.New("the study was aborted")
@@ -231,9 +236,11 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
 	steady := headline(s, s.Since) // status line without the elapsed time
 	line := s.Study + ": " + headline(s, now)
+	over = s.Phase == coordinator.Ended || s.Phase == coordinator.Aborted
 	switch {
-	case w.terminal && !w.json:
-		fmt.Printf("\r\x1b[K%s", line)
+	case w.quiet && !over:
+	case w.line != nil:
+		w.line.Draw(line)
 	case steady != w.last && w.json:
 		// The JSON is on one line, because the reader may be a program that reads line by line.
 		err = json.NewEncoder(os.Stdout).Encode(s)
@@ -241,9 +248,8 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 		fmt.Println(line)
 	}
 	w.last = steady
-	over = s.Phase == coordinator.Ended || s.Phase == coordinator.Aborted
-	if over && w.terminal && !w.json {
-		fmt.Println()
+	if over && w.line != nil {
+		w.line.End()
 	}
 	if err == nil && s.Phase == coordinator.Aborted {
 		err = fmt.Errorf("%w %s", errAborted, s.Reason)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim/audit"
 	"fedpvi/sim/report"
 )
@@ -19,7 +20,6 @@ type auditCommand struct {
 	Plot    string `help:"Plot the attacks' results and the claimed bounds; .svg or .png." placeholder:"FILE"`
 	Workers int    `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	JSON    bool   `name:"json" help:"Print one JSON object per audit and nothing else."`
-	Quiet   bool   `short:"q" help:"Show no progress."`
 }
 
 func (auditCommand) Help() string {
@@ -35,7 +35,7 @@ Examples:
   sim audit --json | jq '.checks[] | select(.passed | not)'`
 }
 
-func (c *auditCommand) Run(ctx context.Context) error {
+func (c *auditCommand) Run(ctx context.Context, common *cli.Common) error {
 	if err := checkPlot(c.Plot); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *auditCommand) Run(ctx context.Context) error {
 	}
 	findings := 0
 	for i := range c.Repeat {
-		r, err := c.audit(ctx, auditor, c.Seed+uint64(i))
+		r, err := c.audit(ctx, auditor, c.Seed+uint64(i), common)
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func (c *auditCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *auditCommand) audit(ctx context.Context, auditor *audit.Auditor, seed uint64) (*audit.Report, error) {
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+func (c *auditCommand) audit(ctx context.Context, auditor *audit.Auditor, seed uint64, common *cli.Common) (*audit.Report, error) {
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	r, err := auditor.Run(ctx, audit.Options{
 		Seed: seed, Workers: cores(c.Workers), Runs: c.Runs, First: c.First, Ahead: c.Ahead,
 		Progress: func(done, of int, check audit.Check) {

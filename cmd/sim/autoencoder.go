@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim/autoencoder"
 	"fedpvi/sim/report"
 )
@@ -22,8 +23,7 @@ type autoencoderCommand struct {
 	Out        string   `help:"Folder for the results. It must not exist. Default: runs/NAME-seed-SEED." placeholder:"FOLDER"`
 	Workers    int      `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet bool `short:"q" help:"Show no progress."`
+	JSON bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 }
 
 func (autoencoderCommand) Help() string {
@@ -40,7 +40,7 @@ The program looks for files of images beside the experiment and in the folder FE
 (default ../shared/data).`
 }
 
-func (c *autoencoderCommand) Run(ctx context.Context) error {
+func (c *autoencoderCommand) Run(ctx context.Context, common *cli.Common) error {
 	settings := c.Set
 	if c.NonPrivate {
 		settings = append([]string{autoencoder.NonPrivate}, settings...)
@@ -63,7 +63,7 @@ func (c *autoencoderCommand) Run(ctx context.Context) error {
 	if err := autoencoder.CheckFolder(folder); err != nil {
 		return err
 	}
-	result, err := c.train(ctx, spec, seed, folder)
+	result, err := c.train(ctx, spec, seed, folder, common)
 	if err != nil {
 		return err
 	}
@@ -89,17 +89,17 @@ func (c *autoencoderCommand) plan(spec *autoencoder.Spec) error {
 	return accounting.Text(os.Stdout)
 }
 
-func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string) (_ *autoencoder.Result, err error) {
+func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string, common *cli.Common) (_ *autoencoder.Result, err error) {
 	run, err := autoencoder.New(spec, seed, cores(c.Workers))
 	if err != nil {
 		return nil, err
 	}
-	devices := c.devices(c.Quiet)
+	devices := c.devices(common.Quiet)
 	defer func() { err = errors.Join(err, run.Close(), devices.Close()) }()
 	if err := run.Use(devices); err != nil {
 		return nil, err
 	}
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	result, err := run.Train(ctx, func(step int, last *autoencoder.Epoch) {
 		progress.Update("step", step, spec.Steps(), func() string {
 			if last == nil {

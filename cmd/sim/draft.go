@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim/draft"
 )
 
@@ -33,7 +34,7 @@ Writes a first study file with a comment at every choice. It reads a public desc
 columns, and never private records.`
 }
 
-func (d *draftCommand) Run() error {
+func (d *draftCommand) Run(common *cli.Common) error {
 	if d.Clients < 2 || !(d.Epsilon > 0) {
 		return fmt.Errorf("--clients must be at least 2, and --epsilon positive")
 	}
@@ -59,7 +60,7 @@ func (d *draftCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if len(made.Open) > 0 {
+	if len(made.Open) > 0 && !common.Quiet {
 		fmt.Fprintf(os.Stderr, "Choices that are left:\n  %s\n", strings.Join(made.Open, "\n  "))
 	}
 	return nil

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"io"
 	"os"
 
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/words"
 )
 
@@ -41,5 +43,5 @@ func (c *explainCommand) Run() error {
 	if c.JSON {
 		return words.ExplainJSON(os.Stdout, protocol)
 	}
-	return words.Explain(os.Stdout, protocol)
+	return cli.Print(os.Stdout, func(w io.Writer) error { return words.Explain(w, protocol) })
 }

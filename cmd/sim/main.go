@@ -43,6 +43,8 @@ The coordinator and the clients use the same file.
   sim doctor                processor and GPUs, and their speed`
 
 type commands struct {
+	cli.Common
+
 	Draft   draftCommand   `cmd:"" help:"Write a first study file, from a data dictionary or made-up records."`
 	Explain explainCommand `cmd:"" help:"Describe in plain words what a study estimates, reads and sends."`
 
@@ -79,7 +81,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var c commands
 	return cli.Run(program, &c, args, func(_ context.Context, command *kong.Context) int {
-		return finish(command.Run())
+		return finish(command.Run(&c.Common))
 	})
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
+	"fedpvi/internal/cli"
 	"fedpvi/pvi"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
@@ -57,5 +59,5 @@ func (c *planCommand) Run() error {
 	if c.JSON {
 		return report.PlanJSON(os.Stdout, protocol)
 	}
-	return report.Plan(os.Stdout, protocol)
+	return cli.Print(os.Stdout, func(w io.Writer) error { return report.Plan(w, protocol) })
 }

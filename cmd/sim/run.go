@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 	"fedpvi/sim"
@@ -43,7 +44,6 @@ type runCommand struct {
 	Secure  bool `help:"Add up the answers with the messages of secure aggregation, and print their bytes and time. The result stays the same."`
 	Ratios  bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
 	JSON    bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet   bool `short:"q" help:"Show no progress."`
 }
 
 func (runCommand) Help() string {
@@ -65,7 +65,7 @@ The program looks for a file of records that the study names beside the study an
 folder FEDPVI_DATA (default ../shared/data).`
 }
 
-func (c *runCommand) Run(ctx context.Context) error {
+func (c *runCommand) Run(ctx context.Context, common *cli.Common) error {
 	st, err := c.load()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 	if folder == "" {
 		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed))
 	}
-	play, result, err := c.play(ctx, st, seed, folder)
+	play, result, err := c.play(ctx, st, seed, folder, common)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 
 var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
 
-func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
+func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string, common *cli.Common) (play *sim.Play, result *sim.Result, err error) {
 	options := sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers), Stop: after(mostOfFit)}
 	if began := time.Now(); c.Secure {
 		options.Secure = func() float64 { return time.Since(began).Seconds() }
@@ -107,7 +107,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	if c.Ratios && !play.Federation.Protocol.Model().Units().Ratios() {
 		return nil, nil, words.ErrNoRatio
 	}
-	devices := c.devices(c.Quiet)
+	devices := c.devices(common.Quiet)
 	defer func() { err = errors.Join(err, devices.Close()) }()
 	if err := devices.Use(play.Federation, 0); err != nil {
 		return nil, nil, err
@@ -121,10 +121,10 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 			err = errors.Join(err, folder.Discard())
 		}
 	}()
-	if warning := report.Warning(play.Federation.Protocol); warning != "" && !c.Quiet {
+	if warning := report.Warning(play.Federation.Protocol); warning != "" && !common.Quiet {
 		fmt.Fprintf(os.Stderr, "%s\n", warning)
 	}
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	history := new(sim.History)
 	if err := play.Observe(history, sim.Status{}); err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim/report"
 	"fedpvi/sim/sweep"
 )
@@ -17,8 +18,7 @@ type sweepCommand struct {
 	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped continues there." placeholder:"FOLDER"`
 	Workers int    `help:"Concurrent runs; the results do not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet bool `short:"q" help:"Show no progress."`
+	JSON bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 }
 
 func (sweepCommand) Help() string {
@@ -32,7 +32,7 @@ sweep asks for it), summary.csv and summary.md (a row per point of the grid), an
 PNG). Run the same command again to continue after a stop.`
 }
 
-func (c *sweepCommand) Run(ctx context.Context) (err error) {
+func (c *sweepCommand) Run(ctx context.Context, common *cli.Common) (err error) {
 	spec, err := sweep.Load(c.Sweep)
 	if err != nil {
 		return err
@@ -47,13 +47,13 @@ func (c *sweepCommand) Run(ctx context.Context) (err error) {
 	}
 	defer results.Close()
 	fmt.Fprint(os.Stderr, results.Notice)
-	spec.Devices = c.devices(c.Quiet)
+	spec.Devices = c.devices(common.Quiet)
 	defer func() { err = errors.Join(err, spec.Devices.Close()) }()
 	before := results.Runs()
-	if before > 0 {
+	if before > 0 && !common.Quiet {
 		fmt.Fprintf(os.Stderr, "%s: continuing after %d of %d runs\n", folder, before, spec.Runs())
 	}
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	err = spec.Run(ctx, results, cores(c.Workers), func(runs int) {
 		progress.Update("run", runs-before, spec.Runs()-before, func() string { return "" })
 	})

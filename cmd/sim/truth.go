@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim/report"
 	"fedpvi/sim/truth"
 )
@@ -18,7 +19,6 @@ type truthCommand struct {
 	Out          string `help:"File of results, a line of JSON for each cell. Cells that it has with the same seed are not played again." default:"runs/truth.jsonl" placeholder:"FILE"`
 	Jobs         int    `help:"Cells that are played at a time; the results do not depend on it. Default: all cores." default:"0"`
 	List         bool   `help:"Print the cells and stop."`
-	Quiet        bool   `short:"q" help:"Show no progress."`
 }
 
 func (truthCommand) Help() string {
@@ -41,7 +41,7 @@ coefficients, clients, split, epsilon, unit, columns, bounds and scale. Conditio
 <= and >=; all of them must hold. Of seeds for choosing and for reporting, use one file each.`
 }
 
-func (c *truthCommand) Run(ctx context.Context) error {
+func (c *truthCommand) Run(ctx context.Context, common *cli.Common) error {
 	if c.Replications < 0 {
 		return fmt.Errorf("--replications %d: give a number of at least 0", c.Replications)
 	}
@@ -53,7 +53,7 @@ func (c *truthCommand) Run(ctx context.Context) error {
 		return truth.List(os.Stdout, cells)
 	}
 	if c.Replications > 0 {
-		if err := c.play(ctx, cells); err != nil {
+		if err := c.play(ctx, cells, common); err != nil {
 			return err
 		}
 	}
@@ -64,11 +64,11 @@ func (c *truthCommand) Run(ctx context.Context) error {
 	return truth.Write(os.Stdout, truth.Summarise(truth.Of(outcomes, cells)))
 }
 
-func (c *truthCommand) play(ctx context.Context, cells []truth.Cell) error {
+func (c *truthCommand) play(ctx context.Context, cells []truth.Cell, common *cli.Common) error {
 	if err := os.MkdirAll(filepath.Dir(c.Out), 0o777); err != nil {
 		return err
 	}
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	began := time.Now()
 	err := truth.Run(ctx, truth.Options{
 		Cells: cells, Replications: c.Replications, Seed: c.Seed, Jobs: cores(c.Jobs), Out: c.Out,

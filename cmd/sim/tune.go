@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fedpvi/internal/cli"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
 	"fedpvi/sim/tune"
@@ -26,7 +27,6 @@ type tuneCommand struct {
 	Seed       uint64   `help:"Seed of candidates, records and noise." default:"1"`
 	Workers    int      `help:"Concurrent runs; the result does not depend on it. Default: all cores." default:"0"`
 	JSON       bool     `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
-	Quiet      bool     `short:"q" help:"Show no progress."`
 }
 
 func (tuneCommand) Help() string {
@@ -47,9 +47,9 @@ all candidates and their scores together cost what the study promises, so each r
 noise. A few candidates from a free search are better than many.`
 }
 
-func (c *tuneCommand) Run(ctx context.Context) error {
+func (c *tuneCommand) Run(ctx context.Context, common *cli.Common) error {
 	if c.Private {
-		return c.choose(ctx)
+		return c.choose(ctx, common)
 	}
 	if len(c.Candidate) > 0 || c.Out != "" {
 		return errors.New("--candidate and --out need --private")
@@ -61,7 +61,7 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	found, err := search.Run(ctx, func(runs, of int) {
 		progress.Update("run", runs, of, func() string { return "" })
 	})
@@ -76,7 +76,7 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 }
 
 // choose runs a private selection, which chooses among candidate settings by the private records.
-func (c *tuneCommand) choose(ctx context.Context) (err error) {
+func (c *tuneCommand) choose(ctx context.Context, common *cli.Common) (err error) {
 	if len(c.Data) > 0 {
 		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")
 	}
@@ -100,7 +100,7 @@ func (c *tuneCommand) choose(ctx context.Context) (err error) {
 			err = errors.Join(err, folder.Discard())
 		}
 	}()
-	progress := report.NewProgress(os.Stderr, c.Quiet)
+	progress := report.NewProgress(os.Stderr, common.Quiet)
 	history := new(sim.History)
 	chosen, err := selection.Run(ctx, func(candidates, of int) {
 		progress.Update("candidate", candidates, of, func() string { return "" })

@@ -33,6 +33,12 @@ type Exit struct {
 	Meaning string
 }
 
+// Common has the flags of every command. A program embeds it in its commands.
+type Common struct {
+	Quiet   bool             `short:"q" help:"Show no progress and no notes."`
+	Version kong.VersionFlag `help:"Print the version of this program."`
+}
+
 // Run parses args into commands, a pointer to a kong struct, and calls do with the command that
 // the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit
 // code. It is the result of do, 0 after --help and --version, or Usage for arguments that cannot
@@ -41,9 +47,6 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1 // exit code that kong sets after --help and --version; −1 if kong has set none
-	var everywhere struct {
-		Version kong.VersionFlag `help:"Print the version of this program."`
-	}
 	parser, err := kong.New(commands,
 		kong.Name(program.Name),
 		kong.Description(program.Description),
@@ -51,7 +54,6 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(program),
-		kong.Embed(&everywhere),
 		kong.Vars{"version": fmt.Sprintf("%s %s, %s, %s/%s", program.Name, Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 	)
 	if err != nil {
@@ -84,10 +86,4 @@ func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// Terminal reports whether a file is a terminal.
-func Terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

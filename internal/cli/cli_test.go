@@ -10,6 +10,7 @@ import (
 )
 
 type example struct {
+	Common
 	State string `env:"EXAMPLE_STATE"`
 	Show  struct {
 		Deep struct{} `cmd:""`
@@ -104,9 +105,9 @@ func TestBashCompletes(t *testing.T) {
 		t.Skip("there is no bash on this machine")
 	}
 	for _, c := range []struct{ line, want string }{
-		{"example |", "show run completion man --help --state --version"},
+		{"example |", "show run completion man --help --quiet --version --state"},
 		{"example r|", "run"},
-		{"example show |", "deep --help --state --version"},
+		{"example show |", "deep --help --quiet --version --state"},
 		{"example run --d|", "--data"},
 		{"example --state x run --d|", "--data"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fedpvi/internal/prose"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -277,7 +278,7 @@ func (e *Examined) Write(w io.Writer) error {
 	}
 	rows := [][]string{{"column", "values", "a missing value", "another value"}}
 	for _, c := range e.Columns() {
-		values := strings.Split(strings.TrimSuffix(wrap(c.Values, valuesWidth), "\n"), "\n")
+		values := strings.Split(strings.TrimSuffix(prose.Wrap(c.Values, valuesWidth), "\n"), "\n")
 		rows = append(rows, []string{c.Name, values[0], c.Missing, c.Others})
 		for _, more := range values[1:] {
 			rows = append(rows, []string{"", more, "", ""})

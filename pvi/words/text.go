@@ -2,8 +2,8 @@ package words
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
+
+	"fedpvi/internal/prose"
 )
 
 // Number returns x as text with four significant digits.
@@ -17,26 +17,5 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Wrap breaks text into lines of at most 92 characters.
-func Wrap(text string) string { return wrap(text, 92) }
-
-func wrap(text string, width int) string {
-	var b strings.Builder
-	length := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case length == 0:
-		case length+1+n > width:
-			b.WriteByte('\n')
-			length = 0
-		default:
-			b.WriteByte(' ')
-			length++
-		}
-		b.WriteString(word)
-		length += n
-	}
-	b.WriteByte('\n')
-	return b.String()
-}
+// Wrap breaks text into lines of the usual width.
+func Wrap(text string) string { return prose.Wrap(text, prose.Width) }

@@ -5,24 +5,27 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"fedpvi/internal/cli"
 )
 
 // A Progress shows the progress of a long task. On a terminal it shows one line that changes. In
 // a log it writes a line from time to time.
 type Progress struct {
-	out      io.Writer
-	terminal bool
-	now      func() time.Time
-	began    time.Time
-	shown    time.Time
-	quiet    bool
+	log   io.Writer
+	line  *cli.Line // line of the terminal; nil for a log
+	now   func() time.Time
+	began time.Time
+	shown time.Time
+	quiet bool
 }
 
 // NewProgress returns a Progress that writes to f. If quiet is true, it writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
-	info, err := f.Stat()
-	p := &Progress{out: f, now: time.Now, quiet: quiet}
-	p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	p := &Progress{log: f, now: time.Now, quiet: quiet}
+	if cli.Terminal(f) {
+		p.line = cli.NewLine(f)
+	}
 	p.began = p.now()
 	return p
 }
@@ -40,13 +43,13 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	}
 	now := p.now()
 	every := logEvery
-	if p.terminal {
+	if p.line != nil {
 		every = terminalEvery
 	}
 	if done < total && now.Sub(p.shown) < every && !p.shown.IsZero() {
 		return
 	}
-	if p.shown.IsZero() && !p.terminal && now.Sub(p.began) < every && done < total {
+	if p.shown.IsZero() && p.line == nil && now.Sub(p.began) < every && done < total {
 		return // a log needs no line about a task that ends within this time
 	}
 	p.shown = now
@@ -63,20 +66,20 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	} else {
 		line += fmt.Sprintf("  %.1f s", elapsed)
 	}
-	switch {
-	case !p.terminal:
-		fmt.Fprintln(p.out, line)
-	case done < total:
-		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
-	default:
-		fmt.Fprintf(p.out, "\r\x1b[K%s\n", line)
+	if p.line == nil {
+		fmt.Fprintln(p.log, line)
+		return
+	}
+	p.line.Draw(line)
+	if done >= total {
+		p.line.End()
 	}
 }
 
 // Interrupt ends the current line, so that other output can follow.
 func (p *Progress) Interrupt() {
-	if p.terminal && !p.quiet && !p.shown.IsZero() {
-		fmt.Fprintln(p.out)
+	if p.line != nil {
+		p.line.End()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
@@ -278,7 +279,7 @@ func TestReading(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
-	p := &Progress{out: &out, now: func() time.Time { return now }}
+	p := &Progress{log: &out, now: func() time.Time { return now }}
 	p.began = p.now()
 	for i := 1; i <= 20; i++ {
 		now = now.Add(time.Second)
@@ -293,15 +294,15 @@ round 20/20  ε 20  1/s  20.0 s
 		t.Errorf("log\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	terminal := &Progress{out: &out, now: func() time.Time { return now }, terminal: true, began: now}
+	terminal := &Progress{line: cli.NewLine(&out), now: func() time.Time { return now }, began: now}
 	now = now.Add(2 * time.Second)
 	terminal.Update("run", 1, 2, func() string { return "" })
 	terminal.Interrupt()
-	if got, want := out.String(), "\r\x1b[Krun 1/2  0.5/s  2s left\n"; got != want {
+	if got, want := out.String(), "\rrun 1/2  0.5/s  2s left\n"; got != want {
 		t.Errorf("terminal shows %q, want %q", got, want)
 	}
 	out.Reset()
-	quiet := &Progress{out: &out, now: func() time.Time { return now }, quiet: true}
+	quiet := &Progress{log: &out, now: func() time.Time { return now }, quiet: true}
 	quiet.Update("run", 2, 2, func() string { return "" })
 	if out.Len() > 0 {
 		t.Errorf("quiet progress shows %q", out.String())

@@ -11,7 +11,8 @@ import (
 )
 
 // Check runs the command with the argument man. It checks that the page names every command,
-// flag and argument in commands, which is a pointer to the kong struct that the command parses.
+// flag and argument in commands, which is a pointer to the kong struct that the command parses. It
+// also checks that every command has the flag --quiet, with the short form -q, exactly once.
 func Check(t *testing.T, run func(args []string) int, commands any) {
 	t.Helper()
 	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))
@@ -46,6 +47,19 @@ func Check(t *testing.T, run func(args []string) int, commands any) {
 	})
 	if err != nil || checked < 20 {
 		t.Errorf("%d commands and flags were checked: %v", checked, err)
+	}
+	for _, leaf := range parser.Model.Leaves(false) {
+		quiet := 0
+		for _, group := range leaf.AllFlags(false) {
+			for _, f := range group {
+				if f.Name == "quiet" || f.Short == 'q' {
+					quiet++
+				}
+			}
+		}
+		if quiet != 1 {
+			t.Errorf("%s has %d flags --quiet or -q, not 1", leaf.FullPath(), quiet)
+		}
 	}
 	for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS"} {
 		has(`.SH "` + section + `"`)

@@ -68,7 +68,7 @@ func files(t *testing.T) []file {
 // packages of lower layers. The variable beside lists the exceptions, which are imports within a
 // layer.
 var floors = [][]string{
-	{"gpu/cuda/driver/header", "internal/guard", "internal/table", "internal/testing/memory", "internal/testing/manual"},
+	{"gpu/cuda/driver/header", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
 	{"dpmech/internal/stream"},
@@ -389,6 +389,24 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	for folder, at := range docs {
 		if len(at) != 1 {
 			t.Errorf("package %s is documented in %d files: %v", folder, len(at), at)
+		}
+	}
+}
+
+// The test checks that no source has the escape character. Programs therefore print no colors and
+// no other escape sequences, whether or not NO_COLOR is set.
+func TestProgramsPrintNoEscapeSequences(t *testing.T) {
+	escape := regexp.MustCompile(`(?i)\\x1b|\\033|\\u001b|\\e\[|\x1b`)
+	for _, f := range files(t) {
+		if f.test || strings.HasSuffix(f.path, ".pb.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(f.path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := escape.FindIndex(text); at != nil {
+			t.Errorf("%s has an escape sequence at byte %d", f.path, at[0])
 		}
 	}
 }

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"fedpvi/internal/prose"
+)
+
+// Terminal reports whether a file is a terminal.
+func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// columns returns the width of a terminal in characters. It returns 0 for a file that is not a
+// terminal, and for a terminal whose width is unknown.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// A Line is a line of progress on a terminal. Each text replaces the text before it. A Line uses
+// carriage returns and spaces, and no escape sequences, because some terminals print these.
+type Line struct {
+	out    io.Writer
+	width  int // width of the terminal; 0 if it is unknown
+	length int // number of characters that are drawn
+}
+
+// NewLine returns an empty line of a terminal.
+func NewLine(terminal io.Writer) *Line {
+	l := &Line{out: terminal}
+	if f, ok := terminal.(*os.File); ok {
+		l.width = columns(f)
+	}
+	return l
+}
+
+// Draw replaces the text of the line. It cuts off text that does not fit the terminal's width,
+// because a terminal cannot replace text that runs over several lines.
+func (l *Line) Draw(text string) {
+	length := utf8.RuneCountInString(text)
+	if l.width > 1 && length >= l.width {
+		length = l.width - 1
+		text = string([]rune(text)[:length])
+	}
+	fmt.Fprintf(l.out, "\r%s%s", text, strings.Repeat(" ", max(l.length-length, 0)))
+	l.length = length
+}
+
+// Clear removes the text.
+func (l *Line) Clear() {
+	if l.length > 0 {
+		l.Draw("")
+		fmt.Fprint(l.out, "\r")
+	}
+}
+
+// End leaves the text on the terminal and begins a new line. It does nothing if no text is drawn.
+func (l *Line) End() {
+	if l.length > 0 {
+		fmt.Fprintln(l.out)
+		l.length = 0
+	}
+}
+
+// Print writes text to a file. If the file is a terminal that is narrower than the text's usual
+// width, Print breaks the paragraphs of the text anew to fit the terminal.
+func Print(f *os.File, text func(io.Writer) error) error {
+	width := columns(f)
+	if width <= 0 || width >= prose.Width {
+		return text(f)
+	}
+	var b bytes.Buffer
+	err := text(&b)
+	_, failed := io.WriteString(f, prose.Reflow(b.String(), width))
+	if err != nil {
+		return err
+	}
+	return failed
+}

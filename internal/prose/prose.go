@@ -1,0 +1,85 @@
+// Package prose breaks text into lines.
+package prose
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Width is the number of characters to which texts are wrapped for files, and for terminals that
+// are not narrower.
+const Width = 92
+
+// Wrap breaks text into lines of at most width characters, and ends the last line.
+func Wrap(text string, width int) string {
+	var b strings.Builder
+	length := 0
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case length == 0:
+		case length+1+n > width:
+			b.WriteByte('\n')
+			length = 0
+		default:
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += n
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// narrowest is the smallest width to which Reflow breaks the text after an indent.
+const narrowest = 20
+
+// Reflow breaks the paragraphs of a text anew into lines of at most width characters. The text
+// was wrapped to [Width] characters. Rows of tables, whose columns are separated by several
+// spaces, keep their lines.
+func Reflow(text string, width int) string {
+	var b strings.Builder
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i := 0; i < len(lines); {
+		first, rest := indents(lines[i])
+		body := lines[i][len(first):]
+		next := i + 1
+		if strings.Contains(body, "  ") {
+			b.WriteString(lines[i] + "\n")
+			i = next
+			continue
+		}
+		for next < len(lines) && continues(lines[next-1], lines[next], rest) {
+			body += " " + strings.TrimSpace(lines[next])
+			next++
+		}
+		wrapped := strings.TrimSuffix(Wrap(body, max(width-len(rest), narrowest)), "\n")
+		b.WriteString(first + strings.ReplaceAll(wrapped, "\n", "\n"+rest) + "\n")
+		i = next
+	}
+	return b.String()
+}
+
+// indents returns the beginning of a line that is not part of its text, and the spaces that stand
+// in its place in the other lines of the paragraph. The beginning is an indent, with a bullet if
+// there is one.
+func indents(line string) (first, rest string) {
+	body := strings.TrimLeft(line, " ")
+	if strings.HasPrefix(body, "- ") {
+		body = body[2:]
+	}
+	first = line[:len(line)-len(body)]
+	return first, strings.Repeat(" ", len(first))
+}
+
+// continues reports whether Wrap broke a line off the line before it, because its first word did
+// not fit there. The argument indent has the length of the beginning of both lines.
+func continues(before, line, indent string) bool {
+	body, ok := strings.CutPrefix(line, indent)
+	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {
+		return false
+	}
+	word, _, _ := strings.Cut(body, " ")
+	return utf8.RuneCountInString(before)-len(indent)+1+utf8.RuneCountInString(word) > Width
+}
