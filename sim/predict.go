@@ -158,8 +158,8 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// These are the maximum number of groups in a calibration table, and the minimum number of
-// records in a group.
+// Limits of a calibration table: the maximum number of groups, and the minimum number of records in
+// a group.
 const (
 	bins   = 10
 	fewest = 10

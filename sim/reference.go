@@ -92,7 +92,7 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 const widestFit = 1000
 
 // widens reports whether the reference has a full covariance although q has a diagonal one. From
-// version 2 of the study language on, the reference of every regression has one.
+// version 2 of the study language on, the reference of every regression has a full covariance.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
@@ -125,8 +125,8 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// These are limits for the squared length of a step, in posterior sds. Below near, average
-	// keeps the region of spreads. Below scored, it has found the mean.
+	// Limits for the squared length of a step, in posterior sds. Below near, average keeps the
+	// region of spreads. Below scored, average has found the mean.
 	near, scored = 1e-3, 1e-10
 )
 

@@ -65,9 +65,9 @@ type Result struct {
 	// reports only point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
-	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how
-	// well the pooled fit predicts them. Both are nil if there are no held-out records. Without
-	// a posterior, and in version 1 of the study language, the predictions are those of q.
+	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
+	// the pooled fit predicts them. Both are nil if there are no held-out records. Without a
+	// posterior, and in version 1 of the study language, the predictions are made by q.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
@@ -103,7 +103,7 @@ type Result struct {
 	Family     string      `json:"-"` // family of the posterior; "full" or "diagonal"
 	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports only point estimates
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
-	// Q is q if it differs from the posterior. Otherwise, and always in version 1, it is nil.
+	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
 	Q     *Q        `json:"-"`
 	Units fit.Units `json:"-"`
 	// Generator computes the quantities of Quantities; nil if there are none.

@@ -42,8 +42,8 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of two trials. It is so large that a seed that a user
-// chooses is not that of another trial.
+// trialStride is the distance between the seeds of two trials. It is so large that a seed that a
+// user chooses is not the seed of another trial.
 const trialStride = 1 << 40
 
 // NewPlay sets up a run of the study st, which differs from the original study in its settings.

@@ -47,7 +47,7 @@ type secureClient struct {
 	*sums.Client
 	signer *identity.Identity
 	opener *seal.Key
-	deal   []byte // body of its last deal
+	deal   []byte // body of the client's last deal
 }
 
 // NewAdder returns an adder whose clients have exchanged their keys. A sum is opened if at least
@@ -103,7 +103,7 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	return s, s.exchange(names)
 }
 
-// exchange makes every client draw its keys and learn those of the others.
+// exchange makes every client draw its keys and learn the keys of the other clients.
 func (s *Adder) exchange(names []identity.Name) (err error) {
 	keys := make([][]byte, len(s.clients))
 	for m, c := range s.clients {
@@ -183,7 +183,7 @@ func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	return nil
 }
 
-// publish signs an entry and lets everybody follow it.
+// publish signs an entry and lets all parties follow it.
 func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))

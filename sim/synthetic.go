@@ -49,8 +49,8 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return drawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// drawTruth returns the true coefficients. Those that the study does not give are drawn from the
-// prior.
+// drawTruth returns the true coefficients. It draws the coefficients that the study does not give
+// from the prior.
 func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0

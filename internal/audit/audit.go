@@ -1,5 +1,5 @@
 // Package audit writes an audit log: who connected, joined, was refused or gave an order, how
-// rounds ended, and with which configuration a program ran. It goes to files as JSON lines, to
+// rounds ended, and with which configuration a program ran. The log goes to files as JSON lines, to
 // syslog (RFC 5424), or to another [Sink]. No line depends on records.
 package audit
 
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// These are the names of the events in an audit log.
+// Names of the events in an audit log.
 const (
 	Configuration = "configuration" // a program started, with its configuration
 	Stop          = "stop"          // a program stopped

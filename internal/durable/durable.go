@@ -35,7 +35,7 @@ type File interface {
 // A Layer contains functions that are called between a database and its file. The zero Layer
 // uses the operating system directly. Tests use other layers to inject faults.
 type Layer struct {
-	// Opened, if set, is called when a database was opened, before anything is written.
+	// Opened, if set, is called after a database was opened, before anything is written.
 	Opened func(*bbolt.DB)
 	// File opens the file of a database for [Layer.Settle].
 	File func(path string) (File, error)

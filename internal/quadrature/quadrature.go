@@ -14,7 +14,7 @@ type Rule struct {
 	Weights []float64
 }
 
-// These are the maximum numbers of points in the rules that [New] returns.
+// Maximum numbers of points in the rules that [New] returns.
 const (
 	mostNodes   = 256 // maximum number of points of a product rule
 	mostAlone   = 32  // maximum number of points in one dimension
@@ -37,7 +37,7 @@ func New(dim int) *Rule {
 	return product(dim, n)
 }
 
-// These are the numbers of points in the rules that [Rough] returns.
+// Numbers of points in the rules that [Rough] returns.
 const (
 	roughOfAxis = 5
 	roughRandom = 32

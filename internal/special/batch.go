@@ -125,8 +125,8 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. The results
-// have the same bits as those of SoftplusAll.
+// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. The results have
+// the same bits as the results of SoftplusAll.
 func InvLogitAll(prob, x []float64) {
 	prob = prob[:len(x)]
 	for i, u := range x {

@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are the sizes of the problem, a logistic regression on generated records with Poisson
-// sampling.
+// Sizes of the problem, a logistic regression on generated records with Poisson sampling.
 const (
 	records = 10_000
 	dim     = 14

@@ -40,8 +40,9 @@ type GPU struct {
 	// once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// These are rates of copies in bytes per second. Within is the rate of a copy in the GPU's
-	// memory, where each byte counts twice. To and From are rates of copies to and from the GPU.
+	// Within, To and From are rates of copies in bytes per second. Within is the rate of a copy in
+	// the GPU's memory, where each byte counts twice. To and From are rates of copies to and from
+	// the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`

@@ -9,9 +9,9 @@ type Reader interface {
 	// if the table does not name its columns.
 	Columns() []string
 
-	// Next returns the cells of the next row, one for each column. They are valid until the next
-	// call. Next returns io.EOF after the last row. It returns a [Malformed] for a row that is not
-	// divided into cells. After such an error Next can be called again.
+	// Next returns the cells of the next row, one for each column. The cells are valid until the
+	// next call. Next returns io.EOF after the last row. It returns a [Malformed] for a row that is
+	// not divided into cells. After such an error Next can be called again.
 	Next() ([]Cell, error)
 
 	// Row returns the number of the row that Next returned, from 1. In a text file it is the number
@@ -22,7 +22,7 @@ type Reader interface {
 	Unit() string
 }
 
-// A Cell is one value of a table. Its kind says which field holds the value.
+// A Cell is one value of a table. Its kind determines which field holds the value.
 type Cell struct {
 	Kind   Kind
 	Text   string

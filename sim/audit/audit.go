@@ -83,8 +83,8 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer runs all questions on several goroutines. It starts them in order, so that the fast
-// questions are answered first, after those about the case o.Ahead.
+// answer runs all questions on several goroutines. The questions about the case o.Ahead start
+// first. The others start in order, so that the fast questions are answered early.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	order := make([]int, len(questions))

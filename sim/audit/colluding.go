@@ -10,9 +10,9 @@ import (
 )
 
 // A colluding is a test case of a study that aggregates securely. The observer controls the
-// coordinator and as many clients as the study tolerates, which is the last one of three. It sees the
-// sum that is opened, and subtracts the vector of its client. The claim is the charge of a ledger for
-// this observer.
+// coordinator and as many clients as the study tolerates. This is one client, the last of three.
+// The observer sees the sum that is opened, and subtracts the vector of its client. The claim is
+// the charge of a ledger for this observer.
 //
 // One plan adds up the answers of many runs as parts of one vector, which saves most of the
 // signatures.
@@ -63,7 +63,7 @@ func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	return a.run(ctx, t)
 }
 
-// open plays the runs of a batch, and adds up the answers of the clients securely.
+// open simulates the runs of a batch, and adds up the answers of the clients securely.
 func (c *colluding) open(b batch) (err error) {
 	size := c.protocol.MessageSize()
 	if c.adder == nil {

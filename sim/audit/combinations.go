@@ -129,7 +129,7 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach returns the lines without those whose key occurs again in a later line.
+// lastOfEach returns the lines in order, without each line whose key occurs again in a later line.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {
@@ -248,7 +248,7 @@ func (m mode) adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
 }
 
-// mostFamilies is the number of families with which the sample plays a mode.
+// mostFamilies is the number of families with which the sample combines a mode.
 const mostFamilies = 3
 
 // sample returns combinations in which every mode occurs with several of the families that it fits,

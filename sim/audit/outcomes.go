@@ -184,7 +184,7 @@ func (p *play) tell(e session.Entry) error {
 	return nil
 }
 
-// twin returns a site of the first client that has the other file. Its state is that of the site with
+// twin returns a site of the first client that has the other file, in the state of the site with
 // the first file.
 func (p *play) twin() (*session.Site, error) {
 	if len(p.fresh) > 0 {
@@ -240,7 +240,8 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	return ""
 }
 
-// sensitivityOf returns the function for a play with the given number of different rows.
+// sensitivityOf returns the function sensitivity of a play whose files differ in the given number
+// of rows.
 func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
 	none := func(int) float64 { return 0 }
 	if c.mode.derived {

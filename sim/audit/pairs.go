@@ -22,9 +22,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
-// There is a pair for each mode of release. Its likelihood and other options are chosen so that as many
-// of them as possible did not occur in earlier pairs. If all is true, there is a pair for each
-// combination that an audit plays.
+// There is a pair for each mode of release. The likelihood and the other options of a pair are
+// chosen so that as many of them as possible did not occur in earlier pairs. If all is true, there
+// is a pair for each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {

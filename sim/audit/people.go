@@ -51,9 +51,9 @@ func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// A personCase is a test case of one client. In the other world it has all rows of a person,
-// whose vectors are as long as they may be and have the same direction. In the null world it has
-// no rows of that person.
+// A personCase is a test case of one client. In the other world the client has all rows of a
+// person. The vectors of these rows have the same direction, and the largest norm after clipping.
+// In the null world the client has no rows of that person.
 type personCase struct {
 	study    string
 	sampling float64          // sampling rate of the steps; 0 if the client releases statistics

@@ -70,7 +70,7 @@ var scoredCases = []scored{
 	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false, false},
 }
 
-// personScores protects a person with several rows. Its noise is that of the first case.
+// personScores protects a person with several rows. Its noise is the same as in the first case.
 var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false, false}
 
 // groupedScores is a case whose model has groups. Its noise and its accounting are the same as in
@@ -218,9 +218,9 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client, which tries to tell the two worlds apart. Its
-// features are the answers of every round along the difference between the worlds. The feature
-// is zero for a round in which the worlds do not differ.
+// attack returns an attack on the first client, which tries to distinguish the two worlds. Its
+// features are the answers of every round along the difference between the worlds. The feature is
+// zero for a round in which the worlds do not differ.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {

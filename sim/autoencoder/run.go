@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
-// These are the purposes of the seeded streams.
+// Purposes of the seeded streams.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"

@@ -13,8 +13,7 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// These are the sizes of the network whose speed [Examine] measures. The network is d3p's
-// autoencoder for MNIST.
+// Sizes of the network whose speed [Examine] measures. The network is d3p's autoencoder for MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128

@@ -9,8 +9,8 @@ import (
 // plannedFetched describes in the JSON form of a study's plan the releases that are too long for
 // outcomes. The numbers are bytes.
 type plannedFetched struct {
-	Round int `json:"round_down"` // what each client downloads in a round to check its sum
-	Kept  int `json:"kept"`       // what the coordinator keeps for the whole study, in files and in the bundle
+	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
+	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
 }
 
 // newPlannedFetched returns nil unless clients fetch the releases of the rounds.

@@ -99,7 +99,7 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// These are the numbers of chains, and of draws in each chain, that a run saves.
+// Numbers of chains, and of draws in each chain, that a run saves.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are the largest and the smallest number of simulated federations from which the plan
-// estimates the widths of intervals. A study with many coefficients has fewer simulations, because
-// their time grows with the cube of the number of coefficients.
+// foreseenFederations and leastForeseen are the largest and the smallest number of simulated
+// federations from which the plan estimates the widths of intervals. A study with many coefficients
+// has fewer simulations, because their time grows with the cube of the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30

@@ -21,8 +21,8 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// These are the sizes in bytes of the parts of secure aggregation: a word of a column, the tag of a
-// column, an element of a cut, a signature with its position, and an envelope.
+// Sizes in bytes of the parts of secure aggregation: a word of a column, the tag of a column, an
+// element of a cut, a signature with its position, and an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16

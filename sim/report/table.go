@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// These are shorter names for functions of package words, which formats texts for all programs.
+// Shorter names for functions of package words, which formats texts for all programs.
 var (
 	number = words.Number
 	plural = words.Plural

@@ -17,8 +17,8 @@ var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_
 // held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// traceMetrics are the metrics in every row of a trace. Those in the second list need held-out
-// records.
+// traceMetrics are the metrics in every row of a trace. The metrics in testTraceMetrics need
+// held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}

@@ -61,8 +61,8 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 }
 
 // spread returns the middle of values and the ends of their spread. The middle is the median and
-// the ends are deciles, or the middle is the mean and the ends are one standard deviation away.
-// For a share the ends are those of the mean's 95 % confidence interval.
+// the ends are deciles, or the middle is the mean and the ends are one standard deviation away. For
+// a share the ends are the limits of the mean's 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64

@@ -154,8 +154,8 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the
-// plots of the sweep show. A coverage has its standard error, and the other metrics have
+// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
+// of the sweep show. A coverage is shown with its standard error, and the other metrics with
 // standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{

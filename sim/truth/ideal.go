@@ -13,14 +13,14 @@ import (
 // clips are the quantiles of norms among which the clip of the ideal release is chosen.
 var clips = []float64{.5, .7, .85, .95, .99, 1}
 
-// ideal returns the posterior variances after one ideal release. Somebody who knows the pooled fit
-// makes this release. It is a sum of clipped scores at the mode, in units of the pooled precision, with
-// noise of sd noise·clip on every element. The curvature is known. Let P be the precision of the prior,
-// Λ the information, b the sum of the parts that clipping removes, and R the covariance of the noise
-// plus bbᵀ. The variances are the diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. If the prior is weak, they are
-// the pooled variance plus the variance of the release. The function chooses the best of six clips.
-// If whole is true, it clips the sum of each client's scores, and otherwise the score of each
-// record.
+// ideal returns the posterior variances after one ideal release, which is possible only with
+// knowledge of the pooled fit. The release is a sum of clipped scores at the mode, in units of the
+// pooled precision, with noise of sd noise·clip on every element. The curvature is known. Let P be
+// the precision of the prior, Λ the information, b the sum of the parts that clipping removes, and
+// R the covariance of the noise plus bbᵀ. The variances are the diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. If
+// the prior is weak, they are the pooled variance plus the variance of the release. The function
+// chooses the best of six clips. If whole is true, it clips the sum of each client's scores, and
+// otherwise the score of each record.
 func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky

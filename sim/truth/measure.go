@@ -31,7 +31,7 @@ type Measures struct {
 	RMS         float64 `json:"rms"`             // root mean square of the mean minus the pooled mode, in pooled sds
 }
 
-// A Replication is the result of one play of a cell.
+// A Replication is the result of one simulation of a cell.
 type Replication struct {
 	Seed uint64 `json:"seed"`
 	Measures
@@ -57,8 +57,8 @@ type Replication struct {
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play plays a cell once. It records a failure of the federation in the result. The function clock
-// returns a time in seconds.
+// Play simulates a cell once. It records a failure of the federation in the result. The function
+// clock returns a time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	w, err := c.world(seed)
 	if err != nil {

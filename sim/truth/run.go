@@ -25,13 +25,13 @@ type Options struct {
 	Cells        []Cell
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
-	Jobs         int    // number of cells that are played at a time; the results do not depend on it
+	Jobs         int    // number of cells that are simulated at a time; the results do not depend on it
 	Out          string // file to which results are added; cells that the file already has with the same seed are skipped
 	Clock        func() float64
 	Progress     func(done, of int, c *Cell) // called after every cell
 }
 
-// Run plays cells. After each cell it adds a line to the file of results.
+// Run simulates cells. After each cell it adds a line to the file of results.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return context.Cause(ctx)
 }
 
-// line plays all replications of a cell.
+// line simulates all replications of a cell, and returns the line with their results.
 func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	outcome := Outcome{Cell: *c, Seed: o.Seed}
 	for i := range o.Replications {

@@ -47,8 +47,8 @@ type Summary struct {
 	Small  int                 // number of replications in which the largest spread is small or intervals hold 0
 }
 
-// Signal reports whether the records of this cell have much information, which means that the sds
-// after the ideal release are at most half of the prior's.
+// Signal reports whether the records of this cell have much information. This means that the sds
+// after the ideal release are at most half of the prior sds.
 func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
 // Summarise returns a summary for each cell, in the order of their numbers.
@@ -216,11 +216,11 @@ func line(label, level string, cells []Summary) []string {
 	}
 }
 
-// These are the limits of the verdict.
+// Limits of the verdict.
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	worse       = .01      // largest acceptable amount by which the log score is below the prior's
+	worse       = .01      // largest acceptable amount by which the log score is below the log score of the prior
 	smallSpread = .1       // largest posterior mean of a spread that is acceptable if groups do not differ
 )
 

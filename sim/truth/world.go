@@ -75,12 +75,12 @@ const (
 	wider     = 10 // factor of bounds that are too wide
 	normal    = 3  // bound of a normal column, in sds
 	heavy     = 12 // bound of a column with Student's t distribution, in sds
-	freedom   = 3  // degrees of freedom of such a column
+	freedom   = 3  // degrees of freedom of Student's t distribution
 	shared    = .95
 	spread    = .5   // sd of coefficients between heterogeneous clients, in sds of the prior
 	noiseOff  = 1e-2 // noise multiplier of cells with almost no noise; about the smallest that is possible with a hundred noise shares
 	heldOut   = 500  // number of held-out records
-	heavyMost = 20   // least bound of a measured outcome with such columns
+	heavyMost = 20   // least bound of a measured outcome if columns have Student's t distribution
 )
 
 // rawUnits are the units of columns that the study does not scale.

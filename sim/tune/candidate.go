@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// These are the keys of the settings that the search may change.
+// Keys of the settings that the search can change.
 const (
 	keyClip     = "privacy.clip"
 	keySteps    = "inference.steps"
@@ -38,7 +38,7 @@ func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// These are the names of the candidates that every search tries.
+// Names of the candidates that every search tries.
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
@@ -213,8 +213,8 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between maps u in [0, 1] to a multiple of x between low·x and high·x. It rounds to two digits,
-// so that the printed setting is exactly the one that was tried.
+// between maps u in [0, 1] to a multiple of x between low·x and high·x. It rounds to two digits, so
+// that the printed setting is exactly the setting that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)

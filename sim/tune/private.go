@@ -27,8 +27,8 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// These are the shares of a selection. The scores use the share scoreBudget of the study's μ².
-// Each client sets the share asideShare of its records aside for the scores.
+// Shares of a selection. The scores use the share scoreBudget of the study's μ². Each client sets
+// the share asideShare of its records aside for the scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2

@@ -53,8 +53,8 @@ const LeastBudget = 16
 
 // A search has two parts. The first part has the share lookShare of the runs. It tries many
 // candidates, with looks runs for each. The second part compares the best candidates, at most
-// finalists of them, with the default settings, on other records or other splits. It is
-// necessary because the best of many scores is biased upwards.
+// finalists of them, with the default settings, on other records or other splits. The second part
+// is necessary because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -129,7 +129,8 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study with the given settings, and replaces its records by those of the search.
+// load reads the study with the given settings, and replaces its records by the records of the
+// search.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }

@@ -76,7 +76,7 @@ func attackEdits() []overlay.Edit {
 	}
 }
 
-// evil plays all attacks with real processes.
+// evil runs all attacks with real processes.
 func evil(ctx context.Context) error {
 	began := time.Now()
 	programs, err := builtWith("evil", attackEdits())

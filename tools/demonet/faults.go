@@ -23,7 +23,7 @@ func observing() []overlay.Edit {
 	}
 }
 
-// These are lines of code that edits use as anchors.
+// Lines of code that edits use as anchors.
 const (
 	answering  = "\tanswer, failed := a.compute(ctx, ask)\n"
 	submitting = "\terr := link.Submit(ctx, item)\n"

@@ -22,8 +22,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// These are the names of the clients of a study whose outcomes are compared. The first client has
-// two files.
+// first and second are the names of the clients of a study whose outcomes are compared. The first
+// client has two files.
 const first, second = "first", "second"
 
 // outcomes runs studies with real processes. It runs each study twice with the same noise, but with

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// These are media types and field names of the OCI image specification, version 1.1. An image is
-// an archive in the layout of this specification. It contains one program, a folder for its
-// state and a user ID, and nothing else.
+// Media types and field names of the OCI image specification, version 1.1. An image is an archive
+// in the layout of this specification. It contains one program, a folder for its state and a user
+// ID, and nothing else.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"

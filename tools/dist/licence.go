@@ -108,7 +108,7 @@ var known = []struct{ identifier, sentence string }{
 }
 
 // identify returns the SPDX identifiers of the licences in a text, in alphabetical order. It
-// tells the BSD licences of two and three clauses apart by the clause on endorsement.
+// distinguishes the BSD licences of two and three clauses by the clause on endorsement.
 func identify(text string) []string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\r' || r == '\t' || r == '*' }), " ")
 	var found []string

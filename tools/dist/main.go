@@ -1,5 +1,5 @@
-// Command dist builds the files of a release into dist/. These are programs for Linux without a C
-// library, an archive of them for each processor with the units of systemd, a container image for
+// Command dist builds the files of a release into dist/. The files are programs for Linux without a
+// C library, an archive of them for each processor with the units of systemd, a container image for
 // each daemon, a bill of materials for each program, a statement of provenance, and the SHA-256 of
 // all files, signed if --sign names a key. Dist builds the newest commit, in a clone of its own. A
 // release contains no files that are not committed. The same commit and version of Go yield the

@@ -23,7 +23,7 @@ func editsOf(faults []fault) (edits []edit) {
 	return edits
 }
 
-// These are lines of code that several faults use as anchors.
+// Lines of code that several faults use as anchors.
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"

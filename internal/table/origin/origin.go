@@ -19,7 +19,7 @@ import (
 	"fedpvi/internal/table"
 )
 
-// A Source says where a table of records is.
+// A Source describes the location and the form of a table of records.
 type Source struct {
 	// From is the path of a file, or the address of a PostgreSQL database, such as
 	// postgres://reader@localhost/cohort. The address must not contain a password. The database
@@ -109,7 +109,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 }
 
 // decompress returns a reader of the text of a file, whose first bytes are start. For a format that
-// cannot be read it returns an error that says how to convert the file.
+// cannot be read it returns an error that explains how to convert the file.
 func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	for _, other := range []struct{ magic, is, do string }{
 		{"PK\x03\x04", "an Excel workbook or another ZIP archive", "save the sheet as CSV, or unpack the archive"},

@@ -12,7 +12,7 @@ import (
 // A Family is the distribution of a regression's outcome.
 type Family uint8
 
-// These are the families of outcomes.
+// Families of outcomes.
 const (
 	Linear           Family = iota // normal with a half-Cauchy(Scale) prior of the standard deviation
 	Logistic                       // 0 or 1, with log odds η

@@ -16,7 +16,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// These are the names of the environment variables of a daemon whose outcomes are compared.
+// Names of the environment variables of a daemon whose outcomes are compared.
 const (
 	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
 	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes its actions, one [Deed] in each line
@@ -46,8 +46,8 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns the noise of a client by plan. It depends on the client's name alone, so that a
-// client that was killed draws the same noise again.
+// NoiseOf returns a function that returns the noise of a client for a plan. The noise depends only
+// on the client's name and the plan, so that a client that was killed draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	return func(plan int) *dpmech.Stream { return seeded.Stream(1, client, uint64(plan)) }
 }

@@ -43,8 +43,8 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends size records to batch. They follow the last record that it appended for the
-// same owner. After record n − 1 it continues with record 0.
+// InOrder appends size records to batch. The records follow the last record that InOrder appended
+// for the same owner. After record n − 1 InOrder continues with record 0.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
