@@ -7,29 +7,29 @@ import (
 	"sync"
 )
 
-// A binomial samples Binomial(n, q), the number of successes in n independent trials of
-// probability q. The probability q is the exact value of its float64. The distribution of a
-// sample is within statistical distance 2^-200 of the exact distribution, as the following
-// construction shows.
+// A binomial samples Binomial(n, q), the number of successes in n independent trials of probability
+// q. The probability q is the exact value of its float64. The distribution of a sample is within
+// statistical distance 2^-200 of the exact distribution, as the following construction shows.
 //
-// Weights w_k, proportional to the probabilities, are computed by the recurrence w_{k+1} =
-// w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence starts with w = 1 near the mode and
-// goes in both directions. There are fewer than 2^21 steps, because the weights fall below 2^-288
-// within 21 standard deviations, and a standard deviation is at most √(2^31)/2. A step has at most
-// five roundings. So every weight, and every sum of weights, has a relative error below 2^24·2^-320.
-// Weights below 2^-288 are left out. There are fewer than 2^31 such weights on either side, and they
-// decrease away from the mode, so their mass is at most 2^-256. The sums of the weights up to each
-// outcome are scaled such that the total is 2^256, and truncated. The truncation adds an error of
-// 2^-256 for every boundary between two outcomes, or 2^-234 in all. A draw compares a uniform integer
-// of 256 bits with the sums exactly, and reads only as many bits as it needs.
+// Let w_k be weights that are proportional to the probabilities of the outcomes k. They are
+// computed by the recurrence w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence
+// starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps,
+// because the weights fall below 2^-288 within 21 standard deviations, and a standard deviation is
+// at most √(2^31)/2. A step has at most five roundings. Every weight, and every sum of weights,
+// therefore has a relative error below 2^24·2^-320. Weights below 2^-288 are left out. There are
+// fewer than 2^31 of them on either side, and they decrease away from the mode, so their mass is at
+// most 2^-256. The sums of the weights up to each outcome are scaled to a total of 2^256, and
+// truncated. The truncation adds an error of 2^-256 for every boundary between two outcomes, or
+// 2^-234 in all. A draw compares a uniform integer of 256 bits with the sums exactly, and reads
+// only as many bits as the comparison needs.
 type binomial struct {
 	first int // value of the outcome with index 0
-	// top has, for each outcome, the highest of the four 64-bit words of 2^256 times the
+	// top contains, for each outcome, the highest of the four 64-bit words of 2^256 times the
 	// distribution function.
 	top   []uint64
 	rest  [][3]uint64 // the three lower words of each entry, highest first
 	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins
-	shift uint        // 64 minus the number of bits that index guide
+	shift uint        // 64 minus the number of bits of an index into guide
 }
 
 const (
@@ -44,17 +44,17 @@ type trial struct {
 	q float64
 }
 
-// binomials has the small tables that were made last. Clients with the same number of records
+// binomials contains the small tables that were made last. Clients with the same number of records
 // share a table, and so do runs of the same mechanism. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared is the largest number of outcomes in a shared table. An outcome takes 32 bytes.
+// mostShared is the largest number of outcomes in a shared table. Each outcome takes 32 bytes.
 const mostShared = 1 << 12
 
-// binomialOf returns the table of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
+// binomialOf returns the sampler of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
 func binomialOf(n int, q float64) *binomial {
 	key := trial{n, q}
 	binomials.Lock()
@@ -190,7 +190,7 @@ func (b *binomial) find(u uint64) int {
 }
 
 // refine returns the first entry above the draw. The argument entry is the first entry with the
-// same highest word as the draw, and u has the other words of the draw.
+// same highest word as the draw, and u contains the other three words of the draw, highest first.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

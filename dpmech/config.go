@@ -8,14 +8,15 @@ import (
 	"fedpvi/accountant"
 )
 
-// sigmaBits sets the lattice step: σ of a noise share lies in [2^(sigmaBits-1), 2^sigmaBits]
-// lattice steps. For σ ≥ 2^20 the guarantee of the discrete Gaussian differs from that of the
-// continuous Gaussian by far less than any δ in use (see [accountant.DiscreteGaussian]).
+// sigmaBits determines the lattice step, so that the standard deviation σ of a noise share is
+// between 2^(sigmaBits-1) and 2^sigmaBits lattice steps. For σ ≥ 2^20 the guarantee of the discrete
+// Gaussian differs from the guarantee of the continuous Gaussian by far less than any δ in use (see
+// [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
-// maxClipOverShare is the largest ratio of PerUnit·C to the σ of one noise share, where C is the
-// clip. The accountant assumes unbounded Gaussian noise, but samples are bounded. Up to this ratio,
-// the bound on samples changes δ by at most e^(-2^20)·e^ε.
+// maxClipOverShare is the largest ratio of PerUnit·C to σ, where C is the clip and σ is the
+// standard deviation of one noise share. The accountant assumes unbounded Gaussian noise, but
+// samples are bounded. Up to this ratio, the bound on samples changes δ by at most e^(-2^20)·e^ε.
 const maxClipOverShare = 1 << 10
 
 // maxTotal bounds the absolute value of every sum of releases. It leaves one spare bit in an
@@ -27,13 +28,13 @@ type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
 
-	// NoiseMultiplier is σ, a multiple of Clip: a sum with all Shares noise shares has noise of
-	// standard deviation σ·Clip.
+	// NoiseMultiplier is σ, the standard deviation of the noise in units of Clip: a sum with all
+	// Shares noise shares has noise of standard deviation σ·Clip.
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if
-	// one release contains all of the noise. If at least U_min releases are summed, and at most
-	// t of them come from colluders, who know their own noise, Shares is U_min − t.
+	// one release contains all of the noise. If at least U_min releases are summed, and at most t
+	// of them come from colluding clients, which know their own noise, Shares is U_min − t.
 	Shares int
 
 	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
@@ -42,10 +43,10 @@ type Config struct {
 	Adjacency accountant.Adjacency
 
 	// PerUnit is the largest number of vectors in a sum of releases that belong to one protected
-	// unit; 0 counts as 1. It is above 1 if, for example, the unit is a person and a release has
-	// a vector for each of up to PerUnit rows of the person. Adding or removing the unit changes
-	// the sum by at most PerUnit·C, and replacing it by at most 2·PerUnit·C (triangle
-	// inequality).
+	// unit. The value 0 means 1. PerUnit is above 1 if, for example, the unit is a person and a
+	// release contains a vector for each of up to PerUnit rows of the person. Adding or removing
+	// the unit changes the sum by at most PerUnit·C, and replacing the unit changes it by at most
+	// 2·PerUnit·C (triangle inequality).
 	PerUnit int
 
 	// Aggregates is true if the protected unit is only part of a vector. For example, each
@@ -54,7 +55,7 @@ type Config struct {
 	Aggregates bool
 }
 
-// sensitivity returns the largest change of a sum between adjacent inputs, in units of C.
+// sensitivity returns the largest change of a sum between adjacent inputs, in units of the clip.
 func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	factor := adjacency.Factor()
 	if c.Aggregates {
@@ -63,15 +64,15 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return factor * float64(max(1, c.PerUnit))
 }
 
-// fit returns an error if the noise is too small or too large for a clip of C lattice steps, or
-// if a sum could overflow.
+// fit returns an error if the noise is too small or too large for a clip of C lattice steps, or if
+// a sum could overflow.
 //
 // Proof that no sum overflows: an element of a vector is at most C in absolute value, because the
 // norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
-// sample is at most bound. So any sum of at most Releases releases, or of parts of releases, is at
-// most Releases·(Terms·C + bound). The computation of this number in floats has four roundings,
-// each by less than 2^-52 of the value. If the result is less than 2^62, the number is below
-// 2^62·(1+2^-49) < 2^63.
+// sample is at most bound. Any sum of at most Releases releases, or of parts of releases, is
+// therefore at most Releases·(Terms·C + bound). The computation of this number in floats has four
+// roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number is
+// below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
 	perUnit := float64(max(1, c.PerUnit))
 	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {

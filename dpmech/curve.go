@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at gives fast
-// bounds in units of 2^-unitBits, and the method within gives bounds of any precision.
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at computes fast
+// bounds in units of 2^-unitBits. The method within computes bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num², the numerator of 2σ²
 	*exponentials
 }
 
-// unitBits is the number of fractional bits in bounds on f. A 64-bit word can then hold bounds
-// below 4.
+// unitBits is the number of fractional bits in bounds on f(x) = exp(−x²/2σ²). A 64-bit word can
+// then hold bounds below 4.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
 	return &curve{den: den, twice: 2 * num * num, exponentials: fixedExponentials()}
 }
 
-// exponent returns the whole part of x²/2σ², and 64 bits of its fraction, rounded down. If x is at
-// most the sampler's bound plus one, the whole part is below 2^62, because x/σ is then below
-// 2^20 + 2^31 + 2. If σ ≥ 1 as well, x/σ is below 2^20 + 3.
+// exponent returns the integer part of x²/2σ², and 64 bits of its fraction, rounded down. If x is
+// at most the sampler's bound plus one, then x/σ is below 2^20 + 2^31 + 2, and the integer part is
+// below 2^62. If also σ ≥ 1, then x/σ is below 2^20 + 3.
 func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	hi, lo := bits.Mul64(x*c.den, x*c.den)
 	whole, rest := bits.Div64(hi, lo, c.twice)
@@ -68,7 +68,7 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 // products are rounded by less than one unit each. The total is below 9.2 units.
 const slack = 10
 
-// at returns bounds on f(x) for x up to the sampler's bound plus one.
+// at returns bounds on f(x) in units of 2^-unitBits, for x up to the sampler's bound plus one.
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
@@ -90,7 +90,7 @@ func scaled(a, b uint64) uint64 {
 	return hi<<(64-unitBits) | lo>>unitBits
 }
 
-// within returns bounds on f(x) in units of 2^-precision. They are at most 3 units apart.
+// within returns bounds on f(x) in units of 2^-precision. The bounds differ by at most 3 units.
 func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	square := new(big.Int).SetUint64(x)
 	square.Mul(square, new(big.Int).SetUint64(c.den))
@@ -98,16 +98,16 @@ func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	return exponential(square, new(big.Int).SetUint64(c.twice), precision)
 }
 
-// exponential returns bounds on e^(−a/b) in units of 2^-precision. They are at most 3 units
-// apart.
+// exponential returns bounds on e^(−a/b) in units of 2^-precision. The bounds differ by at most 3
+// units.
 //
-// It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings, in
-// units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than one unit. The error
-// of a term is below 3 units. It consists of at most half of the error of the previous term, the
-// error of r, and the rounding of the term itself. There are fewer than 2^12 terms, and the
-// omitted terms add less than one unit, so the error of the sum is less than 2^14. A squaring at
-// most doubles an error and rounds by another unit, so the total is below 2^k·(2^14 + 1). This
-// is less than one unit of the result, and the last rounding adds one more unit.
+// It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings, in units
+// of 2^-(precision+k+16). The rounding of r changes e^(−r) by less than one unit. The error of a
+// term is below 3 units. It consists of at most half of the error of the previous term, the error
+// of r, and the rounding of the term itself. There are fewer than 2^12 terms, and the omitted terms
+// add less than one unit, so the error of the sum is less than 2^14. A squaring at most doubles an
+// error and rounds by another unit, so the total is below 2^k·(2^14 + 1). This is less than one
+// unit of the result, and the last rounding adds one more unit.
 func exponential(a, b *big.Int, precision uint) (low, high *big.Int) {
 	whole := new(big.Int).Quo(a, b)
 	if whole.Cmp(big.NewInt(int64(precision))) >= 0 {

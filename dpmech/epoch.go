@@ -7,10 +7,10 @@ import (
 	"fedpvi/accountant"
 )
 
-// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every choice of
-// Picks batches has the same probability, and the choices for different records and epochs are
-// independent. The cost is that of [accountant.RandomAllocation]. A client that stops before the end
-// of an epoch is charged for the whole epoch.
+// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
+// Picks batches has the same probability, and the sets for different records and epochs are
+// independent. The cost is that of [accountant.RandomAllocation]. A client that stops before the
+// end of an epoch is charged for the whole epoch.
 type RandomAllocation struct {
 	Steps int // number of steps in an epoch
 	Picks int // number of batches per epoch that contain a record, from 1 to Steps
@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // steps of record 0, then those of record 1, and so on
+	choices []uint32 // steps of record 0, then the steps of record 1, and so on
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -61,7 +61,7 @@ func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// draw chooses the steps of every record and sorts the records by step.
+// draw draws the steps of every record and sorts the records by step.
 func (s *allocationSampler) draw(src *Stream) {
 	s.choices = s.choices[:0]
 	for range s.records {
@@ -74,8 +74,8 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// At first ends[i] is the beginning of batch i. The loop moves it to the end of the
-	// batch.
+	// Before the loop, ends[i] is the beginning of batch i. The loop moves ends[i] to the end of
+	// the batch.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++
@@ -86,11 +86,10 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records at the start of each epoch and divides them into Batches
-// batches. Every order has the same probability. If the number of records is not a multiple of
-// Batches, the first batches have one record more than the others. The cost is that of
-// [accountant.Permutation], which gives no credit for the random order and has no bound under
-// add-remove.
+// Permutation shuffles the records at the start of each epoch and divides them into batches. Every
+// order has the same probability. If the number of records is not a multiple of Batches, the first
+// batches have one record more than the others. The cost is that of [accountant.Permutation]. That
+// bound does not profit from the random order, and there is no bound under add-remove.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }
@@ -125,7 +124,7 @@ func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
 }
 
 // shuffle puts the records into a random order (Fisher-Yates). It starts from the same order in
-// every epoch, so the order of an epoch depends only on the random stream.
+// every epoch, so that the new order depends only on the random stream.
 func (s *permutationSampler) shuffle(src *Stream) {
 	for i := range s.order {
 		j := src.Uint64n(uint64(i) + 1)
@@ -138,7 +137,7 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 	return repeated(accountant.Permutation{Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// An epoch holds the batches of several steps that are drawn together.
+// An epoch contains the batches of several steps that are drawn together.
 type epoch struct {
 	records int
 	step    int      // number of the next step within the epoch, from 0

@@ -3,17 +3,17 @@ package dpmech
 import "math/bits"
 
 // A feistel is a keyed permutation of the integers below a power of two. A batch consists of the
-// first values of the permutation that are indices of records. docs/prove/feistel.md specifies
-// the permutation bit for bit, so that other hardware draws the same batch.
+// first values of the permutation that are indices of records. docs/prove/feistel.md specifies the
+// permutation bit for bit, so that other hardware draws the same batch.
 //
 // A number has a left and a right half. An even round changes the left half by a function of the
 // right half, and an odd round changes the right half by a function of the left half. The round
 // function is the multiply-shift hash of Dietzfelbinger ("Universal hashing and k-wise independent
-// random variables via integer arithmetic without primes", 1996), which is pairwise independent over
-// its keys. It is followed by a bijective mixing of the 32 bits, which preserves pairwise
-// independence and makes the function nonlinear. The network has ten rounds, or twelve for few
-// records. With so many rounds, none of our tests finds a bias in permutations of at least eight
-// bits. There is no proof that so many rounds are enough.
+// random variables via integer arithmetic without primes", 1996), which is pairwise independent
+// over its keys. A bijective mixing of the 32 bits follows. It preserves pairwise independence and
+// makes the function nonlinear. The network has ten rounds, or twelve for few records. With these
+// numbers of rounds, none of our tests finds a bias in permutations of at least eight bits. There
+// is no proof that they suffice.
 type feistel struct {
 	records     uint32
 	left, right uint // number of bits of each half
@@ -73,16 +73,16 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function of a half of a number. The half is in the highest bits of its
-// word. The result, which changes the other half, is in the highest bits as well, and the caller must
-// mask the lower bits.
+// hash computes the round function of one half of a number. The argument contains this half in its
+// highest bits. The result changes the other half. It is also in the highest bits, and the caller
+// must mask the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill sets dst to the images of 0, 1, 2, ..., without the images that are not indices of
-// records. dst must not be longer than the number of records.
+// fill sets dst to the images of 0, 1, 2, ..., without the images that are not indices of records.
+// The length of dst must be at most the number of records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {

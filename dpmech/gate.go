@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// A gate bounds the contribution of one vector to an integer sum. It scales the vector to
-// lattice steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds it.
+// A gate bounds the contribution of one vector to an integer sum. It scales the vector to lattice
+// steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds it to the sum.
 //
 // The contribution depends on the vector alone, and the norm of its integers is never above clip,
 // in spite of rounding errors. The gate computes the factor that shortens the vector in floating
 // point. For most vectors there is a proof that the total rounding error is less than the margin of
-// the factor ([gate.add]). For all other vectors the gate computes the integer norm without rounding
-// and compares it with clip.
+// the factor ([gate.add]). For all other vectors the gate computes the integer norm without
+// rounding and compares it with clip.
 type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
@@ -29,9 +29,9 @@ type gate struct {
 // maxDim elements below 2^(maxClipBits+1).
 const maxClipBits = 34
 
-// maxDim is the largest dimension. A squared norm is then computed by a chain of at most maxDim/4
-// additions, with a relative error of 2^-53 each. The total rounding error is smaller than the amount
-// by which one turn of the loop in addChecked shortens a vector.
+// maxDim is the largest dimension. For this dimension a squared norm is computed by a chain of at
+// most maxDim/4 additions, with a relative error of 2^-53 each. The total rounding error is smaller
+// than the amount by which one iteration of the loop in addChecked shortens a vector.
 const maxDim = 1 << 31
 
 func newGate(lattice Lattice, clip int64) gate {
@@ -53,21 +53,21 @@ func newGate(lattice Lattice, clip int64) gate {
 }
 
 // provenDim is the largest dimension for which the proof of [gate.add] holds. Each of four partial
-// sums adds a quarter of the elements, so the relative rounding error of a squared norm is below
-// (2^12 + 8)·2^-53 < 2^-40.9. Squares below 2^-1022 lose more bits, but they are negligible compared
-// with the field squared, which is at least 2^-800 (see maxExponent).
+// sums adds a quarter of the squared elements, so the relative rounding error of a squared norm is
+// below (2^12 + 8)·2^-53 < 2^-40.9. Squares below 2^-1022 lose more bits, but they are negligible
+// compared with the field squared, which is at least 2^-800 (see maxExponent).
 const provenDim = 1 << 14
 
 // add adds the clipped and truncated v to sum, which has the length of v. A vector that is not
 // finite adds zero.
 //
-// The following proves that the integer norm is at most clip. Let S be the squared norm of v and s
-// the computed squared norm. In the first two cases of the switch, s is at least S·(1−2^-40.9).
-// Truncation can only shorten a vector. In the first case, a product with a power of two is exact or
-// below one step, and the squared integer norm is at most
-// S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s. Its
-// factor is clip/√s·(1−2^-40) up to a relative error of 2^-51, and a product is rounded up by a
-// relative error of at most 2^-53. The integer norm is therefore at most
+// The following proves that the integer norm is at most clip. Let S be the exact squared norm of v
+// and s the computed squared norm. In the first two cases of the switch, s is at least
+// S·(1−2^-40.9). Truncation can only shorten a vector. In the first case, a product with a power of
+// two is exact or below one step, and the squared integer norm is at most S/step² ≤
+// clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s. Its factor is
+// clip/√s·(1−2^-40) up to a relative error of 2^-51, and a product is rounded up by a relative
+// error of at most 2^-53. The integer norm is therefore at most
 // clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
@@ -86,8 +86,8 @@ func (g *gate) add(sum []int64, v []float64) {
 //
 // The loop shortens v at most once. With four partial sums, the squared norm has a relative error
 // below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33 if it is subnormal,
-// and otherwise below 2^-49. Truncation can only shorten a vector. So the integer norm is below
-// clip·(1+2^-23) at first, and below clip·(1−2^-21) after the loop has shortened v.
+// and otherwise below 2^-49. Truncation can only shorten a vector. The integer norm is therefore
+// below clip·(1+2^-23) at first, and below clip·(1−2^-21) after the loop has shortened v.
 func (g *gate) addChecked(sum []int64, v []float64) {
 	factor, ok := g.factor(v)
 	if !ok {
@@ -114,9 +114,10 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong does the same as [gate.factor] for a v whose squared norm overflows. Such a v is
-// longer than 2^500 or not finite. To prevent the overflow, factorOfLong divides v by a number above
-// the largest element. An element that becomes zero by this division contributes less than one step.
+// factorOfLong does the same as [gate.factor] for a v whose squared norm overflows. Such a v has a
+// norm above 2^500 or is not finite. To prevent the overflow, factorOfLong divides v by a number
+// above the largest element. An element that becomes zero by this division contributes less than
+// one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
@@ -142,10 +143,10 @@ func (g *gate) shorten(ss float64) float64 {
 }
 
 // tryAdd adds v·factor, truncated, to sum and reports whether the norm of the added integers is at
-// most clip. If the norm is larger, [subtract] undoes the addition exactly, even if an element of sum
-// overflowed.
+// most clip. If the norm is larger, [subtract] undoes the addition exactly, even if an element of
+// sum overflowed.
 //
-// An element outside [−reach, reach), where reach is 2^sizeBits, exceeds the bound by itself, and the
+// Let reach be 2^sizeBits. An element outside [−reach, reach) exceeds the bound by itself, and the
 // sums of squares are then irrelevant. Otherwise no sum of squares overflows: a block of
 // 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares fit in 128 bits.
 func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
@@ -166,18 +167,19 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	return spread|s < 2*g.reach && g.fits(hi+carry, lo)
 }
 
-// maxNarrowBits is the largest sizeBits for which squares are added in 64 bits. A block then has
-// at least 128 squares.
+// maxNarrowBits is the largest sizeBits for which squares are added in 64 bits. A block then
+// contains at least 128 squares.
 const maxNarrowBits = 28
 
-// fits reports whether a sum of squares is at most clip².
+// fits reports whether a sum of squares, given as the 128-bit number hi·2^64 + lo, is at most
+// clip².
 func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 
-// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares modulo 2^64. It
-// also returns spread, which is below 2·reach if and only if all elements are in [−reach, reach).
-// reach must be a power of two.
+// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares of the added
+// integers modulo 2^64. The result spread is below 2·reach if and only if all added integers are in
+// [−reach, reach). The argument reach must be a power of two.
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
@@ -199,7 +201,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide does the same as addNarrow, and returns the sum of squares modulo 2^128.
+// addWide does the same as addNarrow, but returns the sum of squares modulo 2^128, as hi·2^64 + lo.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]

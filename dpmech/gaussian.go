@@ -2,10 +2,10 @@ package dpmech
 
 import "fmt"
 
-// maxLaps bounds the size of a sample. No sample exceeds maxLaps·σ + σ in absolute value, so
-// that sums of samples cannot overflow. The statistical distance to the unbounded distribution
-// is the probability with which a sample of the latter exceeds the bound. This probability is below
-// e^(−2^38), which is less than 10^(−10^11).
+// maxLaps bounds the size of a sample, so that sums of samples cannot overflow. No sample exceeds
+// maxLaps·σ + σ in absolute value. The statistical distance to the unbounded distribution is the
+// probability with which a sample of the unbounded distribution exceeds the bound. This probability
+// is below e^(−2^38), which is less than 10^(−10^11).
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
@@ -37,7 +37,7 @@ func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }
 
-// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. num and den must be
+// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. Both num and den must be
 // from 1 to 2^31, and σ at most [MaxSigma]. The function makes a table of 10 KB in less than a
 // millisecond. Samplers of the same σ share the table.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {

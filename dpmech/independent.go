@@ -10,19 +10,20 @@ import (
 
 // Poisson puts every record into every batch with probability Rate, independently of all other
 // records and batches. To do so, it draws the size of a batch from Binomial(records, Rate), to
-// within statistical distance 2^-200, and then draws that many records without replacement. The cost
-// is that of [accountant.Poisson].
+// within statistical distance 2^-200, and then draws that many records without replacement. The
+// cost is that of [accountant.Poisson].
 //
 // The size of a batch is private under add-remove, and so are the time and the memory that a step
-// takes. Divide sums by a public number and never by the size of the batch. Rate·records is public
-// only if the number of records is public. Under add-remove the number of records is private, so
-// use Rate times a fixed public number instead.
+// takes. Divide sums by a public number and never by the size of the batch. Under add-remove the
+// number of records is private too, so Rate·records is not public. Use Rate times a fixed public
+// number instead.
 type Poisson struct {
 	Rate      float64 // sampling probability q, in [0, 1]
 	Selection Selection
 }
 
-// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q)) batch sizes.
+// Sampler implements [Sampling]. It makes a table of about 40·√(n·q·(1−q)) batch sizes for n
+// records and q = Rate.
 func (p Poisson) Sampler(records int) (Sampler, error) {
 	err := checkRecords(records, 0)
 	if !(p.Rate >= 0 && p.Rate <= 1) {
@@ -60,8 +61,8 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 // WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
 // the same probability, independently of other steps. The cost is that of
 // [accountant.WithoutReplacement]. If a record is removed from the input, another record takes its
-// place in the batch, so a release costs up to twice as much as with [Poisson], even under add-remove.
-// The size of the batch is public, also under add-remove.
+// place in the batch. A release therefore costs up to twice as much as with [Poisson], even under
+// add-remove. The size of the batch is public, also under add-remove.
 type WithoutReplacement struct {
 	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection

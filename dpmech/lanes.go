@@ -1,12 +1,12 @@
 package dpmech
 
 // This file contains the loops of the gate for vectors whose bound is proven, so that no norm is
-// checked. lanes_amd64.s has the same loops in vector instructions, for several rows at once, with the
-// same results to the last bit. docs/develop/benchmarks.md shows how much time these instructions save
-// in whole commands.
+// checked. The file lanes_amd64.s contains the same loops in vector instructions, for several rows
+// at once, with the same results to the last bit. docs/develop/benchmarks.md shows how much time
+// these instructions save in whole commands.
 
-// sumOfSquares returns Σ x². The conversions to float64 prevent fused multiply-adds, so that the
-// result is the same on every machine.
+// sumOfSquares returns the sum of the squares of the elements of v. The conversions to float64
+// prevent fused multiply-adds, so that the result is the same on every machine.
 func sumOfSquares(v []float64) float64 {
 	var a, b, c, d float64
 	for len(v) >= 4 {
@@ -23,7 +23,7 @@ func sumOfSquares(v []float64) float64 {
 }
 
 // addTruncated adds v·factor, truncated toward zero, to sum, which has the length of v. The
-// products must be below 2^51.
+// absolute values of the products must be below 2^51.
 func addTruncated(sum []int64, v []float64, factor float64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		sum[0] += int64(v[0] * factor)
@@ -38,16 +38,17 @@ func addTruncated(sum []int64, v []float64, factor float64) {
 	}
 }
 
-// sumsOfSquaresPlain writes the sum of squares of every row in rows to dst. A row of x has d
-// elements.
+// sumsOfSquaresPlain writes the sum of squares of row rows[l] to dst[l], for each l. A row of x has
+// d elements.
 func sumsOfSquaresPlain(dst []float64, rows []int32, x []float64, d int) {
 	for l, row := range rows {
 		dst[l] = sumOfSquares(x[int(row)*d:][:d])
 	}
 }
 
-// addTruncatedRowsPlain adds factors[l]·x[rows[l]], truncated toward zero, to sum, for
-// at most rowsAtOnce rows, each as long as sum. The products are at most 2^maxClipBits.
+// addTruncatedRowsPlain adds factors[l]·x[rows[l]], truncated toward zero, to sum, for each l.
+// There are at most rowsAtOnce rows, each as long as sum. The absolute values of the products are
+// at most 2^maxClipBits.
 func addTruncatedRowsPlain(sum []int64, factors []float64, rows []int32, x []float64) {
 	for l, row := range rows {
 		addTruncated(sum, x[int(row)*len(sum):][:len(sum)], factors[l])

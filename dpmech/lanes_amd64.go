@@ -34,6 +34,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
-// columnMask is a table of masks for vector instructions. columnMask[16−n:] begins with n
-// elements that select a lane, followed by 16 elements that select none.
+// columnMask is a table of masks for vector instructions. The slice columnMask[16−n:] begins with n
+// elements that select a lane, and 16 elements that select no lane follow.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

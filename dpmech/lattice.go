@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// A Lattice is a grid of step 2^-exponent on the real line. A vector on the lattice is
-// represented by integers. The zero Lattice has step 1.
+// A Lattice is the grid of the multiples of the step 2^-exponent on the real line. A vector on the
+// lattice is represented by integers. The zero Lattice has step 1.
 type Lattice struct {
 	exponent int
 }
 
-// maxExponent bounds the exponent, so that a step, every multiple of it that is used, and their
-// squares are normal float64s.
+// maxExponent bounds the exponent. The step, its multiples that the program uses, and their squares
+// are then normal float64 numbers.
 const maxExponent = 400
 
 // NewLattice returns the lattice with step 2^-exponent.
@@ -30,16 +30,16 @@ func (l Lattice) Exponent() int { return l.exponent }
 // Step returns the distance between two neighbouring points, a power of two.
 func (l Lattice) Step() float64 { return math.Ldexp(1, -l.exponent) }
 
-// Float returns the real number n·step. It is exact for |n| ≤ 2^53, and rounded to nearest for
-// larger n.
+// Float returns the real number n·step. The result is exact for |n| ≤ 2^53, and rounded to nearest
+// for larger |n|.
 func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.exponent) }
 
 // ErrNotFinite is returned for a vector that contains NaN or an infinity.
 var ErrNotFinite = errors.New("vector is not finite")
 
-// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite, and their
-// absolute values must be smaller than bound steps, where bound is at most 2^62. Truncate is for
-// vectors that need no privacy. Private vectors must go through a [GaussianSum].
+// Truncate writes v to dst in lattice steps, rounded toward zero. The elements must be finite, and
+// their absolute values must be smaller than bound steps, where bound is at most 2^62. Truncate is
+// for vectors that need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))

@@ -2,18 +2,18 @@ package dpmech
 
 import "math"
 
-// FillNormal sets every element of dst to an independent standard normal number, from the bits
-// of src. Use it only for numbers that protect no data, such as the normal numbers of the
+// FillNormal sets every element of dst to an independent standard normal number, from the bits of
+// src. Use it only for numbers that protect no data, such as the normal numbers of the
 // reparameterisation trick. Noise from FillNormal would not protect data, because the bits of a
-// float64 reveal how it was computed. Noise that protects data comes from a [DiscreteGaussian]
-// on a lattice.
+// float64 reveal how it was computed. Noise that protects data comes from a [DiscreteGaussian] on a
+// lattice.
 //
-// FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating
-// Random Variables", 2000) with 256 layers, on 64-bit words. 8 bits choose the layer and the
-// other 56 bits choose the place in the layer. Unlike in the original method, no bit serves both
-// choices (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
-// distribution of a number is the normal distribution up to the rounding of float64 arithmetic.
-// A number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is computed
+// FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating Random
+// Variables", 2000) with 256 layers, on 64-bit words. Eight bits select the layer, and the other 56
+// bits select the place in the layer. Unlike in the original method, no bit is used for both
+// (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
+// distribution of a number is the normal distribution up to the rounding of float64 arithmetic. A
+// number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is computed
 // from uniform numbers that can be arbitrarily close to zero, so that the tail is not cut off.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
@@ -26,8 +26,8 @@ func FillNormal(dst []float64, src *Stream) {
 	}
 }
 
-// fillSome makes normal numbers from words, writes them to dst, and returns their number. Most
-// words need only a table. A few take more bits from src, and some are rejected.
+// fillSome makes normal numbers from words, writes them to dst, and returns their number. For most
+// words a table suffices. A few words need more bits from src, and some are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
@@ -49,8 +49,8 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 const (
 	normalLayers = 256
 
-	// normalTail is the x at which the rectangle of the lowest layer ends and the tail begins.
-	// With this value, 256 layers of equal area end at the mode, as a test checks.
+	// normalTail is the x at which the rectangle of the lowest layer ends and the tail begins. With
+	// this value, 256 layers of equal area end exactly at the mode, as a test checks.
 	normalTail = 3.6541528853610088
 )
 
@@ -74,7 +74,7 @@ func newZiggurat() *zigguratTable {
 	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
 	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
 	t := new(zigguratTable)
-	t.edge[0] = area / density(normalTail) // width of a rectangle with the area of layer 0, tail included
+	t.edge[0] = area / density(normalTail) // width of a rectangle whose area is the area of layer 0, including the tail
 	t.edge[1] = normalTail
 	t.height[0] = 0 // layer 0 begins at height 0
 	t.height[1] = density(normalTail)
@@ -93,7 +93,7 @@ func newZiggurat() *zigguratTable {
 }
 
 // outside completes the draw of an x whose point may be above the curve. It returns x, or a number
-// from the tail in place of x, or ok = false if x is rejected.
+// from the tail instead of x. If x is rejected, it returns false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -114,7 +114,7 @@ func tail(src *Stream) float64 {
 }
 
 // uniform returns a uniform number in (0, 1], rounded to nearest. Half of all numbers have the
-// exponent −1, a quarter −2, and so on without a limit.
+// binary exponent −1, a quarter have −2, and so on without a limit.
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()

@@ -9,38 +9,39 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Plan contains several steps of a [SampledRun] for a device, such as a graphics card, that
-// computes all of them at once. Making the plan charges these steps, even if they are never
+// A Plan contains several steps of a [SampledRun] for a device, such as a graphics card. The device
+// computes all steps in one call. Making the plan charges these steps, even if they are never
 // computed.
 //
-// All random numbers of a step follow from the keys of the plan: the batch, the noise, and the random
-// numbers that protect no data. They are the same on every machine, bit for bit
+// All random numbers of a step follow from the keys of the plan: the batch, the noise, and the
+// random numbers that protect no data. They are the same on every machine, bit for bit
 // (docs/develop/device.md). [Plan.Words] returns the keys, the batches or the table of the sampler,
-// and the table of the noise. A device needs no other data of the mechanism. [Plan.Next] computes the
-// same steps on this machine, for tests and for the case that the device fails. Either the device or
-// this machine computes the steps, never both, because the same noise would then hide two sums.
+// and the table of the noise. A device needs no other data of the mechanism. [Plan.Next] computes
+// the same steps on this machine, for tests and for the case that the device fails. Either the
+// device or this machine computes the steps, never both, because the same noise would then hide two
+// sums.
 //
-// A device and this machine round differently, so the choice between them must not depend on
-// noise or records. If a device cannot decide a sample of the noise, [Plan.Decide] therefore
-// decides only this sample on this machine, and the device still computes the steps.
+// A device and this machine round differently, so the choice between them must not depend on noise
+// or records. If a device cannot decide a sample of the noise, [Plan.Decide] therefore decides only
+// this sample on this machine, and the device still computes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // has the sampler and the sums; the plan ignores its count of steps
+	run *SampledRun // contains the sampler and the sums; its number of steps is not used
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were
 // computed so far, and the keys.
 type planSteps struct {
 	steps, begun int
-	lent         bool // whether a device has the steps
+	lent         bool // whether a device is computing the steps
 	keys         planKeys
 	bits, more   Stream
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // for each decided noise sample, its number on the device and its value
+	decided []uint64          // two words for each noise sample that Decide computed: its number on the device, and its value
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
@@ -54,15 +55,14 @@ const (
 	forNoise
 	forMoreNoise
 	forDraws
-	forBits // random bits for one record, in plans that draw for every record separately
+	forBits // random bits for one record, in plans with separate random numbers for every record
 )
 
-// Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
-// keys from streams, and the key for [Plan.Normals] from draws.
+// Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
+// for the batches and the noise are drawn from streams, and the key for [Plan.Normals] from draws.
 //
-// Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel]
-// batches itself. [Exact] batches are listed in the plan, for at most
-// [SampledSum.MaxPlan] steps.
+// Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel] batches
+// itself. [Exact] batches are listed in the plan, for at most [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -104,8 +104,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the maximum number of steps of a plan. It limits a plan that lists its batches
-// to about 2^24 records.
+// MaxPlan returns the maximum number of steps of a plan. If a plan must list its batches, the
+// number is so small that the lists contain at most about 2^24 records.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -115,9 +115,9 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned is the maximum number of elements of a vector on a device. Like the gate, a device adds
-// squares in four partial sums. For so many elements the rounding error is within the bound of
-// [gate.add].
+// maxPlanned is the maximum number of elements of a vector on a device. Like the gate, a device
+// adds squares in four partial sums. Up to this number of elements the rounding error is within the
+// bound of [gate.add].
 const maxPlanned = provenDim
 
 // Mechanism returns the mechanism whose steps the plan contains.
@@ -141,8 +141,8 @@ func (p *planSteps) begin() (step uint32, err error) {
 	return uint32(p.begun - 1), nil
 }
 
-// lend records that a device computes the steps. It returns an error if this machine has begun
-// the steps or a device already has them.
+// lend records that a device computes the steps. It returns an error if this machine has already
+// begun to compute them, or if they were already given to a device.
 func (p *planSteps) lend() error {
 	if p.lent || p.begun > 0 {
 		return errors.New("plan: its steps were taken here or by another device")
@@ -152,11 +152,11 @@ func (p *planSteps) lend() error {
 }
 
 // Reclaim takes the steps back from a device, so that this machine can compute them. The caller
-// guarantees that nobody has seen or will see the device's results for these steps.
+// guarantees that the device's results for these steps have not been seen and will not be seen.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe overwrites the keys. The remaining steps can then not be computed. The caller must wipe
-// the copies of the keys that Words has made.
+// Wipe overwrites the keys. The remaining steps can then not be computed. The caller must wipe the
+// copies of the keys in the result of Words.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
@@ -165,8 +165,8 @@ func (p *planSteps) Wipe() {
 	p.begun, p.lent = p.steps, false
 }
 
-// Next computes the next step of the plan, like [SampledRun.Next]. It returns an error while a
-// device has the plan, until [Plan.Reclaim] is called.
+// Next computes the next step of the plan, like [SampledRun.Next]. While a device computes the
+// plan, it returns an error, until [Plan.Reclaim] is called.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
@@ -181,8 +181,8 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j
-// from word j of the step's stream. If one word is not enough, it takes more from a separate
+// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j from
+// word j of the step's stream. If one word is not enough, it takes more words from a separate
 // stream.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
@@ -203,13 +203,13 @@ func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to the start of the stream for a purpose and a record in the current step.
+// place moves src to the start of the stream for one purpose and one record in the current step.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes
-// more words from a separate stream, and moves the argument more to the start of that stream.
+// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes more
+// words from a separate stream. It moves the argument more to the start of that stream.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -229,11 +229,11 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes the batches for a device: all records, a number of records from a table, a
-// fixed number of records, or a list.
+// planned describes the batches for a device. A batch consists of all records, of a random number
+// of records drawn from a table, of a fixed number of records, or of listed records.
 type planned struct {
 	kind  uint64
-	first int       // batch size if it is fixed, else the smallest size in the table
+	first int       // batch size if it is fixed; otherwise the smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 

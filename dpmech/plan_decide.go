@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// mostDecided is the maximum number of noise samples in a plan that a device may leave
-// undecided. A correct device leaves a sample undecided with a probability of about 2^-50, so
-// more undecided samples are a sign of a faulty device.
+// mostDecided is the maximum number of noise samples in a plan that Decide computes for a device. A
+// correct device cannot decide a sample with a probability of about 2^-50, so a larger number
+// indicates a faulty device.
 const mostDecided = 64
 
 // Decide computes a sample of the noise that a device could not decide, with integers of any
-// length. It also reclaims the steps, so that the device can compute them again from the
-// beginning. [Plan.Words] then contains the sample. The argument open is the number of the
+// length. It also reclaims the steps, so that the device can compute them again from the beginning.
+// The result of [Plan.Words] then contains the sample. The argument open is the number of the
 // sample in the device's numbering: the upper half is the number of the step plus one, and the
-// lower half is the number of the sample within the step. Decide returns an error for a sample
-// outside of the plan, and for a sample that the device already has.
+// lower half is the number of the sample within the step. Decide returns an error for a sample that
+// is not in the plan, and for a sample that the device already has.
 //
-// The release is then the same as if the device itself could compute with integers of any length. So
-// the noise affects neither the choice of the machine that computes the steps nor the rounding of
-// this machine.
+// The release is then the same as if the device itself could compute with integers of any length.
+// The noise therefore affects neither the choice of the machine that computes the steps nor the
+// rounding.
 func (p *planSteps) Decide(open uint64) error {
 	step, j := uint32(open>>32)-1, uint32(open)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// Normals sets every element of dst to a standard normal number for the current step. Two words
-// of 53 bits each give a pair of numbers by the method of Box and Muller ("A Note on the
+// Normals sets every element of dst to a standard normal number for the current step. Two words of
+// 53 bits each determine a pair of numbers by the method of Box and Muller ("A Note on the
 // Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. The numbers
 // protect no data, like the numbers of [FillNormal]. Logarithms, sines and cosines are computed
 // from sums, products and quotients in a fixed order, so that they have the same bits on every
@@ -32,8 +32,8 @@ func portableNormals(dst []float64, src *Stream) {
 func normalPair(a, b uint64) (first, second float64) {
 	u := float64(a>>11+1) * 0x1p-53 // uniform in (0, 1]
 	radius := math.Sqrt(-2 * portableLog(u))
-	// The two highest bits choose a quarter of the circle. The other bits choose an angle from
-	// −π/4 to π/4 about the middle of the quarter.
+	// The two highest bits select a quarter of the circle. The other bits select an angle from −π/4
+	// to π/4, measured from the middle of the quarter.
 	angle := float64(int64(b<<2)>>11) * (math.Pi / 2 * 0x1p-53)
 	sin, cos := portableSinCos(angle)
 	switch b >> 62 {
@@ -47,9 +47,9 @@ func normalPair(a, b uint64) (first, second float64) {
 	return radius * sin, -(radius * cos)
 }
 
-// portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log
-// 2 + 2·artanh((m−1)/(m+1)). The function artanh is computed by its power series. The
-// conversions prevent fused operations.
+// portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log 2
+// + 2·artanh((m−1)/(m+1)). The function artanh is computed by its power series. The conversions to
+// float64 prevent fused operations.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
 	e := int(bits>>52) - 1023

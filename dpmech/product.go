@@ -9,9 +9,10 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A ProductLayer is the shape of one part of a record's vector. The part is the outer product of
-// a vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer
-// has this form: inputs of the layer times derivatives with respect to its outputs.
+// A ProductLayer is the shape of one part of a record's vector. The part is the outer product of a
+// vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer has
+// this form: it is the outer product of the inputs of the layer and the derivatives with respect to
+// its outputs.
 type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].
@@ -25,38 +26,39 @@ type ProductConfig struct {
 	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the number of records of a batch that one product of float matrices adds up.
-	// The sensitivity includes the rounding error of this product. If a batch is larger, the
-	// records after the first Together are added one by one as integers, which is slow. Choose
-	// Together so that such batches are rare.
+	// Together is the maximum number of records of a batch whose vectors are added up by one
+	// product of float matrices. The sensitivity includes the rounding error of this product. If a
+	// batch is larger, the records after the first Together are added one by one as integers, which
+	// is slow. Choose Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
 }
 
-// A ProductSum is a [SampledSum] for records whose vectors are too long to be computed
-// explicitly. The vectors are outer products, and a product of float32 matrices adds them up.
-// Because floats round, a sum depends on more than the vectors of the records. This error is
-// bounded, and the sensitivity includes it.
+// A ProductSum is a [SampledSum] for records whose vectors are too long to be computed explicitly.
+// The vectors are outer products, and a product of float32 matrices adds them up. Because floats
+// round, a sum depends on more than the vectors of the records. This error is bounded, and the
+// sensitivity includes it.
 //
-// Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a batch in
-// the order of its records, K = Together, and c the clip. Every vector has a norm of at most c.
-// The vector is the exact product of the float32 numbers that are multiplied ([ProductRun.Put]).
-// The sum of the first K vectors, before its rounding to the lattice, is within e =
-// c·SumError(K) of the exact sum ([math32.SumError]). Rounding its d elements to the lattice
-// adds an error of at most ½√d. Each of the other vectors is truncated, with an error of at most
-// √d, and added exactly. Adding or removing one record moves the exact sum by at most c. It may
-// also move another record across position K, so that this record is truncated or no longer
-// truncated, which adds √d. So f moves by at most
+// Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a batch in the
+// order of its records. Let K = Together, let c be the clip in lattice steps, and let d be the
+// number of elements of a vector. Every vector has a norm of at most c. The vector is the exact
+// product of the float32 numbers that are multiplied ([ProductRun.Put]). The sum of the first K
+// vectors, before its rounding to the lattice, is within e = c·SumError(K) of the exact sum
+// ([math32.SumError]). Rounding its d elements to the lattice adds an error of at most ½√d. Each of
+// the other vectors is truncated, with an error of at most √d, and added exactly. Adding or
+// removing one record changes the exact sum by at most c. It may also move another record across
+// position K, so that this record is truncated or no longer truncated, which adds √d. The result f
+// therefore changes by at most
 //
 //	c + 2e + √d + √d
 //
-// for all values of the other records. If a record is replaced, f moves by at most twice as
-// much. Batches are sorted because the rounding depends on the order, and the distribution of
-// the order must not depend on the other records.
+// for all values of the other records. If a record is replaced, f changes by at most twice as much.
+// Batches are sorted because the rounding depends on the order, and the distribution of the order
+// must not depend on the other records.
 //
 // The noise is an exact sample of the discrete Gaussian. The cost is the event of
-// [SampledSum.SharedEventFor] with this sensitivity. The ledger marks such a release with
+// [SampledSum.SharedEventFor] with this sensitivity. The ledger marks this kind of release with
 // [BoundedFloat].
 type ProductSum struct {
 	cfg         ProductConfig
@@ -75,20 +77,20 @@ type ProductSum struct {
 // bounded and included in the sensitivity.
 const BoundedFloat = "bounded-float"
 
-// productSigmaBits sets the lattice step of a ProductSum, as sigmaBits does for a GaussianSum. With
-// it the standard deviation of the noise is at least 2^20 lattice steps, and small enough for a
-// [slicedGaussian].
+// productSigmaBits determines the lattice step of a ProductSum, as sigmaBits does for a
+// GaussianSum. With this value the standard deviation of the noise is at least 2^20 lattice steps,
+// and small enough for a [slicedGaussian].
 const productSigmaBits = 21
 
 const (
 	leastProductClip = 0x1p-20
 	mostProductClip  = 0x1p20
-	mostProductSide  = 1 << 16 // largest number of elements of one vector of a product
+	mostProductSide  = 1 << 16 // largest number of elements of one of the two vectors of a product
 	mostTogether     = 1 << 12
 )
 
-// NewProductSum returns the mechanism for cfg, with the lattice, sensitivity and noise
-// that follow from cfg.
+// NewProductSum returns the mechanism for cfg. It derives the lattice, the sensitivity and the
+// noise from cfg.
 func NewProductSum(cfg ProductConfig) (*ProductSum, error) {
 	s := &ProductSum{cfg: cfg}
 	err := cfg.check()
@@ -185,8 +187,8 @@ func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 // Dim returns the number of elements of a vector.
 func (s *ProductSum) Dim() int { return s.dim }
 
-// Sensitivity returns the largest change of a sum due to one record, including rounding. It is
-// slightly larger than Clip.
+// Sensitivity returns the largest change of a sum due to one record, including rounding, in the
+// units of Clip. It is slightly larger than Clip.
 func (s *ProductSum) Sensitivity() float64 { return s.lattice.Float(s.sensitivity) }
 
 // Sigma returns the standard deviation of the noise of a step.

@@ -5,27 +5,28 @@ import (
 	"slices"
 )
 
-// A ProductPlan contains several steps of a [ProductRun] for a device that computes all of them
-// at once, as a [Plan] does for a [SampledRun]. The keys of the plan determine the batches, the
-// noise, and the random numbers of every record (docs/develop/device.md). The methods Next, Put
-// and Release compute the same steps on this machine, like those of ProductRun.
+// A ProductPlan contains several steps of a [ProductRun] for a device that computes all of them in
+// one call, as a [Plan] does for a [SampledRun]. The keys of the plan determine the batches, the
+// noise, and the random numbers of every record (docs/develop/device.md). The methods Next, Put and
+// Release compute the same steps on this machine, like the methods of ProductRun.
 //
 // A device adds the records of a batch in their order, in float32, with fused operations. An
-// element of the sum takes part in at most as many roundings as there are records, and no
-// rounding flushes small numbers to zero. The error bound in the sensitivity depends on this.
-// The device adds the records after the first Together as integers. Each of their elements is a
-// product of two float32 numbers, which it computes in float64 and truncates to the lattice. A
-// clipped vector has norm at most C, and truncation does not increase the norm. The device computes
-// norms, factors and the rounding to the lattice as [ProductRun] does, in float64, with correctly
-// rounded roots and quotients.
+// element of the sum takes part in at most as many roundings as there are records, and no rounding
+// flushes small numbers to zero. The error bound in the sensitivity depends on this. The device
+// adds the records after the first Together as integers. Each of their elements is a product of two
+// float32 numbers, which the device computes in float64 and truncates to the lattice. A clipped
+// vector has norm at most C, and truncation does not increase the norm. The device computes norms,
+// factors and the rounding to the lattice as [ProductRun] does, in float64, with correctly rounded
+// roots and quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
 	run *ProductRun // nil until this machine computes a step
 }
 
-// Plan returns a plan of the next steps of the run, and uses these steps up. It draws the
-// keys from streams, and the key for the bits and normal numbers of records from draws.
+// Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
+// for the batches and the noise are drawn from streams, and the key for the bits and normal numbers
+// of records from draws.
 func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductPlan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("product sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -38,7 +39,7 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	// This sampler has the same distribution as the sampler of a run without a plan.
+	// The ziggurat has the same distribution as the sampler of a run without a plan.
 	p.noise = zigguratOf(uint64(r.of.sigma), 1)
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil
@@ -83,7 +84,7 @@ func (s *ProductSum) PlanStart(layer int) int {
 // Mechanism returns the mechanism whose steps the plan contains.
 func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 
-// Records returns the number of records to sample from.
+// Records returns the number of records from which batches are drawn.
 func (p *ProductPlan) Records() int { return p.of.cfg.Records }
 
 // MaxBatch returns the largest possible size of a batch.
@@ -93,7 +94,7 @@ func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
 // Words appends to dst the data that a device needs to compute all steps, like [Plan.Words].
-// Instead of the clipping parameters it writes two numbers: the maximum norm of a vector that is
+// Instead of the clipping parameters it appends two numbers: the maximum norm of a vector that is
 // not shortened, and Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
@@ -126,8 +127,8 @@ func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 // Size returns the number of elements of the release of a part. See [ProductRun.Size].
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
-// Next begins the next step of the plan and returns its batch, like [ProductRun.Next]. It
-// returns an error while a device has the plan, until Reclaim is called.
+// Next begins the next step of the plan and returns its batch, like [ProductRun.Next]. While a
+// device computes the plan, it returns an error, until Reclaim is called.
 func (p *ProductPlan) Next() ([]uint32, error) {
 	r := p.here()
 	step, err := p.begin()
@@ -179,22 +180,21 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 // so that the result for a record does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
-// PlaceBits moves src to the random bits for a record in the current step. The bits protect no
-// data. Several goroutines may call PlaceBits at once, each with a separate src.
+// PlaceBits moves src to the random bits for one record in the current step. The bits protect no
+// data. Several goroutines can call PlaceBits at once, each with a separate src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)
 }
 
-// RecordNormals sets every element of dst to a standard normal number for a record in the
-// current step, like [Plan.Normals]. It overwrites src.
+// RecordNormals sets every element of dst to a standard normal number for one record in the current
+// step, like [Plan.Normals]. It overwrites src.
 func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	p.place(src, forDraws, record)
 	portableNormals(dst, src)
 }
 
-// A BatchPlan contains the batches of steps without noise, and random numbers for their records.
-// It gives no privacy. Its purpose is to compare private steps with the same computation without
-// privacy.
+// A BatchPlan contains the batches of steps without noise, and random numbers for their records. It
+// gives no privacy. It is used to compare private steps with the same computation without privacy.
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler
@@ -202,7 +202,8 @@ type BatchPlan struct {
 	batch   []uint32
 }
 
-// NewBatchPlan returns a plan of steps for a sampling of records.
+// NewBatchPlan returns a plan of the given number of steps. The key for the batches is drawn from
+// src, and the key for the random numbers of records from draws.
 func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*BatchPlan, error) {
 	sampler, err := sampling.Sampler(records)
 	if err == nil {
@@ -217,13 +218,14 @@ func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*B
 	return &BatchPlan{recordSteps: recordSteps{newPlanSteps(steps, &Streams{src, src}, draws)}, sampler: sampler, records: records}, nil
 }
 
-// Records returns the number of records to sample from.
+// Records returns the number of records from which batches are drawn.
 func (p *BatchPlan) Records() int { return p.records }
 
 // MaxBatch returns the largest possible size of a batch.
 func (p *BatchPlan) MaxBatch() int { return p.sampler.MaxBatch() }
 
-// Words appends to dst the data that a device needs. A BatchPlan has no noise.
+// Words appends to dst the data that a device needs. Since a BatchPlan has no noise, they contain
+// no noise table.
 func (p *BatchPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err

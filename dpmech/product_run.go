@@ -11,21 +11,22 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of rows in a part of a release. It is small, so that all workers
-// get nearly the same amount of work.
+// tilesOfPart is the number of tiles of rows in a part of a release. The parts are so small that
+// all workers get nearly the same amount of work.
 const tilesOfPart = 4
 
-// A ProductPart is a part of a release: rows [From, To) of the matrix of a layer, whose rows
-// belong to inputs and whose columns belong to outputs. From and To are multiples of
-// [math32.TileRows], so To may exceed the number of inputs.
+// A ProductPart is a part of a release: rows From to To−1 of the matrix of a layer. The rows of the
+// matrix belong to inputs and its columns to outputs. From and To are multiples of
+// [math32.TileRows], so To can exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
-// A Pair has two vectors. Their outer product is the contribution of a record to a layer.
+// A Pair consists of two vectors. Their outer product is the contribution of a record to a layer.
 type Pair struct{ Inputs, Outputs []float32 }
 
 // A ProductRun computes the steps of a [ProductSum], one after the other. In each step the caller
 // calls [ProductRun.Next], then [ProductRun.Put] for every record of the batch, and then
-// [ProductRun.Release] for every part. Several goroutines may call Put, or Release, at the same time.
+// [ProductRun.Release] for every part. Several goroutines can call Put, or Release, at the same
+// time.
 type ProductRun struct {
 	of       *ProductSum
 	sampler  Sampler
@@ -33,7 +34,7 @@ type ProductRun struct {
 	taken    int // number of steps so far
 
 	batch []uint32
-	put   atomic.Int64 // number of records put in this step
+	put   atomic.Int64 // number of records that Put has added in this step
 	outer []*math32.Outer
 	parts []productPart
 	plan  *ProductPlan // plan of the steps, or nil
@@ -47,14 +48,14 @@ type ProductRun struct {
 
 type productPart struct {
 	ProductPart
-	// noise is the stream of this part's noise. Each part has a stream of its own, so that parts
-	// may be released in any order.
+	// noise is the stream of this part's noise. Each part has its own stream, so that parts can be
+	// released in any order.
 	noise    Stream
-	more     Stream // provides more words for samples of a plan for which one word is not enough
+	more     Stream // provides more words for noise samples of a plan that need more than one word
 	released bool
 }
 
-// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise come from
+// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise are drawn from
 // streams.Noise, and the batches from streams.Sampling.
 func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 	r, err := s.newRun()
@@ -98,7 +99,7 @@ func (r *ProductRun) Parts() []ProductPart {
 }
 
 // Size returns the number of elements of the release of part i, including the padding. The part
-// consists of panels of To−From rows of [math32.TileColumns] numbers.
+// consists of panels with To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]
 	return (p.To - p.From) * math32.Padded(r.of.cfg.Layers[p.Layer].Outputs, math32.TileColumns)
@@ -107,8 +108,8 @@ func (r *ProductRun) Size(i int) int {
 // Remaining returns the number of planned steps that are left.
 func (r *ProductRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// Next begins a step and returns its batch, in the order of the records. Neither the
-// batch nor its size may be released. The slice is valid until the next call.
+// Next begins a step and returns its batch, in the order of the records. Neither the batch nor its
+// size may be released. The returned slice is valid until the next call.
 func (r *ProductRun) Next() ([]uint32, error) {
 	if r.taken >= r.of.cfg.Steps {
 		return nil, fmt.Errorf("product sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
@@ -117,7 +118,7 @@ func (r *ProductRun) Next() ([]uint32, error) {
 	return r.begin(r.sampler.Next(r.batch[:0], r.sampling)), nil
 }
 
-// begin begins a step with a batch, which it sorts.
+// begin sorts a batch and begins a step with it.
 func (r *ProductRun) begin(batch []uint32) []uint32 {
 	r.batch = batch
 	slices.Sort(r.batch)
@@ -134,10 +135,10 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the clipped vector of the record at position place of the batch. Call it once for
-// each position. A vector that is not finite, or longer than 2^100·C, adds zero.
+// Put adds the clipped vector of the record at position place of the batch. Call it once for each
+// position. A vector that is not finite, or whose norm exceeds 2^100·C, adds zero.
 //
-// The caller must compute the pairs from that record, public numbers and earlier releases only.
+// The caller must compute the pairs only from this record, public numbers and earlier releases.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
 	if place < 0 || place >= len(r.batch) {
 		return fmt.Errorf("product sum: place %d is outside of a batch of %d", place, len(r.batch))
@@ -174,14 +175,14 @@ func (r *ProductRun) fits(pairs []Pair) error {
 	return nil
 }
 
-// factor returns a factor for the outputs of a record that shortens its vector to a norm of at
-// most C. It returns 0 if the record counts as zero.
+// factor returns a factor for the outputs of a record that shortens its vector to a norm of at most
+// C. It returns 0 if the record counts as zero.
 //
 // The squared norm is Σ|a|²|b|² over the layers with inputs a and outputs b, computed with a
 // relative error below 2^-36. The factor is rounded to float32, and so is every product of an
 // output with the factor. Each rounding has a relative error of at most 2^-24, and both together
 // are less than the margin of 2^-20. A product that becomes subnormal has an absolute error of
-// 2^-150. This error is multiplied by inputs of a norm of at most 2^90. The result is negligible
+// 2^-150. This error is multiplied by inputs whose norm is at most 2^90. The result is negligible
 // compared with 2^-20·C.
 func (s *ProductSum) factor(pairs []Pair) float32 {
 	const (
@@ -210,8 +211,8 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 // limit returns the maximum norm of a vector that factor does not shorten.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds the integer vector of a record that comes after the first Together records of
-// the batch.
+// addBeyond adds the vector of a record, as integers, if the record is not among the first Together
+// records of the batch.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return
@@ -245,11 +246,10 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	}
 }
 
-// Release writes part i of the noisy sum to dst, which has Size elements. Element (row, column)
-// of the layer's matrix is at (column/[math32.TileColumns]·(To−From) +
-// row−From)·[math32.TileColumns] + column mod [math32.TileColumns]. Elements outside of the
-// matrix are zero. Every part of a step can be released once, after all records were put.
-// Release allocates nothing.
+// Release writes part i of the noisy sum to dst, which has Size elements. Element (row, column) of
+// the layer's matrix is at (column/[math32.TileColumns]·(To−From) + row−From)·[math32.TileColumns]
+// + column mod [math32.TileColumns]. Elements of the padding are zero. Every part of a step can be
+// released once, after Put was called for all records. Release allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
 	switch {
@@ -284,8 +284,8 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel, and sets the other
-// columns, which are padding, to zero.
+// fillNoise draws noise for the first columns of every row of a panel, and sets the other columns,
+// which are padding, to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)

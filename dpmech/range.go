@@ -17,22 +17,22 @@ func (r Range) Of(n int) int64 {
 	return int64(n)*r.Signal + int64(math.Ceil(float64(r.Noise)*math.Sqrt(float64(n))))
 }
 
-// Range returns a bound that a release of an honest client, or a sum of such releases, exceeds with a
-// probability below 2^-64. Receivers may therefore refuse a release beyond the bound.
+// Range returns a bound that a release of an honest client, or a sum of these releases, exceeds
+// with a probability below 2^-64. Receivers can therefore refuse a release beyond the bound.
 //
-// A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a sum of more vectors is
-// moved into this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne, Kamath and
-// Steinke, NeurIPS 2020, Fact 21), and a sum of n discrete Gaussians is sub-Gaussian with σ√n. An
-// element of the noise is beyond zσ√n with a probability of at most p = 2·exp(−z²/2), and some of d
-// elements are beyond it with a probability of at most d·p. The value
-// z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes d·p less than 2^-64. The bound has the same bits on every
-// machine.
+// A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a sum of more vectors
+// is saturated to this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne,
+// Kamath and Steinke, NeurIPS 2020, Fact 21), and a sum of n discrete Gaussians is sub-Gaussian
+// with σ√n. One element of the noise exceeds zσ√n in absolute value with a probability of at most p
+// = 2·exp(−z²/2), and at least one of d elements does so with a probability of at most d·p. The
+// value z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes d·p less than 2^-64. The bound has the same bits
+// on every machine.
 func (m *GaussianSum) Range() Range {
 	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))
 	noise := int64(math.Ceil(float64(m.sigma) * z))
 	return Range{int64(m.cfg.Terms) * m.clip, min(noise, m.noise.Bound())}
 }
 
-// Range returns a bound that a release of one step, or a sum of such releases, exceeds with a
-// probability below 2^-64. See [GaussianSum.Range].
+// Range returns a bound that a release of one step, or a sum of releases of one step, exceeds with
+// a probability below 2^-64. See [GaussianSum.Range].
 func (s *SampledSum) Range() Range { return s.gate.Range() }

@@ -8,19 +8,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query adds the vectors of one release. It calls add for each vector, and add copies the
-// elements. If add returns an error, the Query must stop and return that error.
+// A Query adds the vectors of one release. It calls add for each vector. The function add copies
+// the elements. If add returns an error, the Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query adds, in lattice steps, and to
-// sum the same sum without noise. Only dst may be released. Release draws the noise before it
+// Release writes to dst the noisy sum of the vectors that query adds, and to sum the same sum
+// without noise, both in lattice steps. Only dst may be released. Release draws the noise before it
 // calls query. A vector that is not finite adds zero.
 //
-// Query may add any number of vectors. If there are more than Config.Terms, the sum is saturated
-// ([GaussianSum]) and no error is returned, because an error would reveal the number of vectors.
+// The function query can add any number of vectors. If there are more than Config.Terms, the sum is
+// saturated (see [GaussianSum]). No error is returned, because an error would reveal the number of
+// vectors.
 //
-// Release returns an error if a vector has the wrong length, or if query returns an error. dst and
-// sum are then zero, and nothing was revealed. If query panics, the noise alone is released.
+// Release returns an error if a vector has the wrong length, or if query returns an error. Then dst
+// and sum are zero, and no information about the vectors was released. If query panics, the noise
+// alone is released.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("gaussian sum: %w", err)
@@ -33,8 +35,8 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 }
 
 // mostVectors is the largest number of vectors of a release. Elements of a vector are at most
-// 2^maxClipBits in absolute value, so the sum of so many vectors is at most 2^61 before it is
-// saturated. No table of records has as many rows.
+// 2^maxClipBits in absolute value, so the sum of this number of vectors is at most 2^61 before it
+// is saturated. Tables of records have fewer rows.
 const mostVectors = 1 << 27
 
 // saturate moves every element of a sum into the range of the sums of Config.Terms vectors.
@@ -46,17 +48,16 @@ func (m *GaussianSum) saturate(sum []int64) {
 }
 
 // gather replaces the sum by the sum of the vectors that query adds. The argument most is the
-// maximum number of vectors. If query panics, the sum is zero. Whether query panics must not depend
-// on a record. If the computation for one record panics, query must therefore recover and leave out
-// this record.
+// maximum number of vectors. If query panics, the sum is zero. A panic must not depend on a record.
+// If the computation for one record panics, query must therefore recover and leave out this record.
 func (a *Accumulator) gather(most int, query func() error) (err error) {
-	a.begin(most) // removes vectors that an earlier query may have added after it returned
+	a.begin(most) // removes vectors that an earlier query may have added after the end of its call
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(most)
 		return nil
 	}
 	if err == nil {
-		err = a.err // not nil if add returned an error, which query may have ignored
+		err = a.err // query may have ignored the error that add returned
 	}
 	return err
 }
@@ -73,7 +74,7 @@ type Accumulator struct {
 
 	formed []float64 // buffer of AddRows for one vector
 
-	joining bool      // whether join adds vectors to joined; if false, they go to the sum
+	joining bool      // whether added vectors are joined into joined instead of being added to the sum
 	joined  []float64 // sum of the vectors of one record, before the clip
 }
 
@@ -91,9 +92,9 @@ func (a *Accumulator) begin(most int) {
 	a.terms, a.most, a.err, a.joining = 0, most, nil, false
 }
 
-// addTogether adds one vector: the sum of the vectors that query adds, which is clipped as a
-// whole. The sum is computed from these vectors alone, in their order. If it is not finite,
-// addTogether adds zero.
+// addTogether adds one vector: the sum of the vectors that query adds, which is clipped as a whole.
+// The sum is computed only from these vectors, in their order. If it is not finite, addTogether
+// adds zero.
 func (a *Accumulator) addTogether(query func() error) error {
 	if a.joined == nil {
 		a.joined = make([]float64, len(a.sum))
@@ -108,7 +109,7 @@ func (a *Accumulator) addTogether(query func() error) error {
 	return a.Add(a.joined)
 }
 
-// join adds factor·v to the sum of the vectors of one record.
+// join adds factor·v to the sum of the vectors of one record, before this sum is clipped.
 func (a *Accumulator) join(factor float64, v []float64) {
 	for i, x := range v {
 		a.joined[i] += float64(factor * x)
@@ -116,8 +117,9 @@ func (a *Accumulator) join(factor float64, v []float64) {
 }
 
 // Add adds the clipped and truncated v to the sum. A vector that is not finite adds zero. Add
-// returns an error if v has the wrong length, or if there are more vectors than records in the
-// batch of a [SampledRun]. The release then fails, even if the caller ignores the error.
+// returns an error if v has the wrong length, or if there are more vectors than the accumulator
+// permits: in a [SampledRun], one for each record of the batch. The release then fails, even if the
+// caller ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
@@ -163,8 +165,8 @@ func (a *Accumulator) fail(err error) error {
 	return err
 }
 
-// Noise is a noise share that was drawn for one release. The zero Noise contains no share.
-// Copies of a Noise refer to the same share, which can be used only once.
+// Noise is a noise share that was drawn for one release. The zero Noise contains no share. Copies
+// of a Noise refer to the same share. A share can be used only once.
 type Noise struct {
 	drawn *drawn
 }
@@ -174,7 +176,7 @@ type drawn struct {
 	steps []int64
 }
 
-// Draw draws the noise of one release. It overwrites the content of noise.
+// Draw draws the noise of one release. It replaces the previous content of noise.
 func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -201,9 +203,9 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 
 // ReleaseSum writes to dst the sum of a with noise, and to sum the same sum without noise.
 // [GaussianSum.Draw] must have drawn the noise before the program read the data. Only dst may be
-// released. Even if it returns an error, ReleaseSum uses up the noise and empties a. After an
-// error dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum
-// allocates nothing.
+// released. ReleaseSum uses up the noise and empties a, even if it returns an error. After an error
+// dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum allocates
+// nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -244,7 +246,7 @@ func checkVector(dim int, v []float64) error {
 }
 
 // checkDestination returns an error if dst or sum has the wrong length, or if they share memory.
-// In shared memory, the exact sum would overwrite the noisy sum.
+// With shared memory, the exact sum would overwrite the noisy sum.
 func checkDestination(dim int, dst, sum []int64) error {
 	if len(dst) != dim || len(sum) != dim {
 		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)

@@ -10,20 +10,20 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. It is so small that the
-// rows stay in a cache between the computation of their norms and the addition.
+// together returns the number of rows of d elements that are added together. The rows fit in a
+// cache, so that they are read from memory only once for their norms and the addition.
 func together(d int) int {
 	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
 }
 
-// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d
-// is the length of a vector. Each vector is clipped and truncated. A vector that is not finite
-// counts as zero. AddRows is for models in which a record's gradient is a multiple of its
-// covariates. The contribution of a row depends only on its slope and its elements, and equals
-// that of [Accumulator.Add] up to the rounding of products. AddRows returns an error if x does
-// not have a row, or if there are more vectors than [Accumulator.Add] allows. The release then
-// fails, even if the caller ignores the error.
+// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d is
+// the length of a vector. Each vector is clipped and truncated. A vector that is not finite counts
+// as zero. AddRows is for models in which a record's gradient is a multiple of its covariates. The
+// contribution of a row depends only on its slope and its elements. It equals the contribution of
+// [Accumulator.Add] up to the rounding of products. AddRows returns an error if x does not contain
+// a row, or if there are more vectors than [Accumulator.Add] allows. The release then fails, even
+// if the caller ignores the error.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -60,8 +60,8 @@ func within(rows []int32, n int) bool {
 	return true
 }
 
-// addFormed adds rows like AddRows. It computes the vector slope·row for every row that addRows
-// refuses.
+// addFormed adds rows like AddRows, one by one. It computes the vector slope·row for each row for
+// which the proof of scaled does not hold.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {
@@ -75,9 +75,9 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	}
 }
 
-// addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to sum,
-// and returns true. It returns false and leaves sum unchanged if a slope or a row is not finite,
-// or if there is no proof that the integer norm of every row is within the clip.
+// addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to sum, and
+// returns true. If a slope or a row is not finite, or if there is no proof that the integer norm of
+// every row is within the clip, addRows returns false and leaves sum unchanged.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -93,15 +93,15 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 }
 
 // scaled returns the factor that converts a row to lattice steps of the clipped slope·row. The
-// argument ss is the row's squared norm. The result proven is true if the following proof shows that
-// the integer norm is within the clip.
+// argument ss is the row's squared norm. The result proven is true if the following proof shows
+// that the integer norm is within the clip.
 //
 // Each element is multiplied by one number, which combines the lattice step, the slope and the
-// shortening. Let ss be from 2^-900 to 2^1000 and computed as in add, and let n be the computed value
-// of |slope|·√ss. Then slope·row has a norm of at most n·(1+2^-41.8)·(1+2^-51). If n is at most
-// g.length = clip·step·(1−2^-40), the number is slope/step. It is exact, or so small that every
-// product is below one step. Otherwise the number is clip/√ss·(1−2^-40), for every slope. In both
-// cases the integer norm is below clip, as in add.
+// shortening. Let ss be from 2^-900 to 2^1000 and computed as in [gate.add], and let n be the
+// computed value of |slope|·√ss. Then slope·row has a norm of at most n·(1+2^-41.8)·(1+2^-51). If n
+// is at most g.length = clip·step·(1−2^-40), the number is slope/step. It is exact, or so small
+// that every product is below one step. Otherwise the number is clip/√ss·(1−2^-40), for every
+// slope. In both cases the integer norm is below clip, as in [gate.add].
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root

@@ -17,52 +17,50 @@ type SampledConfig struct {
 	Steps    int // maximum number of steps of a run
 
 	// Rows, if not nil, divides the rows of a table among the records. A record then consists of
-	// all rows of one person: record i has the rows Rows[i] to Rows[i+1]−1. It enters a batch
-	// with all of its rows, and contributes one vector, the sum of the vectors of its rows. If
-	// Rows is nil, record i is row i.
+	// all rows of one person: record i consists of the rows Rows[i] to Rows[i+1]−1. It enters a
+	// batch with all of its rows, and contributes one vector, the sum of the vectors of its rows.
+	// If Rows is nil, record i is row i.
 	Rows []int32
 
 	Dim  int     // number of elements of a record's vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one record to a step's sum
 
-	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares
-	// noise shares, divided by Clip.
+	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares noise shares,
+	// divided by Clip.
 	NoiseMultiplier float64
 
-	// Shares and Releases have the same meaning as in [Config]. Set them if several clients
-	// compute the steps together and an observer sees only the sums. If both are 0 they count as
-	// 1. Each release of a step then contains all of its noise, and an observer may see it.
+	// Shares and Releases have the same meaning as in [Config]. Set them if several clients compute
+	// the steps together and an observer sees only the sums. If both are 0, they count as 1. Each
+	// release of a step then contains all of its noise, and an observer may see each release.
 	Shares, Releases int
 
 	// Terms has the same meaning as in [Config]. Set it if Releases is above 1, so that the range
-	// of a release does not depend on the number of records. If it is 0, a release has room for
-	// every batch.
+	// of a release does not depend on the number of records. If Terms is 0, the range of a release
+	// suffices for every batch.
 	Terms int
 
 	// PerUnit has the same meaning as in [Config], for records instead of vectors. It is above 1
-	// only if several clients have records of one person. Every step must then use all records
+	// only if several clients have records of the same person. Every step must then use all records
 	// ([FullBatch]).
 	PerUnit int
 
 	Adjacency accountant.Adjacency
 }
 
-// A SampledSum releases, in every step, the sum of one vector of bounded norm for each
-// record of a random batch, with discrete Gaussian noise. It is a [Sampling] and a
-// [GaussianSum] that are accounted together. It is immutable. A [SampledRun] takes the
-// steps.
+// A SampledSum releases, in every step, the sum of one vector of bounded norm for each record of a
+// random batch, with discrete Gaussian noise. It consists of a [Sampling] and a [GaussianSum] whose
+// cost is computed together. It is immutable. A [SampledRun] takes the steps.
 //
-// A record may be all rows of a person (SampledConfig.Rows). The proof is the same: the record is
+// A record can be all rows of a person (SampledConfig.Rows). The proof is the same: the record is
 // in a batch or not, independently of the rows of other persons. Its vector is the clipped sum over
 // its rows, so it has norm at most Clip and depends only on these rows. A person with any number of
 // rows therefore costs the same as a record of one row. This would not hold if the rows were
 // sampled one by one, or if each row's vector were clipped separately.
 //
-// Guarantee: for two adjacent inputs, all releases of one run together satisfy the
-// privacy profile of [SampledSum.Event], even if the vectors of a step depend on earlier
-// releases. The caller must make the vector of a record from that record and public
-// numbers alone, and must keep everything but the releases secret: the batches, their
-// sizes, and the time that a step takes.
+// Guarantee: for two adjacent inputs, all releases of one run together satisfy the privacy profile
+// of [SampledSum.Event], even if the vectors of a step depend on earlier releases. The caller must
+// compute the vector of a record only from that record and public numbers. The caller must keep
+// secret everything except the releases: the batches, their sizes, and the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
 	sampler Sampler // provides the batch sizes and the cost; no batch is drawn from it
@@ -125,28 +123,28 @@ func (c *SampledConfig) checkRows() error {
 // Event returns the cost of one run with all planned steps.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the given number of steps, counted from the first, under an adjacency.
-// It assumes that the observer does not know SampledConfig.Shares of the noise shares.
+// EventFor returns the cost of the given number of steps, counted from the first, under an
+// adjacency. It assumes that SampledConfig.Shares noise shares are unknown to the observer.
 func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
 }
 
 // SharedEventFor returns the cost of the given number of steps, counted from the first, under an
-// adjacency, if the observer sees only sums of releases. The argument shares is the number of
-// noise shares in a sum that the observer does not know.
+// adjacency, if the observer sees only sums of releases. The argument shares is the number of noise
+// shares in a sum that the observer does not know.
 //
 // The accountant computes the cost of a sampling for continuous Gaussian noise N(0, σ²). The actual
-// noise is a sum of n samples of N_Z(0, s²). By [accountant.DiscreteGaussian] its distribution for
-// every batch differs from that of N(0, ns² − 1/12), rounded, only by a max divergence. A mixture over
-// batches has the same max divergence, and rounding the mixture is the same as mixing the rounded
-// values. The event is therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the clip
-// in lattice steps, together with releases of sensitivity zero, which cost the max divergence and
-// nothing else. If one unit has PerUnit records, all of them in every batch, c is the clip times
-// PerUnit.
+// noise is a sum of n = shares samples of N_Z(0, s²), where s is the standard deviation of a noise
+// share in lattice steps. By [accountant.DiscreteGaussian] its distribution for every batch differs
+// from the rounded N(0, ns² − 1/12) only by a max divergence. A mixture over batches has the same
+// max divergence, and rounding the mixture is the same as mixing the rounded values. The event is
+// therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps,
+// together with releases of sensitivity zero, which cost only the max divergence. If one unit has
+// PerUnit records, all of them in every batch, c is the clip times PerUnit.
 //
 // The contributions of other clients, their batches, and the noise that the observer knows are
-// drawn independently of the protected record's batch. Given their values, they shift the sum by
-// a constant. The bound above holds for every value of the constant.
+// drawn independently of the protected record's batch. Given their values, they shift the sum by a
+// constant. The bound above holds for every value of the constant.
 func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	if shares < 1 {
 		return nil, fmt.Errorf("sampled sum: the number of noise shares must be at least 1, got %d", shares)
@@ -165,8 +163,8 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 }
 
 // accountedNoise returns a lower bound on √(ns² − 1/12)/c. Here n is shares, s is the σ of a noise
-// share and c is the clip of all records of a unit, both in lattice steps. It uses √(1 − x) ≥ 1 − x
-// for x in [0, 1]. The last term of x covers the rounding.
+// share and c is the clip of all records of a unit, both in lattice steps. The bound follows from
+// √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sigma)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -237,9 +235,9 @@ func (s *SampledSum) Begin() *SampledRun {
 	}
 }
 
-// Resume continues a run after a restart of the program. The argument taken is the number of
-// steps that the run had taken and charged before the restart. Resume returns an error if the
-// run stopped within an epoch, because the batches of an unfinished epoch are lost.
+// Resume continues a run after a restart of the program. The argument taken is the number of steps
+// that were taken and charged before the restart. Resume returns an error if the run stopped within
+// an epoch, because the batches of an unfinished epoch are lost.
 func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
 	if taken < 0 || taken > s.cfg.Steps {
 		return nil, fmt.Errorf("sampled sum: the number of steps taken must lie in [0, %[2]d], got %[1]d", taken, s.cfg.Steps)
@@ -272,18 +270,18 @@ func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 // covers only these steps.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
-// A SampledQuery adds the vector of every row of batch to sum, at most one vector for each row.
-// It must not keep its arguments. If the mechanism has Rows, each call is for one record of the
-// batch, and the argument batch has the rows of this record.
+// A SampledQuery adds the vector of every row of batch to sum, at most one vector for each row. It
+// must not keep its arguments. If the mechanism has Rows, each call is for one record of the batch,
+// and the argument batch contains the rows of this record.
 type SampledQuery func(batch []uint32, sum *Accumulator) error
 
-// Next computes one step: it draws the batch and the noise, then calls query, and writes to dst
-// the noisy sum of the vectors in lattice steps. A vector that is not finite adds zero. Next
-// releases a sum for every batch, even for an empty batch. Next allocates nothing.
+// Next computes one step: it draws the batch and the noise, then calls query, and writes to dst the
+// noisy sum of the vectors in lattice steps. A vector that is not finite adds zero. Next releases a
+// sum for every batch, even for an empty batch. Next allocates nothing.
 //
-// Next returns an error if a vector has the wrong length, if there are more vectors than
-// records, or if query returns an error. dst is then zero, nothing was revealed, and the step is
-// used up. If query panics, the noise alone is released.
+// Next returns an error if a vector has the wrong length, if there are more vectors than records,
+// or if query returns an error. Then dst is zero, no information about the records was released,
+// and the step is used up. If query panics, the noise alone is released.
 func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) error {
 	if r.taken >= r.of.cfg.Steps {
 		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
@@ -297,7 +295,7 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 	return r.gather(dst, query)
 }
 
-// gather adds the sum of the vectors of the batch to dst, which holds the noise.
+// gather adds the sum of the vectors of the batch to dst, which contains the noise.
 func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
 	err := r.vectors.gather(len(r.batch), func() error {
 		if r.of.cfg.Rows == nil {

@@ -11,17 +11,17 @@ import (
 // [FullBatch]. Other packages cannot add a Sampling, so the accountant has a bound for
 // every Sampling.
 type Sampling interface {
-	// Sampler returns a sampler for a number of records, which must be at most 2^31. The number
-	// must be at least 0, or at least 1 if a batch has a fixed size.
+	// Sampler returns a sampler for the given number of records, from 0 to 2^31. If a batch has a
+	// fixed size, there must be at least one record.
 	Sampler(records int) (Sampler, error)
 }
 
-// A Sampler draws the batches of successive steps from the records with the indices 0, 1,
-// ..., Records()−1. It is not safe for concurrent use.
+// A Sampler draws the batches of successive steps from the records with the indices 0, 1, ...,
+// Records()−1. It is not safe for concurrent use.
 //
-// No sampler puts a record into a batch twice. The order within a batch is not random,
-// and it depends on the sampler's state. So a computation on a batch is private only if
-// its result does not depend on the order. Integer sums do not depend on the order.
+// No sampler puts a record into a batch twice. The order within a batch is not random, and it
+// depends on the sampler's state. A computation on a batch is therefore private only if its result
+// does not depend on the order. Integer sums do not depend on the order.
 type Sampler interface {
 	// Records returns the number of records.
 	Records() int
@@ -30,10 +30,9 @@ type Sampler interface {
 	// All batches of an epoch are drawn at its start.
 	Steps() int
 
-	// MeanBatch returns the expected size of a batch. A sum may be divided by this size
-	// if the number of records is public. Under add-remove the number of records is
-	// private, and a sum over a [Poisson] batch divided by this size would reveal the
-	// number.
+	// MeanBatch returns the expected size of a batch. If the number of records is public, a sum can
+	// be divided by this size. Under add-remove the number of records is private, and a sum over a
+	// [Poisson] batch divided by this size would reveal the number.
 	MeanBatch() float64
 
 	// MaxBatch returns the largest possible size of a batch.
@@ -43,10 +42,10 @@ type Sampler interface {
 	// of an epoch. It allocates only to grow dst.
 	Next(dst []uint32, src *Stream) []uint32
 
-	// Event returns the cost, for one record, of the given number of steps, counted from the
-	// first. Each step releases the sum of one vector of L2 norm at most 1 for every record of
-	// the batch, with Gaussian noise of standard deviation sigma. Epochs that have begun are
-	// charged as a whole.
+	// Event returns the cost, for one record, of the given number of steps, counted from the first.
+	// Each step releases the sum of one vector of L2 norm at most 1 for every record of the batch,
+	// with Gaussian noise of standard deviation sigma. An epoch that has begun is charged as a
+	// whole.
 	Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error)
 
 	sealed()
@@ -59,9 +58,9 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns e once for every epoch that has begun after the given number of steps. The
-// argument epoch is the number of steps of an epoch. It returns an error if the accountant has no
-// bound for e.
+// repeated returns the event that contains e once for every epoch that has begun after the given
+// number of steps. The argument epoch is the number of steps of an epoch. It returns an error if
+// the accountant has no bound for e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

@@ -12,8 +12,8 @@ const (
 	Exact Selection = iota
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md). A parallel
-	// machine can compute these values independently of each other. There is no proof that all
-	// sets are equally probable. It is a conjecture, like the security of block ciphers.
+	// machine can compute these values independently of each other. That all sets are equally
+	// probable is not proved. It is a conjecture, like the security of block ciphers.
 	Feistel
 )
 
@@ -36,7 +36,7 @@ type selector struct {
 	n         int
 	selection Selection
 	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
-	epoch     uint8   // number of this step, as stored in marks
+	epoch     uint8   // number of this step, as it is stored in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }
@@ -85,16 +85,16 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices and marks them. It repeats the draw of an
-// index that is already marked. chosen has at most half as many elements as there are indices,
-// so an index takes at most two draws on average.
+// mark fills chosen with distinct uniform indices and marks them. If an index is already marked,
+// mark draws again. The length of chosen is at most half the number of indices, so an index takes
+// at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)
 		s.epoch = 1
 	}
 	for len(chosen) > 0 {
-		// Each word gives two indices. No more words are drawn than needed.
+		// Each word determines two indices. The loop draws only as many words as it needs.
 		words := s.words[:min((len(chosen)+1)/2, wordsAtOnce)]
 		src.Fill(words)
 		chosen = chosen[s.markSome(chosen, words):]
@@ -126,11 +126,11 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	return found
 }
 
-// chooseMost selects most of the indices. It draws and marks the few indices that are left out,
-// and lists the other indices in order.
+// chooseMost chooses more than half of the indices. It draws and marks the indices that are left
+// out, and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// There are fewer indices to leave out than to choose, so they fit into chosen, which stores
-	// them for the moment.
+	// There are fewer indices to leave out than to choose, so chosen has room for them. They are
+	// overwritten below.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

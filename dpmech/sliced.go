@@ -11,20 +11,20 @@ import (
 // [DiscreteGaussian], because most samples take 32 bits and one access to a table.
 //
 // The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. Each slice has a
-// rectangle, whose height is a lower bound of f in the slice. Above the rectangle it has a wedge, which
-// reaches up to an upper bound of f. Outside the slices, up to the sampler's bound, there are wide
-// wedges. All areas are multiples of one unit, and their total is at most 2^32 units (times
-// 2^-placeBits). A draw of 32 bits chooses a point of the rectangles uniformly, or one of the wedges.
-// In the second case the sampler draws a point of the wedge with as many bits as needed. If this point
-// is not under the curve, the sampler starts again. Points are uniform under the curve if all
-// rectangles are under the curve and all wedges reach above the curve. When a table is made, both
-// conditions are proved with lower and upper bounds of f.
+// rectangle, whose height is a lower bound of f in the slice. Above the rectangle the slice has a
+// wedge, which reaches up to an upper bound of f. Outside the slices, up to the sampler's bound,
+// there are wide wedges. All areas are multiples of one unit, and their total is at most 2^32 units
+// (times 2^-placeBits). A draw of 32 bits selects a point of the rectangles uniformly, or the set
+// of wedges. In the second case the sampler draws a point of a wedge with as many bits as needed.
+// If this point is not under the curve, the sampler starts again. Points are uniform under the
+// curve if all rectangles are under the curve and all wedges reach above the curve. When a table is
+// made, both conditions are proved with lower and upper bounds of f.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
 	origin int32 // number of the slice that contains x = 0 as its first integer
-	// table has, for each column, the number of the other slice in the column, and the number of
-	// slots that belong to the column's own slice.
+	// table contains, for each column, the number of the other slice in the column, and the number
+	// of slots that belong to the column's own slice.
 	table [slicedColumns]uint32
 
 	all    uint64 // total area of the wedges
@@ -35,8 +35,8 @@ type slicedGaussian struct {
 }
 
 const (
-	columnBits    = 12 // number of the 32 bits that choose a column
-	thresholdBits = 7  // number of bits that choose between the two slices of a column
+	columnBits    = 12 // number of those of the 32 bits that select a column
+	thresholdBits = 7  // number of bits that select one of the two slices of a column
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
 	notInTable    = slicedColumns - 1 // slice number that represents the wedges in the table
@@ -59,9 +59,9 @@ type wedge struct {
 
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
-// fillPlain makes two samples from every word, the first from the lower half. If a draw is not
-// in the table, fillPlain sets the sample's bit in missing. A byte of missing has the bits of
-// eight samples.
+// fillPlain makes two samples from every word, the first from the lower half. If the table does not
+// determine a sample, fillPlain sets the sample's bit in missing. A byte of missing contains the
+// bits of eight samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -105,14 +105,14 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace makes the samples that the table did not give. Bit i of missing belongs to dst[i].
+// replace makes the samples that the table did not determine. Bit i of missing belongs to dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
 	}
 }
 
-// rest returns a sample for a draw that is not in the table.
+// rest returns a sample for a draw that the table did not determine.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
@@ -137,7 +137,7 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // the point belongs to no wedge, because the areas of the wedges were rounded
+		return 0, false // the areas of the wedges were rounded, and the point belongs to no wedge
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
@@ -149,7 +149,7 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws the distance of y above height, in units of 2^-heightBits. It reports whether y is
+// under draws the distance of y from height, in units of 2^-heightBits, and reports whether y is
 // below f(x).
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
@@ -168,7 +168,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 		if exact.Cmp(high) >= 0 {
 			return false
 		}
-		if low.Cmp(exact) > 0 { // y lies within one unit above exact
+		if low.Cmp(exact) > 0 { // y is between exact and exact plus one unit
 			return true
 		}
 		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))
@@ -184,7 +184,7 @@ func below(n uint64, src wordSource) uint64 {
 	}
 }
 
-// newSliced returns the sampler for σ. σ must be from leastSliced to mostSliced.
+// newSliced returns the sampler for σ. It panics unless σ is from leastSliced to mostSliced.
 func newSliced(sigma uint64) *slicedGaussian {
 	if sigma < leastSliced || sigma > mostSliced {
 		panic("dpmech: sigma is out of the range of a sliced Gaussian") // callers must choose a lattice for which σ is in range
@@ -224,8 +224,8 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 	return (high-1)>>(unitBits-heightBits) + 1
 }
 
-// tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many
-// slots of height unit as fit under the curve. The wedge covers the area above the rectangle.
+// tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many slots
+// of the height unit as fit under the curve. The wedge covers the area above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int

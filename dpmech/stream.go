@@ -11,8 +11,8 @@ import (
 // use. Every goroutine and every purpose needs a separate Stream.
 type Stream = stream.Stream
 
-// NewStream returns a stream with a key from the operating system's cryptographic source.
-// Daemons have no other way to get a stream.
+// NewStream returns a stream with a key from the operating system's cryptographic source. Daemons
+// have no other function that makes a stream.
 func NewStream() *Stream {
 	s := new(Stream)
 	var key [stream.KeySize]byte
@@ -23,8 +23,8 @@ func NewStream() *Stream {
 }
 
 // Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot
-// distinguish AES from a random permutation, the bits of dst are independent of the later bits
-// of src and of other streams split from src. Somebody who has the key of src can compute the bits of
+// distinguish AES from a random permutation, the bits of dst are independent of the later bits of
+// src and of other streams split from src. A person who has the key of src can compute the bits of
 // all these streams.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
@@ -35,8 +35,8 @@ func Split(dst, src *Stream) {
 	clear(key[:])
 }
 
-// Streams has the streams for one round of a sampled mechanism. The keys of the two streams are
-// independent, so that knowledge of one stream reveals nothing about the other.
+// Streams contains the streams for one round of a sampled mechanism. The keys of the two streams
+// are independent, so that knowledge of one stream reveals nothing about the other.
 type Streams struct {
 	Sampling *Stream // stream for the choice of records
 	Noise    *Stream // stream for the noise

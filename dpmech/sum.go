@@ -7,29 +7,29 @@ import (
 	"fedpvi/accountant"
 )
 
-// A GaussianSum releases sums of vectors with discrete Gaussian noise. It clips each vector to
-// the L2 norm C, truncates it toward zero onto a lattice, adds the vectors as integers, and adds
-// the noise share of the release.
+// A GaussianSum releases sums of vectors with discrete Gaussian noise. It clips each vector to the
+// L2 norm C, truncates it toward zero onto a lattice, adds the vectors as integers, and adds the
+// noise share of the release.
 //
-// Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the observer
-// does not know satisfies the privacy profile of [GaussianSum.EventFor](n, adjacency). The
-// sensitivity is C for add-remove and zero-out. It is 2C for replace-one and for vectors that
-// are aggregates. Here C is rounded down to whole lattice steps. The sensitivity holds because the
-// integer norm of every vector is at most C. For most vectors a bound on the rounding error proves
-// this. For all other vectors the program computes the norm in 128-bit arithmetic. A vector with an
-// element that is not finite adds zero. No error is returned for such a vector, because an error would
-// reveal private information.
+// Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the observer does
+// not know satisfies the privacy profile of [GaussianSum.EventFor](n, adjacency). The sensitivity
+// is C for add-remove and zero-out. It is 2C for replace-one and for vectors that are aggregates.
+// Here C is rounded down to whole lattice steps. The sensitivity holds because the integer norm of
+// every vector is at most C. For most vectors a bound on the rounding error proves this. For all
+// other vectors the program computes the norm in 128-bit arithmetic. A vector with an element that
+// is not finite adds zero. No error is returned for this vector, because an error would reveal
+// private information.
 //
-// A release may have any number of vectors. If there are more than Config.Terms, the sum is saturated:
-// every element is moved into ±Terms·C, the range of the sums of Terms vectors. This does not change
-// the guarantee, because it never increases the distance between elements of two sums. So the L2
-// distance between the sums of adjacent inputs does not grow, and the result is still on the lattice.
-// The sum of fewer vectors does not change. Leaving out randomly chosen vectors would be worse: an
-// added vector could then replace another one in the sum, and the sensitivity would be at least 2C
-// under every adjacency.
+// A release can have any number of vectors. If there are more than Config.Terms, the sum is
+// saturated: every element is limited to ±Terms·C, the range of the sums of Terms vectors. This
+// does not change the guarantee, because it never increases the distance between elements of two
+// sums. The L2 distance between the sums of adjacent inputs therefore does not grow, and the result
+// is still on the lattice. The sum of fewer vectors does not change. Leaving out randomly chosen
+// vectors would be worse: an added vector could then replace another vector in the sum, and the
+// sensitivity would be at least 2C under every adjacency.
 //
-// No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could
-// reach 2^62 lattice steps.
+// No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise) could reach
+// 2^62 lattice steps.
 type GaussianSum struct {
 	cfg     Config
 	lattice Lattice
@@ -39,8 +39,8 @@ type GaussianSum struct {
 	gate    gate
 }
 
-// NewGaussianSum derives the lattice and the noise share from cfg. It rounds the σ of a share up
-// to a whole number of lattice steps. So the noise is at least the requested noise, and larger
+// NewGaussianSum derives the lattice and the noise share from cfg. It rounds the σ of a share up to
+// a whole number of lattice steps. The noise is therefore at least the requested noise, and larger
 // by less than one part in 2^23.
 func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if err := cfg.check(); err != nil {
@@ -50,7 +50,7 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if !(share > 0) || math.IsInf(share, 0) {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range", share)
 	}
-	_, exp := math.Frexp(share) // exponent for which share lies in [2^(exp-1), 2^exp)
+	_, exp := math.Frexp(share) // the exponent for which 2^(exp-1) ≤ share < 2^exp
 	lattice, err := NewLattice(sigmaBits - exp)
 	if err != nil {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range: %w", share, err)
@@ -99,8 +99,8 @@ func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())
 }
 
-// Event returns the cost of one release under the Config's adjacency. It assumes that the observer
-// does not know Config.Shares of the noise shares.
+// Event returns the cost of one release under the Config's adjacency. It assumes that Config.Shares
+// noise shares are unknown to the observer.
 func (m *GaussianSum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }

@@ -5,22 +5,22 @@ import (
 	"math/bits"
 )
 
-// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from layers
-// of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete Ziggurat", 2013). The
-// heights of the layers need not be exact in floating point.
+// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from layers of
+// equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete Ziggurat", 2013). The heights
+// of the layers need not be exact in floating point.
 //
-// Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with |x| <
-// Xᵢ and y is a real number in [yᵢ, yᵢ₊₁). The heights are y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ, so
-// all layers have the same area c. A draw chooses a layer, and an x and a y in the layer,
-// uniformly. The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x is then
-// exactly N_Z(0, σ²) on the integers of the lowest layer, if the layers cover the region under the
-// curve. They do if f(Xᵢ) ≤ yᵢ for every i above 0, and if the last yᵢ is at least 1.
-// [newDiscreteZiggurat] checks these conditions for every table with lower and upper bounds of f. It
-// also checks f(x) ≥ yᵢ₊₁ for every |x| that a layer accepts without drawing y. Floating point is
-// used only to propose the widths and c.
+// Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with |x| < Xᵢ
+// and y is a real number in [yᵢ, yᵢ₊₁). The heights are y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ, so all
+// layers have the same area c. A draw selects a layer, and an x and a y in the layer, uniformly.
+// The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x is then exactly N_Z(0,
+// σ²) on the integers of the lowest layer, if the layers cover the region under the curve. They do
+// if f(Xᵢ) ≤ yᵢ for every i above 0, and if the last yᵢ is at least 1. [newDiscreteZiggurat] checks
+// these conditions for every table with lower and upper bounds of f. It also checks f(x) ≥ yᵢ₊₁ for
+// every |x| that a layer accepts without drawing y. Floating point is used only to propose the
+// widths and c.
 //
-// The sampler draws y only if the result depends on y. It draws one word of y first. It draws
-// more words if the bounds of f do not decide the comparison.
+// The sampler draws y only if the result depends on y. It draws one word of y first. It draws more
+// words if the bounds of f do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
 	area   uint64 // area c of a layer times 2^areaBits, without rounding
@@ -40,8 +40,8 @@ type zigguratLayer struct {
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
-// fill makes samples from words, writes them to dst, and returns their number. Most words
-// need only the table. A few take more bits from src, and some are rejected.
+// fill makes samples from words, writes them to dst, and returns their number. For most words the
+// table suffices. A few words need more bits from src, and some are rejected.
 func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
 	for _, w := range words {
 		layer := &z.layers[w%zigguratLayers]
@@ -61,8 +61,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that the table alone makes from w. It returns enough = false if the
-// table cannot decide the sample.
+// atOnce returns the sample that follows from w and the table alone. If the table cannot decide the
+// sample, enough is false.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -77,8 +77,8 @@ func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
-// draw makes a sample from w, and from more bits of src if needed. It returns kept = false if
-// the point is rejected.
+// draw makes a sample from w, and from more bits of src if needed. If the point is rejected, kept
+// is false.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]
@@ -91,8 +91,8 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 }
 
 // again makes the place uniform by rejection. Some places result from one more of the 2^56 possible
-// draws than others. If the draw is such a surplus draw, again makes another draw and returns its
-// place. Otherwise it returns place.
+// draws than other places. If the draw is such a surplus draw, again makes another draw and returns
+// its place. Otherwise it returns the argument place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -111,9 +111,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 		x = -x
 	}
 	low, high := z.curve.at(x)
-	// y is yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part. It exceeds
-	// foot+part by at most i because foot is rounded, and by at most 3 because word, rise and
-	// the product are rounded.
+	// The number y is yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part. It
+	// exceeds foot+part by at most i because foot is rounded, and by at most 3 more because word,
+	// rise and the product are rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {
@@ -125,17 +125,16 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide reports whether y is below f(x), if the first word of v does not decide this. It draws
-// as many more words of v as necessary.
+// decide reports whether y is below f(x). It is called if the first word of v does not determine
+// this, and draws as many more words of v as necessary.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {
 		v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(src.Uint64()))
 		area := new(big.Int).SetUint64(z.area)
 		area.Lsh(area, precision-areaBits)
-		// y = Σ area/widthⱼ + v·area/widthᵢ, in units of 2^-precision. Each term is a lower
-		// bound with an error below one. The error of the last term is below two, since v has
-		// more bits.
+		// In units of 2^-precision, y = Σ area/widthⱼ + v·area/widthᵢ. Each term is a lower bound
+		// with an error below one. The error of the last term is below two, since v has more bits.
 		y, term, width := new(big.Int), new(big.Int), new(big.Int)
 		for _, layer := range z.layers[:i] {
 			y.Add(y, term.Quo(area, width.SetUint64(layer.width)))

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables has the ziggurats that were made last, by σ. Keeping them saves time, because all clients of
-// a round, and all runs of a sweep, use the same σ.
+// tables contains the ziggurats that were made last, by σ. Keeping them saves time, because all
+// clients of a round, and all runs of a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat whose area is close to the smallest possible. It increases the
-// area until it can prove that the layers cover the curve.
+// newDiscreteZiggurat makes a ziggurat with an area c that is close to the smallest possible. It
+// increases c until it can prove that the layers cover the region under the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}
@@ -80,7 +80,8 @@ func top(area, sigma, bound float64) (height float64) {
 	return height
 }
 
-// stack makes the layers for z.area and reports whether they cover the curve.
+// stack makes the layers for the area z.area and reports whether they cover the region under the
+// curve.
 func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	foot := uint64(0) // yᵢ lies in [foot, foot+i]
 	half := bound
@@ -99,9 +100,8 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the smallest number, at least half, for which f(number+1) is proven to be at
-// most foot. Because foot is at most yᵢ, every x with a density above yᵢ has |x| at most the
-// result.
+// cover returns the smallest number n ≥ half for which f(n+1) is proven to be at most foot. Because
+// foot is at most yᵢ, every x with a density above yᵢ satisfies |x| ≤ n.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {

@@ -1,8 +1,8 @@
 // Package seeded makes reproducible random streams for simulations and tests.
 //
-// Noise from these streams protects no data, because a reader who knows the seed can remove it.
-// Only sim and tests may import the package, and a policy test enforces that. So no flag or
-// configuration file can give a daemon a seed.
+// Noise from these streams protects no data, because a reader who knows the seed can remove the
+// noise. Only sim and tests may import the package, and a policy test enforces this. A flag or
+// configuration file therefore cannot give a daemon a seed.
 package seeded
 
 import (

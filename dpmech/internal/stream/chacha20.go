@@ -6,11 +6,12 @@ import (
 	"golang.org/x/crypto/chacha20"
 )
 
-// Place restarts s as the key stream of ChaCha20 (RFC 8439), from block 0 on, for a key and a
-// nonce of three little-endian words. The 64-bit word number i of the stream is word i mod 8 of block
-// ⌊i/8⌋, so machines may compute words in any order and get the same words. Streams of one key and
-// different nonces are independent for anybody who cannot distinguish ChaCha20 from a random function.
-// Place is not a method, so that code with access to a stream cannot choose its key.
+// Place restarts s as the key stream of ChaCha20 (RFC 8439), from block 0 on, for a key and a nonce
+// of three little-endian words. Each block contains eight 64-bit words: word number i of the stream
+// is word i mod 8 of block ⌊i/8⌋. Machines can therefore compute words in any order and get the
+// same words. Streams with the same key and different nonces are independent for anybody who cannot
+// distinguish ChaCha20 from a random function. Place is not a method, so that code with access to a
+// stream cannot choose its key.
 func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) { PlaceAt(s, key, nonce, 0) }
 
 // PlaceAt does the same as [Place], but starts at the given block.
@@ -21,7 +22,7 @@ func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	}
 	c, err := chacha20.NewUnauthenticatedCipher(key[:], n[:])
 	if err != nil {
-		panic("stream: " + err.Error()) // unreachable: key and nonce have legal lengths
+		panic("stream: " + err.Error()) // unreachable, because the key and the nonce have legal lengths
 	}
 	c.SetCounter(block)
 	s.Wipe()

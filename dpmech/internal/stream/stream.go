@@ -1,9 +1,10 @@
-// Package stream is the random bit generator of all samplers and noise shares: AES-256 in
-// counter mode with a key of 32 bytes. It is internal to dpmech, so that only the following
-// functions can choose a key. [fedpvi/dpmech.NewStream] gets the key from the operating system,
-// and [fedpvi/dpmech.Split] draws it from another stream. [fedpvi/dpmech.FillPublicNormal] computes
-// it from public values, for numbers that protect no data. fedpvi/dpmech/seeded computes it from a
-// seed, for simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
+// Package stream is the random bit generator of all samplers and noise shares: AES-256 in counter
+// mode with a key of 32 bytes. It is internal to dpmech, so that only the following functions can
+// choose a key. [fedpvi/dpmech.NewStream] gets the key from the operating system, and
+// [fedpvi/dpmech.Split] draws it from another stream. [fedpvi/dpmech.FillPublicNormal] computes the
+// key from public values, for numbers that protect no data. The package fedpvi/dpmech/seeded
+// computes the key from a seed, for simulations and tests. Plans for devices use ChaCha20 instead
+// ([Place]).
 package stream
 
 import (
@@ -16,21 +17,21 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// firstFill and bufferSize are the smallest and the largest number of bytes that a stream
-// generates at a time. The number grows with use, because needs differ. A client of a small model
-// uses a few hundred bytes in a round before the stream gets a new key. A sampler or a noise vector
-// uses megabytes, for which few long calls of the cipher take half the time of many short ones. The
-// bits of a stream do not depend on these numbers.
+// firstFill and bufferSize are the smallest and the largest number of bytes that a stream generates
+// at a time. The number grows with use. A client of a small model uses a few hundred bytes in a
+// round before the stream gets a new key. A sampler or a noise vector uses megabytes, for which few
+// long calls of the cipher take half the time of many short calls. The bits of a stream do not
+// depend on these numbers.
 const (
 	firstFill  = 512
 	bufferSize = 4096
 )
 
-// A Stream yields independent uniform bits. It is not safe for concurrent use. The zero Stream
+// A Stream generates independent uniform bits. It is not safe for concurrent use. The zero Stream
 // has no key, and reading it panics.
 type Stream struct {
 	bits     cipher.Stream // cipher; nil if the stream has no key
-	used, to int           // buf[used:to] has the bytes that were not read yet
+	used, to int           // buf[used:to] contains the bytes that were not read yet
 	buf      [bufferSize]byte
 }
 
@@ -46,16 +47,16 @@ func New(key [KeySize]byte) *Stream {
 func Rekey(s *Stream, key [KeySize]byte) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic("stream: " + err.Error()) // unreachable: the key has a legal length
+		panic("stream: " + err.Error()) // unreachable, because the key has a legal length
 	}
 	var iv [aes.BlockSize]byte
 	s.Wipe()
 	s.bits = cipher.NewCTR(block, iv[:])
 }
 
-// Wipe removes the key and overwrites all bits that were generated but not read. Reading the
-// stream then panics until it gets a new key. The standard library cannot overwrite the expanded
-// key, so that memory is left to the garbage collector.
+// Wipe removes the key and overwrites all bits that were generated but not read. Reading the stream
+// then panics until the stream gets a new key. The standard library cannot overwrite the expanded
+// key. Its memory is left to the garbage collector.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil
@@ -84,8 +85,8 @@ func (s *Stream) refill() {
 	s.used = 0
 }
 
-// Fill sets every element of dst to 64 uniform bits. The result is the same as that of repeated
-// calls of Uint64, but Fill is faster. It panics if s has no key.
+// Fill sets every element of dst to 64 uniform bits. The result is the same as with one call of
+// Uint64 for each element, but Fill is faster. It panics if s has no key.
 func (s *Stream) Fill(dst []uint64) {
 	for len(dst) > 0 {
 		if s.used == s.to {
@@ -99,8 +100,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of from. It decodes four words at a time, which
-// needs no bounds checks.
+// decode sets dst to the little-endian words of from. It decodes four words at a time, because this
+// needs fewer bounds checks.
 func decode(dst []uint64, from []byte) {
 	for len(dst) >= 4 && len(from) >= 32 {
 		d, f := dst[:4:4], from[:32:32]
