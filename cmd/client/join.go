@@ -18,9 +18,29 @@ import (
 type joinCommand struct {
 	connection `embed:""`
 
-	Invitation string  `arg:"" help:"File with the invitation, or - for standard input. The text of the invitation also works, but other users of this machine can see it."`
-	Epsilon    float64 `help:"Cap on ε for all studies together. Written into the policy if there is none yet." default:"1"`
-	Delta      float64 `help:"The δ of the cap." default:"1e-5"`
+	Invitation  letter `arg:"" help:"File with the invitation, or - for standard input. The text of the invitation also works, but other users of this machine can see it."`
+	firstPolicy `embed:""`
+}
+
+// firstPolicy has the flags for the policy that joining writes if there is none yet.
+type firstPolicy struct {
+	Epsilon *float64 `help:"Cap on ε for all studies together. Joining writes it into the policy if there is none yet. Default: 1." placeholder:"ε"`
+	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
+}
+
+// promise returns the limit that the policy states.
+func (f firstPolicy) promise() (accountant.Target, error) {
+	t := accountant.Target{Epsilon: 1, Delta: 1e-5}
+	if f.Epsilon != nil {
+		t.Epsilon = *f.Epsilon
+	}
+	if f.Delta != nil {
+		t.Delta = *f.Delta
+	}
+	if err := t.Check(); err != nil {
+		return t, &client.UsageError{Err: err}
+	}
+	return t, nil
 }
 
 func (joinCommand) Help() string {
@@ -34,15 +54,18 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// read returns the invitation. The argument is the text of the invitation, the name of a file, or
-// "-" for standard input.
-func (j *joinCommand) read() (i invitation.Invitation, err error) {
-	text := []byte(j.Invitation)
+// A letter is the argument that gives an invitation: the name of a file, "-" for standard input, or
+// the text of the invitation.
+type letter string
+
+// read returns the invitation.
+func (l letter) read() (i invitation.Invitation, err error) {
+	text := []byte(l)
 	switch {
-	case j.Invitation == "-":
+	case l == "-":
 		text, err = io.ReadAll(io.LimitReader(os.Stdin, 2*invitation.MaxText))
-	case !strings.HasPrefix(j.Invitation, invitation.Prefix):
-		text, err = os.ReadFile(j.Invitation)
+	case !strings.HasPrefix(string(l), invitation.Prefix):
+		text, err = os.ReadFile(string(l))
 	default:
 		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation on the command line: use a file of your own next time")
 	}
@@ -56,11 +79,11 @@ func (j *joinCommand) read() (i invitation.Invitation, err error) {
 }
 
 func (j *joinCommand) Run(ctx context.Context, c *commands) error {
-	promise := accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta}
-	if err := promise.Check(); err != nil {
-		return &client.UsageError{Err: err}
+	promise, err := j.promise()
+	if err != nil {
+		return err
 	}
-	i, err := j.read()
+	i, err := j.Invitation.read()
 	if err != nil {
 		return err
 	}
@@ -69,21 +92,8 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	defer k.Close()
-	policy, err := c.policy()
-	if err != nil && client.CodeOf(err) != client.Declined {
-		return err
-	}
-	network, err := j.network(policy)
+	m, wrote, err := c.join(ctx, k, i, j.connection, promise)
 	if err != nil {
-		return err
-	}
-	end := c.order("join", slog.String("digest", fmt.Sprintf("%x", i.Study)), slog.String("client", string(i.Name)), slog.String("coordinator", i.Coordinator.String()))
-	guest, err := k.DialGuest(ctx, i, network)
-	if err != nil {
-		return end(err)
-	}
-	m, wrote, err := k.Join(ctx, i, guest, promise)
-	if err = errors.Join(err, guest.Close()); end(err) != nil {
 		return err
 	}
 	fingerprint, err := k.Fingerprint()
@@ -99,8 +109,36 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	fmt.Printf("Joined %q as %s.\n\n  study        sha256 %s\n  coordinator  %s\n  this client  %s\n  state        %s\n\n",
 		m.Study.Title, m.Name, m.Hash, m.Coordinator, fingerprint, k.Store().Dir())
 	if wrote {
-		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
+		fmt.Println(wrotePolicy(k, promise))
 	}
 	fmt.Printf("Nothing runs yet. Next: %s\n", c.next("review"))
 	return nil
+}
+
+// wrotePolicy tells the data holder that joining wrote a policy.
+func wrotePolicy(k *client.Client, promise accountant.Target) string {
+	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
+}
+
+// join redeems an invitation. It returns the study, and whether it wrote a policy with the given
+// promise because there was none.
+func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
+	policy, err := c.policy()
+	if err != nil && client.CodeOf(err) != client.Declined {
+		return nil, false, err
+	}
+	network, err := connect.network(policy)
+	if err != nil {
+		return nil, false, err
+	}
+	end := c.order("join", slog.String("digest", fmt.Sprintf("%x", i.Study)), slog.String("client", string(i.Name)), slog.String("coordinator", i.Coordinator.String()))
+	guest, err := k.DialGuest(ctx, i, network)
+	if err != nil {
+		return nil, false, end(err)
+	}
+	m, wrote, err := k.Join(ctx, i, guest, promise)
+	if err = errors.Join(err, guest.Close()); end(err) != nil {
+		return nil, false, err
+	}
+	return m, wrote, nil
 }

@@ -26,10 +26,9 @@ have approved, within your own policy and budget.
   client ledger                       see what was spent, by study, and what is left
   client doctor                       check everything that a run needs
 
-Two commands are enough at a terminal:
+At a terminal one command is enough:
 
-  client join invitation.txt
-  client run --data records.csv --approve`
+  client run --join invitation.txt --data records.csv --approve`
 
 type commands struct {
 	cli.Common

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type runCommand struct {
 	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
 	recordFlags `embed:""`
 
+	Join        letter `help:"Redeem this invitation first, as client join does, unless it was redeemed before." placeholder:"FILE"`
+	firstPolicy `embed:""`
+
 	Approve  bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
 	Dataset  string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
 	Result   string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
@@ -42,6 +46,7 @@ func (runCommand) Help() string {
 
   client run --data records.csv
   client run --data records.csv --approve           read the review, then type yes
+  client run --join invitation.txt --data records.csv --approve
   client run --data records.csv --metrics 127.0.0.1:9464 --log json
   client run --data records.csv --audit /var/log/fedpvi/audit.log --audit syslog:///dev/log
   client run --data export.csv.gz --separator ';' --decimal-comma
@@ -55,7 +60,13 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	return c.with(func(k *client.Client, m *client.Member) error {
+	with := c.with
+	if r.Join != "" {
+		with = func(f func(*client.Client, *client.Member) error) error { return r.joined(ctx, c, f) }
+	} else if r.Epsilon != nil || r.Delta != nil {
+		return &client.UsageError{Err: fmt.Errorf("--epsilon and --delta need --join, which writes the first policy: edit %s instead", client.PolicyFile)}
+	}
+	return with(func(k *client.Client, m *client.Member) error {
 		policy, err := c.policy()
 		if err != nil {
 			return err
@@ -72,6 +83,42 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 		}
 		return r.ended(c, m, ending)
 	})
+}
+
+// joined redeems the invitation, unless this client has joined its study before. Then it calls f
+// with the study.
+func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Client, *client.Member) error) error {
+	if c.Study != "" {
+		return &client.UsageError{Err: errors.New("--join names the study: leave out --study")}
+	}
+	promise, err := r.promise()
+	if err != nil {
+		return err
+	}
+	i, err := r.Join.read()
+	if err != nil {
+		return err
+	}
+	k, err := c.openOr(true)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	all, err := k.Members()
+	if err != nil {
+		return err
+	}
+	if n := slices.IndexFunc(all, func(m *client.Member) bool { return m.Hash == i.Study }); n >= 0 {
+		return f(k, all[n])
+	}
+	m, wrote, err := c.join(ctx, k, i, r.connection, promise)
+	if err != nil {
+		return err
+	}
+	if wrote {
+		fmt.Fprintln(os.Stderr, wrotePolicy(k, promise))
+	}
+	return f(k, m)
 }
 
 // reading tells the data holder how many records and values were changed when they were read.

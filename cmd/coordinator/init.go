@@ -196,9 +196,22 @@ func printInvitations(w io.Writer, files []file) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "CLIENT\tINVITATION, FOR THAT CLIENT ONLY\tEXPIRES")
 	for _, f := range files {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Client, f.File, f.Expires.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Client, fromHere(f.File), f.Expires.Local().Format("2006-01-02 15:04"))
 	}
 	return t.Flush()
+}
+
+// fromHere returns a path relative to the working directory if the file is in it, and otherwise
+// the path itself.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if short, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
 }
 
 type inviteCommand struct {

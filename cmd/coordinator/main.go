@@ -45,7 +45,7 @@ study to its owner, and takes part if the owner consents. The records stay with 
   coordinator start              begin without the clients that have not come
   coordinator abort              end a study early
   coordinator bundle, verify     the signed transcript in a file that anybody can check
-  coordinator report FILE        the result as a page to read, print and send`
+  coordinator report             the result as a page to read, print and send`
 
 type commands struct {
 	cli.Common
