@@ -14,7 +14,7 @@ UNWATCHED := math filippo.io/age/internal/bech32 \
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race $(UNWATCHED:%=-gcflags=%=-race=false))
 
-.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes evil lint deadcode fmt bench bench-gpu experiments clean
+.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo pages demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes evil lint deadcode fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -77,6 +77,9 @@ network: build ## studies on Abalone, Adult and made-up data, a process for each
 	go run ./tools/demonet experiments/programs/infections.toml --non-private
 	go run ./tools/demonet experiments/adult/private.toml
 	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
+
+pages: ## the commands of the example pages again, and their output into the pages
+	go run ./tools/pages
 
 demo-network: build ## federations of processes, killed half way and in each step of secure sums, and attacked
 	go run ./tools/demonet

@@ -114,7 +114,7 @@ var floors = [][]string{
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"tools/plant/planted", "tools/plant/overlay", "tools/demonet/seen"},
-	{"internal/testing/abuse", "internal/testing/chaos", "tools/plant", "internal/testing/policy", "tools/demonet", "tools/load", "tools/dist", "tools/protogen"},
+	{"internal/testing/abuse", "internal/testing/chaos", "tools/plant", "internal/testing/policy", "tools/demonet", "tools/load", "tools/dist", "tools/pages", "tools/protogen"},
 }
 
 func floorOf(folder string) int {
@@ -344,7 +344,7 @@ func transport(f file) bool {
 
 // tool reports whether a file belongs to a program for developers.
 func tool(f file) bool {
-	return slices.Contains([]string{"tools/demonet", "tools/load", "tools/dist"}, f.folder)
+	return slices.Contains([]string{"tools/demonet", "tools/load", "tools/dist", "tools/pages"}, f.folder)
 }
 
 // command reports whether a file belongs to a program for users.

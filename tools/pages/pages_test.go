@@ -1,0 +1,41 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The test runs the commands of the pages, and compares what they print with the pages.
+func TestCommandsPrintWhatThePagesShow(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	root, programs := filepath.Join("..", ".."), t.TempDir()
+	if err := build(root, programs); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := withCommands(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 1 {
+		t.Errorf("only %d pages have commands: the pattern no longer fits them", len(pages))
+	}
+	for _, p := range pages {
+		t.Run(filepath.Base(p.path), func(t *testing.T) {
+			t.Parallel()
+			outputs, err := p.play(t.Context(), t.TempDir(), programs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range p.commands {
+				if err := c.compare(outputs[i]); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}

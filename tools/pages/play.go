@@ -1,0 +1,132 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sync/errgroup"
+)
+
+// A place is where the commands of a page run.
+type place struct {
+	dir         string   // working directory
+	environment []string // environment variables
+	port        string   // replaces the port 7443, with which a page starts a coordinator
+}
+
+// shown is the path that a page shows in place of the working directory.
+const shown = "/home/ann/fedpvi"
+
+// play runs commands, and returns the lines that they print. A command begins when the commands
+// before it at its terminal and those without a terminal have ended, and those at other terminals
+// have printed something. Where a command asks "Type yes: ", the person types yes.
+func (p place) play(ctx context.Context, commands []*command) ([][]string, error) {
+	outputs := make([][]string, len(commands))
+	group, ctx := errgroup.WithContext(ctx)
+	ended := map[string]chan struct{}{}
+	for i, c := range commands {
+		if before := ended[c.terminal]; before != nil {
+			select {
+			case <-before:
+			case <-ctx.Done():
+			}
+		}
+		done, heard := make(chan struct{}), make(chan struct{})
+		ended[c.terminal] = done
+		printed := &output{first: sync.OnceFunc(func() {
+			if c.terminal != "" {
+				close(heard)
+			}
+		})}
+		group.Go(func() error {
+			defer close(done)
+			err := p.run(ctx, c, printed)
+			outputs[i] = p.lines(printed.String())
+			if err != nil {
+				return fmt.Errorf("%s: %w\n%s", c.line, err, printed)
+			}
+			return nil
+		})
+		select {
+		case <-heard:
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
+	return outputs, group.Wait()
+}
+
+// output is the text that a command has printed. It calls first before it stores the first byte.
+type output struct {
+	bytes.Buffer
+	first func()
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.first()
+	return o.Buffer.Write(b)
+}
+
+// run runs a command until it ends. If the command belongs to a terminal, it has a pseudo-terminal.
+func (p place) run(ctx context.Context, c *command, printed *output) error {
+	process := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(c.line, ":7443", ":"+p.port))
+	process.Dir, process.Env, process.WaitDelay = p.dir, append(os.Environ(), p.environment...), time.Second
+	if c.terminal == "" {
+		process.Stdout, process.Stderr = printed, printed
+		return process.Run()
+	}
+	terminal, err := pty.StartWithSize(process, &pty.Winsize{Rows: 40, Cols: 100})
+	if err != nil {
+		return err
+	}
+	defer terminal.Close()
+	return errors.Join(converse(terminal, printed), process.Wait())
+}
+
+// converse copies what a terminal shows until its process ends, and answers its question.
+func converse(terminal io.ReadWriter, printed *output) error {
+	b := make([]byte, 4096)
+	for {
+		n, err := terminal.Read(b)
+		if n > 0 {
+			printed.Write(b[:n])
+			if bytes.HasSuffix(printed.Bytes(), []byte("Type yes: ")) {
+				if _, err := io.WriteString(terminal, "yes\n"); err != nil {
+					return err
+				}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // the end of a pseudo-terminal on Linux is EIO
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// lines returns the lines of a text as a page shows them, without those that show progress. A
+// program shows its progress by returning to the beginning of its line.
+func (p place) lines(text string) []string {
+	text = strings.NewReplacer(p.dir, shown, ":"+p.port, ":7443").Replace(text)
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		if !strings.Contains(line, "\r") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
