@@ -15,7 +15,7 @@ import (
 // Options configure a Play.
 type Options struct {
 	StudyFile string // path of the study file; relative paths of data files start in its folder
-	DataFile  string // file of records to use instead of the study's
+	DataFile  string // file of records to use instead of the files that the study names
 	Seed      uint64 // seed; the study's simulation.seed by default
 	Workers   int    // number of goroutines; 1 if 0
 

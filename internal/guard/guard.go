@@ -29,8 +29,8 @@ func (p *Panic) Error() string {
 	}
 }
 
-// Recovered is the number of panics from which Run has recovered. It may come from records, so
-// only tests may read it.
+// Recovered is the number of panics from which Run has recovered. It can depend on records, so only
+// tests may read it.
 var Recovered atomic.Int64
 
 // Run calls f. If f panics, Run returns a [Panic].

@@ -61,9 +61,8 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the beginning of a line that is not part of its text, and the spaces that stand
-// in its place in the other lines of the paragraph. The beginning is an indent, with a bullet if
-// there is one.
+// indents returns the first characters of a line, which are an indent and a bullet if there is one,
+// and as many spaces, with which the other lines of the paragraph begin.
 func indents(line string) (first, rest string) {
 	body := strings.TrimLeft(line, " ")
 	if strings.HasPrefix(body, "- ") {
@@ -73,8 +72,8 @@ func indents(line string) (first, rest string) {
 	return first, strings.Repeat(" ", len(first))
 }
 
-// continues reports whether Wrap broke a line off the line before it, because its first word did
-// not fit there. The argument indent has the length of the beginning of both lines.
+// continues reports whether Wrap began the new line only because the line's first word did not fit
+// into the line before it. The argument indent has the length of the beginning of both lines.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

@@ -27,7 +27,7 @@ const (
 	dispersionSlack = 0.03
 )
 
-// frailtyAt returns the variance a at a point of the grid.
+// frailtyAt returns the variance a of [dispersion] at a point of the grid.
 func frailtyAt(i int) float64 {
 	if i == 0 {
 		return 0

@@ -30,7 +30,7 @@ type mode struct {
 	inference string
 	others    string // further tables and keys
 	derived   bool   // whether a message is computed from the mechanism's release, or the study has a scale phase
-	allocated bool   // whether its sampling has no bound under replace-one
+	allocated bool   // whether the mode's sampling has no bound on the cost under replace-one adjacency
 	keepsRows bool   // whether the state depends on the rows, so that it cannot be used with another file
 }
 

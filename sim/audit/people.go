@@ -29,8 +29,9 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 	return r
 }
 
-// personPair returns two data sets of a client that differ by all rows of a person. These rows
-// come first, because they might then change which rows of other persons are kept.
+// personPair returns two data sets of a client that differ by all rows of a person. These rows come
+// first in the data set. If the choice of rows were faulty, they could then change which rows of
+// other persons are kept.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
