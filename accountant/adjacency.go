@@ -15,12 +15,12 @@ const (
 	// The number of records, or the roster of clients, is public.
 	ReplaceOne Adjacency = "replace-one"
 
-	// ZeroOut relates an input to the input in which the contributions of one client are zero.
-	// The client still takes part and sends its noise. The roster is public.
+	// ZeroOut relates an input to the input in which the contributions of one client are zero. The
+	// client still takes part and sends its noise. The roster is public.
 	//
-	// Adding or removing a client is not an adjacency here, because it would change the number
-	// of noise shares. ZeroOut does not cover a client without records, because the contribution
-	// of such a client need not be zero. ReplaceOne covers it.
+	// Adding or removing a client is not an adjacency here, because it would change the number of
+	// noise shares. ZeroOut does not cover a client without records, because its contribution need
+	// not be zero. ReplaceOne covers this client.
 	ZeroOut Adjacency = "zero-out"
 )
 

@@ -8,27 +8,28 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2 norm
-// at most 1 with independent N(0, Sigma²) noise on every element. Every record takes part in
-// Picks of the releases, drawn at random and independently of the other records. Sigma is the
-// noise multiplier.
+// RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2 norm at
+// most 1 with independent N(0, Sigma²) noise on every element. Every record takes part in Picks of
+// the releases, drawn at random and independently of the other records. Sigma is the noise
+// multiplier.
 //
 // For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k = Steps
-// dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random Allocation",
-// 2025). Let σ = Sigma. Let Y_1, ..., Y_k be independent and lognormal, with log Y_i ~ N(−1/2σ²,
-// 1/σ²), and let S be their sum. Then
+// dimensions, in both orders, where e_i is the unit vector of dimension i (Feldman, Shenfeld,
+// "Privacy Amplification by Random Allocation", 2025). Let σ = Sigma. Let Y_1, ..., Y_k be
+// independent and lognormal, with log Y_i ~ N(−1/2σ², 1/σ²), and let S be their sum. Then
 //
 //	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
 //
-// The mass of Y is moved to the points of a grid, and its mean does not change. Both functions are
-// convex in S, so the move cannot lower δ. An epoch with several picks costs at most as much as
-// Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If the noise is too small for the grid,
-// each pick is accounted as one release without amplification. There is no lower bound on the cost.
+// The mass of each Y_i is moved to the points of a grid, so that its mean does not change. Both
+// functions are convex in S, so the move cannot lower δ. An epoch with several picks costs at most
+// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If the noise is too small for
+// the grid, each pick is accounted as one release without amplification. There is no lower bound on
+// the cost.
 //
 // The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
 // from the grid. [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly
-// convex in both distributions. So D_α of the pair is at most α/2σ², the value of D_α for N(e_i,
-// Sigma²I) against N(0, Sigma²I).
+// convex in both distributions. The divergence D_α of the pair is therefore at most α/2σ², the
+// value of D_α for N(e_i, Sigma²I) against N(0, Sigma²I).
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -57,13 +58,14 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the least noise multiplier for which the distribution of Y fits on the grid.
+// leastAllocated is the least noise multiplier for which the distribution of one of the lognormal
+// variables Y_i (see [RandomAllocation]) fits on the grid.
 const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of each Y that is cut off at the upper end
-	allocationSpan = 13    // half-width of the grid for S, in standard deviations
+	allocationTail = 1e-14 // mass of each variable Y_i that is cut off at the upper end
+	allocationSpan = 13    // half-width of the grid for the sum S, in standard deviations
 )
 
 func (e RandomAllocation) laws() (upper, lower directions, err error) {
@@ -74,7 +76,7 @@ func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	return upper, directions{}, nil
 }
 
-// allocation is the distribution of S, as defined at [RandomAllocation], on a grid. S is a
+// allocation is the distribution, on a grid, of the sum S that [RandomAllocation] defines. S is a
 // function of a sample from N(0, σ²I).
 type allocation struct {
 	k, sigma float64
@@ -86,11 +88,11 @@ type allocation struct {
 	lostRecord float64   // probability outside the grid under the mixture (1/k) Σ N(e_i, σ²I)
 }
 
-// compose computes the distribution of S. It raises the Fourier transform of the distribution of
-// Y to the power k.
+// compose computes the distribution of the sum S. It raises the Fourier transform of the
+// distribution of one variable Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y exceeds most with probability at most allocationTail, also under N(1, σ²).
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // A variable Y_i exceeds most with probability at most allocationTail, also if the sample is from N(1, σ²).
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -101,7 +103,7 @@ func (a *allocation) compose() {
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
 		// m is the probability of the cell under N(0, σ²). first is its probability under N(1, σ²),
-		// which equals the integral of Y over the cell.
+		// which equals the integral of the variable Y_i over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -136,9 +138,9 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges the cells of S. The new cells are narrow near the mean of S, and wider further
-// away. The mass inside a new cell is split between the two ends of the cell so that the mean stays
-// the same.
+// coarsen merges the cells of the grid of the sum S. The new cells are narrow near the mean of S,
+// and wider further away. The mass inside a new cell is split between the two ends of the cell so
+// that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -161,12 +163,13 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the probability that Y is in [from, to], under N(0, σ²) and under N(1, σ²).
+// cell returns the probability that a variable Y_i is in [from, to], under N(0, σ²) and under N(1,
+// σ²).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // the smaller of the two tails is more accurate
+			u, v = -v, -u // the smaller tail is more accurate
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}
@@ -177,9 +180,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the probability that S is outside of (low, high). null is
-// the bound under N(0, σ²I). record is the bound under the mixture, whose density is S/k times
-// that of N(0, σ²I).
+// outside returns Chernoff bounds on the probability that the sum S is outside of (low, high). null
+// is the bound under N(0, σ²I). record is the bound under the mixture, whose density is S/k times
+// the density of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -212,8 +215,8 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the distribution of the privacy loss. For removal the loss is log S/k under the
-// mixture. For addition it is −log S/k under N(0, σ²I).
+// law returns the distribution of the privacy loss. For removal the loss is log S/k, with S drawn
+// under the mixture. For addition it is −log S/k, with S drawn under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

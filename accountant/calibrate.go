@@ -25,13 +25,13 @@ func (t Target) Check() error {
 type Calibration struct {
 	Value float64 // calibrated noise multiplier, sampling rate or count
 	Cost  Bound   // bounds on ε at the target's δ; Cost.Upper does not exceed the target's ε
-	Left  float64 // target's ε − Cost.Lower, the part of the target's ε that may be unused
+	Left  float64 // target's ε − Cost.Lower, an upper bound on the unused part of the target's ε
 }
 
-// CalibrateNoise returns the smallest noise multiplier for which the event that mechanism
-// returns meets the target. It is accurate to a few parts in 10⁴, or to one part in 10⁹ if all
-// releases are Gaussian. The cost must fall as the noise grows. The result always meets the
-// target, because [Account] confirms it.
+// CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
+// meets the target. The accuracy is a few parts in 10⁴, or one part in 10⁹ if all releases are
+// Gaussian. The cost must fall as the noise grows. The result always meets the target, because it
+// is checked with [Account].
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -44,7 +44,7 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 }
 
 // CalibrateRate returns the largest sampling rate in [10⁻⁹, 1] for which the event meets the
-// target. It is accurate to a few parts in 10⁴. The cost must grow with the rate.
+// target. The accuracy is a few parts in 10⁴. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -79,7 +79,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism may return an error for values far from the solution.
+	// The mechanism can return an error for values far from the solution.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -102,9 +102,10 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	}
 	// Each step of Newton's method aims a little below the target. The method works on the
 	// logarithm of the certified cost, which is nearly linear. From the second point on, the slope
-	// comes from the last two points. A mechanism may round σ to steps of its lattice, so that the
-	// cost is constant over distances much longer than Newton's steps. So every step after a value
-	// that misses the target is at least twice as long as the last such step.
+	// is computed from the last two points. A mechanism may round σ to steps of its lattice. The
+	// cost is then constant over distances much longer than Newton's steps. For this reason, every
+	// step after a value that misses the target is at least twice as long as the previous step of
+	// this kind.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x that meets the target so far, and largest x that misses it
@@ -157,12 +158,12 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns approximately the least x in [low, high] at which the falling function
-// cost is at most goal. It returns high if there is no such x. slope is the slope of −log cost
-// at the root.
+// estimateRoot returns approximately the least x in [low, high] for which cost(x) is at most goal.
+// The function cost must be decreasing. If there is no such x, estimateRoot returns high. The
+// result slope is the slope of −log cost at the root.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// The search begins at the end of the range that is closest to 0 and moves outwards, because
+	// The search begins at the point of the range that is closest to 0 and moves outwards, because
 	// extreme parameters take long to account for.
 	from, to := low, high
 	x := min(max(0, low), high)
@@ -258,8 +259,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	// The search doubles the range until the estimate exceeds the target, and then halves
-	// it.
+	// The search doubles the range until the estimated cost exceeds the target. It then halves the
+	// range repeatedly.
 	low, high := 0, 1
 	for high <= most {
 		_, ok, err := try(high, false)
@@ -295,8 +296,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimate may be too high if only Rényi divergences are available. So the search first
-	// moves upwards, and then downwards until the certified cost meets the target.
+	// The estimated cost can be too high if only Rényi divergences are available. The search
+	// therefore first moves upwards, and then downwards until the certified cost meets the target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

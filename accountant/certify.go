@@ -10,8 +10,9 @@ const (
 )
 
 // tiltNats determines the tilt of a composition. The order of the tilt is lower than the order of
-// the saddle point. The integrand at this order is at most e^tiltNats times its value at the saddle
-// point. The bounds are as good as for a tilt at the saddle point, and rare events have less weight.
+// the saddle point. At this order the integrand is at most e^tiltNats times its value at the saddle
+// point. The bounds are as good as for a tilt at the saddle point, and rare events have less
+// weight.
 const tiltNats = 2
 
 // side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot
@@ -24,8 +25,8 @@ const (
 )
 
 // refine calls read with finer and finer grids. It stops when the two bounds are close to each
-// other, or when read returns an error because the grid is too fine. For an upper bound alone,
-// it compares the bounds of two successive grids instead.
+// other, or when read returns an error because the grid is too fine. If only the upper bound is
+// wanted, refine instead stops when the bounds of two successive grids are close to each other.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -76,10 +77,10 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// narrowed returns bounds on ε that are at least as close as those in b. It computes them on finer
-// grids that are aligned with the losses. A grid that is not aligned gives no lower bound if the
-// sampling probability is smaller than the width of the grid. The upper bound is for the δ low, and
-// the lower bound is for the δ high.
+// narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
+// finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
+// the sampling probability is smaller than the width of the grid. The upper bound is for the δ low,
+// and the lower bound is for the δ high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -104,8 +105,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether narrowing the bounds of the composition is useless, because its ε(δ)
-// is at most lower or is already exact.
+// irrelevant reports whether narrowing the bounds of the composition would be useless. This is the
+// case if its ε(δ) is at most lower, or if the bounds are already exact.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -114,7 +115,7 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves the lower bound on ε(δ) or, if above is true, the upper bound, and returns both
+// narrow improves the lower bound on ε(δ) or, if above is true, the upper bound. It returns both
 // bounds. It stops when the bounds are close to each other, or when a finer grid hardly improves
 // them.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
@@ -144,8 +145,8 @@ func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, 
 	return lower, upper
 }
 
-// windowEpsilon returns bounds on ε(δ) from the discretised composition, without the help of
-// Rényi divergences.
+// windowEpsilon returns bounds on ε(δ) that are computed only from the discretised composition, and
+// not from Rényi divergences.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -227,13 +228,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 
 // width returns a width of the grid for which each bound differs from the exact value by about a
 // quarter of gap. In every step, cells of width h change the variance of the tilted loss by about
-// h²/6, and ε by (θ+½)/2 times this change, where θ is the tilt.
+// h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is the order of the
+// tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points for which the window contains all losses at most
-// reach away from the mean, and for which the mass outside the window changes δ(ε) by at most blur.
+// size returns the least number of grid points that satisfies two conditions. The window contains
+// all losses at most reach away from the mean, and the mass outside the window changes δ(ε) by at
+// most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width
@@ -254,7 +257,7 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 			}
 			return 0, errWindow
 		}
-		// The sizes are 2, 3, 4, 6, 8, 12, ... times a power of two.
+		// The sizes are 2 or 3 times a power of two.
 		if n&(n-1) == 0 {
 			n += n / 2
 		} else {

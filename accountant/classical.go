@@ -2,11 +2,11 @@ package accountant
 
 import "math"
 
-// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. They
-// are looser than [Account]. Use them for mechanisms without an event, and for comparison with
-// older work. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1
-// releases, and every other argument named delta in (0, 1). Results are raised by more than
-// their rounding error.
+// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. Their
+// bounds are looser than the bounds of [Account]. Use them for mechanisms without an event, and for
+// comparison with older work. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ
+// < 1, k ≥ 1 releases, and every other argument named delta in (0, 1). Results are raised by more
+// than their rounding error.
 
 // raised is a factor by which results are multiplied. It covers the rounding errors of a closed
 // form of a few operations.
@@ -18,10 +18,9 @@ func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
 
-// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of k
-// releases that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential
-// Privacy", 2010, theorem III.3). If ε is 1 or more, the resulting ε is larger than that of
-// [BasicComposition].
+// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of k releases
+// that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential Privacy", 2010,
+// theorem III.3). If ε is 1 or more, the resulting ε is larger than the ε of [BasicComposition].
 func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps, del float64) {
 	n := float64(k)
 	eps = epsilon*math.Sqrt(-2*n*math.Log(deltaPrime)) + n*epsilon*math.Expm1(epsilon)
@@ -41,7 +40,7 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// e^ε overflows or nearly overflows, and the −1 is negligible.
+	// Here e^ε overflows or nearly overflows, and the −1 is negligible.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del

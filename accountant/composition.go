@@ -2,13 +2,14 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent privacy losses, for one order of two adjacent
-// inputs. P is the distribution of the output for the first input, and Q that for the second.
+// A composition is a sequence of independent privacy losses, for one order of two adjacent inputs.
+// P is the distribution of the output for the first input, and Q is the distribution of the output
+// for the second input.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses of a step, which the search for a
-	// saddle and the evaluation of a contour leave out. Otherwise outputs that are too rare to
-	// affect δ would dominate the moments.
+	// cut is the probability (under P) of the largest losses of a step that are left out when a
+	// saddle is searched for and a contour is evaluated. Without the cut, outputs that are too rare
+	// to affect δ would dominate the moments.
 	cut float64
 	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders
 	// up to made.
@@ -23,8 +24,8 @@ type step struct {
 	times float64
 }
 
-// infinite returns the probability that the composed loss is infinite, which is the P-mass of
-// the outputs that have probability zero under Q.
+// infinite returns the probability that the composed loss is infinite. This is the probability
+// under P of the outputs that have probability zero under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -81,10 +82,10 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss tilted by e^(cL)
 }
 
-// maxOrder is the largest order at which a saddle is searched for.
+// maxOrder is the largest order at which the search for a saddle ends.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the given order. The order determines ε.
+// saddleAt returns the saddle at the given order, with the ε that belongs to this order.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -97,8 +98,9 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which beyond is true. The order is accurate
-// to one part in a thousand. beyond must be monotone. If there is no such saddle, ok is false.
+// saddleWhere returns the saddle of least order for which beyond is true. The order is accurate to
+// one part in a thousand. The function beyond must be monotone in the order. If there is no such
+// saddle, ok is false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -155,9 +157,9 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point of lower order than the saddle s. At this point, rare events of large
-// loss have less weight. The integrand there is at most e^nats times its value at the saddle,
-// and the order is at least half of the saddle's order.
+// before returns a point of lower order than the saddle s. At this point, rare events of large loss
+// have less weight. The integrand there is at most e^nats times its value at the saddle, and the
+// order is at least half of the saddle's order.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -10,21 +10,21 @@ import (
 // compositions of a few steps with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour is the largest number of points on the contour. maxContourWork is the largest
-// product of that number and the number of points of the quadrature.
+// maxContour is the largest number of points on the contour. maxContourWork is the largest product
+// of the number of points on the contour and the number of points of the quadrature.
 const (
 	maxContour     = 1 << 14
 	maxContourWork = 1 << 23
 )
 
-// A contour is the moment generating function M of the privacy loss along a line of constant
-// real part c > 0. It gives
+// A contour is the moment generating function M of the privacy loss along a line of complex numbers
+// with the constant real part c > 0. It gives
 //
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
 // for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023, theorem
-// 3.1). The trapezoid rule converges exponentially. The integral is accurate to a dozen digits,
-// but there is no proof of this accuracy.
+// 3.1). The trapezoid rule converges exponentially. The integral is accurate to a dozen digits, but
+// there is no proof of this accuracy.
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
@@ -34,10 +34,10 @@ type contour struct {
 
 // contour evaluates the moment generating function along a line left of the saddle. The trapezoid
 // rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k instead of
-// δ(ε). d is so large that the terms with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this follows from
-// δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the saddle. The argument nats is the
-// logarithm of the ratio of the integrand on the line to the integrand at the saddle. The result is
-// less accurate for a larger nats.
+// δ(ε), where c is the real part of the line. The number d is so large that the terms with k ≠ 0
+// are below 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's
+// bound at the saddle. The argument nats is the logarithm of the ratio of the integrand on the line
+// to the integrand at the saddle. The result is less accurate for a larger nats.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -86,7 +86,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	return false, nil
 }
 
-// along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst.
+// along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst, where K is the logarithm
+// of the moment generating function.
 //
 // Each step of t rotates the complex weight of each loss by an angle. Half angles avoid
 // cancellation in 1 − cos.
@@ -147,7 +148,8 @@ func (l *contour) delta(epsilon float64) float64 {
 }
 
 // contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from the
-// result of a second contour. For a single step contourEpsilon integrates the density directly.
+// result of a second contour. For a composition of one step, contourEpsilon integrates the density
+// directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -172,8 +174,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	if err != nil {
 		return 0, 0, err
 	}
-	// δ falls with ε approximately like e^(−cε), so the error of ε is the relative error of δ
-	// over c.
+	// δ falls with ε approximately like e^(−cε), where c is the order. The error of ε is therefore
+	// the relative error of δ divided by c.
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
@@ -200,8 +202,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns the argument at which the falling positive function f has the value goal,
-// to full precision. It returns 0 if that argument is negative. The search begins at guess.
+// solveFalling returns the argument at which the decreasing positive function f has the value goal,
+// to full precision. It returns 0 if this argument is negative. The search begins at guess, in
+// steps of width.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. Every
-// element gets Shares independent samples of the discrete Gaussian N_Z(0, Sigma²) as
-// noise.
+// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. Every element
+// gets Shares independent samples of the discrete Gaussian N_Z(0, Sigma²) as noise.
 //
 // The accountant replaces the noise by a continuous Gaussian of variance v = Shares·Sigma² − 1/12
 // that is rounded to integers. It adds a bound on the max divergence between the two distributions.
@@ -18,9 +17,10 @@ import (
 //   - The probability of the rounded Gaussian at k is the density at k of the sum of the Gaussian
 //     and a uniform variable on [−½, ½]. This sum has variance s² = Shares·Sigma² and fourth
 //     cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to terms of order
-//     s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). The accountant charges twice this value for
-//     every element. It charges nothing for |k| > 64s, because N_Z(0, s²) has mass below 10⁻⁸⁸⁸ in
-//     this range and the rounded Gaussian has less.
+//     s⁻⁶, where He₄ is the Hermite polynomial of degree 4. For |k| ≤ 64s it is below
+//     2²⁴/(2880 s⁴). The accountant charges twice this value for every element. It charges
+//     nothing for |k| > 64s, because N_Z(0, s²) has mass below 10⁻⁸⁸⁸ in this range and the
+//     rounded Gaussian has less.
 //   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of one
 //     discrete Gaussian of the summed variance (Kairouz, Liu, Steinke, "The Distributed
 //     Discrete Gaussian Mechanism", 2021, corollary 12).
@@ -86,7 +86,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // sum.atoms has raised masses and losses by at most a third of slack.
+	for i, mass := range masses { // sum.atoms has raised masses and losses by at most a third of slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

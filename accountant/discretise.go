@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// masses is a discrete distribution of the privacy loss. Its values are multiples of the width
-// of a grid, and infinity. An index may occur more than once.
+// masses is a discrete distribution of the privacy loss. Its values are multiples of the width of a
+// grid, and infinity. An index can occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
 	infinite float64
-	cut      bool // true if the distribution is incomplete because it would have more than maxCells cells
+	cut      bool // whether the distribution is incomplete because it would have more than maxCells cells
 }
 
 // maxCells is the maximum number of cells in the discretised loss of one event.
@@ -30,10 +30,11 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid contains the ends of cells, which are offset plus multiples of width. The ends are one
-// width apart where the tilted loss has most of its mass, and further apart in the tails. The error
-// of ε due to discretisation grows with the mass of a cell and with the square of its width. So the
-// cells double in width whenever the mass outside of them has fallen by a factor of 2^2.5.
+// A grid contains the ends of cells of losses, which are offset plus multiples of width. The ends
+// are one width apart where the tilted loss has most of its mass, and further apart in the tails.
+// The error of ε due to discretisation grows with the mass of a cell and with the square of its
+// width. The cells therefore double in width whenever the mass beyond them has fallen by a factor
+// of 2^2.5.
 type grid struct {
 	width       float64
 	offset      float64   // loss of the grid point 0
@@ -46,10 +47,10 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 // below returns the largest grid point whose loss is at most loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
-// newGrid makes the grid for the loss l tilted by e^(order·L). An aligned grid has a point at the
-// mean of the interval of length width that has the largest tilted mass. Alignment helps if the
-// sampling probability is below width, because almost all mass would otherwise lie between two grid
-// points.
+// newGrid makes the grid for the loss l tilted by e^(order·L), where L is the loss. An aligned grid
+// has a point at the mean of the interval of length width that has the largest tilted mass.
+// Alignment helps if the sampling probability is below width, because almost all mass would
+// otherwise be between two grid points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -98,8 +99,8 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest returns the mean loss of the interval of length width with the largest mass. If the
-// heaviest atom has more than half of this mass, it returns the loss of that atom. The argument by
+// heaviest returns the mean loss of the interval of length width with the largest mass. If a single
+// atom has more than half of this mass, heaviest returns the loss of this atom. The argument by
 // lists the indices of the losses in ascending order of the losses.
 func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width float64) float64 {
 	var most, inside, moment, mean float64
@@ -115,7 +116,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width f
 			most, mean = inside, moment/inside
 		}
 	}
-	for i := range l.atoms { // The atoms are the first nodes of the rule.
+	for i := range l.atoms { // the atoms are the first nodes of the rule
 		if mass(i) > most/2 {
 			return loss[i]
 		}
@@ -123,7 +124,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width f
 	return mean
 }
 
-// after returns the grid point at which the cell ends that begins at the grid point index.
+// after returns the end of the cell that begins at the grid point index, as a grid point.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -136,8 +137,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the next grid point below index. It corresponds to after, for cells that are made
-// from the largest loss downwards.
+// before returns the beginning of the cell that ends at the grid point index, as a grid point. It
+// is used where cells are made from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -152,11 +153,11 @@ func (g grid) before(index int) int {
 
 // split returns a distribution on the grid that dominates l, which means that its δ(ε) is at least
 // the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided between its ends so
-// that the total P-mass and Q-mass do not change. With the densities p and q of P and Q, the end b
-// gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
+// that the total masses under P and Q do not change. With the densities p and q of P and Q, the end
+// b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
 // Tighter Discrete Approximations of Privacy Loss Distributions", 2022). Each cell is computed
-// separately, so that small masses keep their accuracy. A P-mass of at most cut is moved to an
-// infinite loss.
+// separately, so that small masses keep their accuracy. A mass under P of at most cut is moved to
+// an infinite loss.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -194,8 +195,8 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the probability (under P) to the left of the interval that the method reach
-// returns. The interval begins span standard deviations below the mean.
+// belowReach bounds the probability (under P) of the outputs to the left of the interval that the
+// method reach returns. The interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi. The errors of both are
@@ -203,7 +204,7 @@ const belowReach = 1e-22
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change on the length scale smooth, and faster in the tails.
+	// The densities change on the length scale smooth, and on a shorter scale in the tails.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -228,10 +229,10 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 
 // merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
 // one output, which is post-processing. The loss of the merged output is the logarithm of the ratio
-// of its P-mass to its Q-mass. The cells are chosen so that this loss is on the grid: a cell begins at
-// a loss below its grid point, and it ends where the merged output has the loss of the grid point. The
-// losses of atoms, and of the last cell, are rounded down to the grid. A P-mass of at most cut is left
-// out.
+// of its masses under P and Q. The cells are chosen so that this loss is on the grid: a cell begins
+// at a loss below its grid point, and it ends where the merged output has the loss of the grid
+// point. The losses of atoms, and of the last cell, are rounded down to the grid. A mass under P of
+// at most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -243,8 +244,8 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The last cell would have most of the mass, and the bound would be much looser if its
-			// loss were rounded.
+			// Here the last cell would have most of the mass. Rounding its loss would make the
+			// bound much looser.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -274,7 +275,7 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeDown is like mergeInto, and makes the cells from the largest loss downwards.
+// mergeDown does the same as mergeInto, but makes the cells from the largest loss downwards.
 func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(hi))
 	if g.at(index) == p.loss(hi) {
@@ -303,13 +304,13 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the P-mass of the cell that begins at begin and has a merged output
-// with the loss given by at. If the cell would end beyond hi, ok is false. guess is an estimate of
-// the loss at the end.
+// mergeCell returns the end and the mass under P of the cell that begins at the output begin and
+// whose merged output has the loss at. If the cell would end beyond hi, ok is false. The argument
+// guess is an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// As a function of its upper limit, ∫ (p − e^at·q) from begin falls until the limit reaches the
-	// output with the loss at, and then rises.
+	// As a function of its upper limit, the integral ∫ (p − e^at·q) from begin falls until the
+	// limit reaches the output with the loss at, and then rises.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -337,12 +338,12 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeCellDown returns the beginning and the P-mass of the cell that ends at end and has a merged
-// output with the loss given by at. If the cell would begin before lo, ok is false.
+// mergeCellDown returns the beginning and the mass under P of the cell that ends at the output end
+// and whose merged output has the loss at. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// As the lower limit moves down, ∫ (p − e^at·q) up to end rises until the limit reaches the
-	// output with the loss at, and then falls.
+	// As the lower limit decreases, the integral ∫ (p − e^at·q) up to end rises until the limit
+	// reaches the output with the loss at, and then falls.
 	low, high := lo, min(end, p.at(at))
 	if low >= high {
 		return 0, 0, false

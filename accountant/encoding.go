@@ -12,19 +12,19 @@ import (
 // encoded as its bits, a count in eight bytes and an adjacency in one byte, all little-endian.
 // Repeated is encoded as its count and then the event. Composed is encoded as the number of its
 // events in four bytes and then the events. Every event that can be accounted has exactly one
-// encoding, and UnmarshalEvent refuses all other bytes.
+// encoding. UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1
 
 const (
-	// MaxEventSize is the largest encoding of an event in bytes.
+	// MaxEventSize is the maximum length in bytes of the encoding of an event.
 	MaxEventSize = 64 << 10
 	// maxEventDepth is the largest depth of nested events.
 	maxEventDepth = 16
 )
 
-// Kinds of events in the encoding. The meaning of a number never changes.
+// These are the kinds of events in the encoding. The meaning of a number never changes.
 const (
 	kindGaussian byte = 1 + iota
 	kindDiscreteGaussian
@@ -135,7 +135,7 @@ func (w *eventWriter) event(e Event, depth int) {
 	}
 }
 
-// An eventReader decodes an event. After the first error it reads nothing more.
+// An eventReader decodes an event. After the first error it reads no more bytes.
 type eventReader struct {
 	b      []byte
 	failed bool
@@ -231,7 +231,7 @@ func (r *eventReader) event(depth int) Event {
 }
 
 // composed reads a Composed event. The memory that it allocates is proportional to the number of
-// bytes left, because an event takes at least one byte.
+// remaining bytes, because every event takes at least one byte.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

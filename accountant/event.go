@@ -19,7 +19,7 @@ type Event interface {
 type tally struct {
 	adjacency  Adjacency // adjacency of all events; empty for an empty composition
 	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up; μ is sensitivity/σ
-	leastMu    float64   // lower bound on √Σ μ²; lower than √muSquared if the exact μ is not known
+	leastMu    float64   // lower bound on √Σ μ²; below √muSquared if the exact μ of a release is unknown
 	divergence float64   // bound on the max divergence between the composition and its Gaussian approximation
 	samples    []counted // all events that are not Gaussian, in order of first appearance
 }
@@ -30,8 +30,7 @@ type counted struct {
 	times float64
 }
 
-// lossy is an event that is not a Gaussian release. Events of type lossy can be compared with
-// ==.
+// lossy is an event that is not a Gaussian release. Two lossy events can be compared with ==.
 type lossy interface {
 	Event
 	// laws returns distributions of the privacy loss that bound the cost from above and,
@@ -40,13 +39,14 @@ type lossy interface {
 }
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. The loss in remove is that of the input with the record against the input without it. The
-// loss in add is the reverse. If equal is set, both distributions are the same. The zero value is
-// that of an empty release.
+// inputs. The field remove is for the input with the record against the input without it, and add
+// is for the reverse. If equal is set, both distributions are the same. The zero value is for an
+// empty release.
 type directions struct {
 	remove, add law
 	equal       bool
-	// removeFirst is true if every Rényi divergence of remove is at least that of add.
+	// removeFirst is true if every Rényi divergence of remove is at least the divergence of add at
+	// the same order.
 	removeFirst bool
 }
 
@@ -81,7 +81,8 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds Gaussian releases to the tally, each with a parameter μ in [least, most].
+// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release
+// is between least and most.
 func (t *tally) gaussian(least, most, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(most*most)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
@@ -122,9 +123,9 @@ func (e Gaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent
-// Laplace noise of scale Scale on every element. It is accounted as the release of one
-// element with the whole sensitivity, which is the worst case.
+// Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent Laplace
+// noise of scale Scale on every element. It is accounted as the release of one element with the
+// whole sensitivity, because this is the worst case.
 type Laplace struct {
 	Sensitivity float64
 	Scale       float64
@@ -150,8 +151,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is an (Epsilon, Delta)-private step. The accountant uses no other property of it.
-// Delta may be 0. There is no lower bound on its cost, because the step may reveal nothing.
+// Approximate is an (Epsilon, Delta)-private step. The accountant uses no other property of the
+// step. Delta can be 0. There is no lower bound on the cost, because the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -177,8 +178,7 @@ func (e Approximate) laws() (upper, lower directions, err error) {
 	return same(l), directions{equal: true}, nil
 }
 
-// Repeated is an event that happens Times times. Each repetition may depend on the earlier
-// releases.
+// Repeated is an event that occurs Times times. Each repetition may depend on the earlier releases.
 type Repeated struct {
 	Event Event
 	Times int
@@ -209,8 +209,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x. If x is a rounded result, up(x) is at least the exact
-// result. up(0) is 0, because zero is always exact here.
+// up returns the next float64 above x. If x is the rounded result of an operation, up(x) is at
+// least the exact result. up(0) is 0, because a zero is always exact where up is used.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// A Filter is the lifetime privacy budget of one client. It admits releases as long as all of
-// them together meet a target (ε, δ) that was fixed at the start. It refuses a release that
-// would exceed the target.
+// A Filter is the lifetime privacy budget of one client. It admits releases as long as all of them
+// together meet a target (ε, δ) that was fixed at the start. It refuses a release that would exceed
+// the target.
 //
-// The target holds under full adaptivity: the existence of the next release, its kind and its
-// noise may depend on all earlier releases. Therefore a filter adds up costs in a unit that is
-// fixed when the budget is made, and compares only their sum with the budget. It never compares
-// the ε of an intermediate state with the target.
+// The target holds under full adaptivity: the existence of the next release, its kind and its noise
+// may depend on all earlier releases. A filter therefore adds up costs in a unit that is fixed when
+// the budget is made, and compares only their sum with the budget. It never compares the ε of an
+// intermediate state with the target.
 //
-// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not be
-// copied.
+// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not be copied.
 type Filter struct {
 	mu sync.Mutex
 	filterState
@@ -40,8 +39,8 @@ const (
 )
 
 // filterCost is the cost of a release, or a budget. The field main is μ² or a Rényi divergence. The
-// field divergence is used only by Gaussian filters. It is the max divergence from an exact
-// Gaussian release.
+// field divergence is the max divergence from an exact Gaussian release, and is used only by
+// Gaussian filters.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
@@ -53,10 +52,10 @@ const filterDivergence = 0x1p-40
 const costMargin = 1 + 0x1p-50
 
 // NewGaussianFilter returns a filter that admits only Gaussian releases: Gaussian and
-// DiscreteGaussian events and compositions of them. It admits them while Σμ² ≤ μ_B² for
-// the largest μ_B that meets the target (Koskela, Tobaben, Honkela, "Individual Privacy
-// Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive
-// Composition for Gaussian Differential Privacy", 2022). It admits as much as if all
+// DiscreteGaussian events and compositions of them. It admits releases while the sum of their μ² is
+// at most μ_B², where μ_B is the largest μ that meets the target (Koskela, Tobaben, Honkela,
+// "Individual Privacy Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully
+// Adaptive Composition for Gaussian Differential Privacy", 2022). It admits as much as if all
 // releases were fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
@@ -78,12 +77,12 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}}, nil
 }
 
-// NewRenyiFilter returns a filter for all releases, also subsampled ones, for which [Renyi] has
-// a divergence at the given order α > 1. It admits them while the sum of divergences is at most
-// [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021;
-// Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential Privacy", 2021). The
-// order cannot be changed later. A good order minimises [RenyiEpsilon] for the expected
-// releases. For Gaussian releases it is near 1 + 2 log(1/δ)/ε.
+// NewRenyiFilter returns a filter for all releases for which [Renyi] has a divergence at the given
+// order α > 1, also subsampled releases. It admits releases while the sum of divergences is at most
+// [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021; Lécuyer,
+// "Practical Privacy Filters and Odometers with Rényi Differential Privacy", 2021). The order
+// cannot be changed later. A good order minimises [RenyiEpsilon] for the expected releases. For
+// Gaussian releases it is near 1 + 2 log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -101,15 +100,15 @@ func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter,
 	}}, nil
 }
 
-// stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a
-// ledger is read. Without this rounding, a machine with different floating-point rounding
-// could compute a lower budget, perhaps below the spending.
+// stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a ledger is
+// read. Without this rounding, a machine with different floating-point rounding could compute a
+// slightly lower budget, perhaps one that is below the spending.
 func stable(x float64) float64 {
 	const dropped = 52 - 31
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a release with the cost c, which is within max divergence r =
+// filterDelta bounds δ(ε) of a release with the cost c. The release is within max divergence r =
 // c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close and P′ and Q′
 // are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r, the
 // δ of the Gaussian release is computed at 0 instead of ε − 2r, and the bound adds e^{2r} − 1,
@@ -124,16 +123,16 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 }
 
 // Charge admits the event e and adds its cost to the spending, or returns an error and adds
-// nothing. Before the caller releases any result of e, it must call Charge and store the new
-// state durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget.
-// It returns a different error if e is malformed, has another adjacency than the filter, or has
+// nothing. Before the caller releases any result of e, it must call Charge and store the new state
+// durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget. It
+// returns another error if e is malformed, if e has another adjacency than the filter, or if e has
 // no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit is like Charge, and also returns the increase of [Filter.Spent].
+// Admit does the same as Charge, and also returns the increase of [Filter.Spent].
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,19 +3,20 @@ package accountant
 import "math"
 
 // fixedSize bounds the Rényi divergence of a Gaussian release on a sample of a fixed size, under
-// replace-one, at an integer order α ≥ 2. The unit of the noise σ is the L2 distance by which
-// one record can move the sum (twice the clip norm). The bound is theorem 27 of Wang, Balle,
-// Kasiviswanathan ("Subsampled Rényi Differential Privacy and Analytical Moments Accountant",
-// 2019),
+// replace-one, at an integer order α ≥ 2. The unit of the noise σ is the L2 distance by which one
+// record can change the sum (twice the clip norm). Let γ be the sampling rate. The bound on the
+// divergence R is theorem 27 of Wang, Balle, Kasiviswanathan ("Subsampled Rényi Differential
+// Privacy and Analytical Moments Accountant", 2019),
 //
 //	e^((α−1)R) ≤ 1 + γ²·C(α,2)·min{4(e^ε(2) − 1), 2e^ε(2)}
 //	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
 //
-// where ε(j) = j/2σ², B(l) = E[(e^u − 1)^l], and u is the privacy loss under N(0, σ²). The bound is
-// used only for comparison, because the law of the loss of WithoutReplacement gives smaller bounds.
+// where ε(j) = j/2σ², B(l) = E[(e^u − 1)^l], C is the binomial coefficient, and u is the privacy
+// loss under N(0, σ²). The bound is used only for comparison, because the law of the loss of
+// WithoutReplacement gives smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
-	moments     []float64 // log B(0), log B(2), log B(4), ..., with B as above
+	moments     []float64 // log B(0), log B(2), log B(4), ..., with the moments B that are defined above
 }
 
 func newFixedSize(rate, sigma float64, most int) fixedSize {

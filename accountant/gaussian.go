@@ -2,15 +2,15 @@ package accountant
 
 import "math"
 
-// GaussianDelta returns the smallest δ for which a Gaussian release with
-// parameter μ = sensitivity/σ is (ε, δ)-private,
+// GaussianDelta returns the smallest δ for which a Gaussian release with parameter μ =
+// sensitivity/σ is (ε, δ)-private,
 //
 //	δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 //
-// (Balle and Wang 2018, theorem 8), for μ ≥ 0 and ε ≥ 0. With x = ε/μ − μ/2 and
-// Mills' ratio R it equals φ(x)(R(x) − R(x+μ)), which neither overflows at large
-// ε nor loses digits at small δ. Its relative error is about
-// (1 + x² + μ²)·10⁻¹⁵: below 10⁻¹² for δ above 10⁻²⁰⁰ and μ up to 20.
+// (Balle and Wang 2018, theorem 8), for μ ≥ 0 and ε ≥ 0. With x = ε/μ − μ/2, the normal density φ
+// and Mills' ratio R, it equals φ(x)(R(x) − R(x+μ)), which neither overflows at large ε nor loses
+// digits at small δ. Its relative error is about (1 + x² + μ²)·10⁻¹⁵: below 10⁻¹² for δ above
+// 10⁻²⁰⁰ and μ up to 20.
 func GaussianDelta(mu, epsilon float64) float64 {
 	if mu == 0 {
 		return 0
@@ -39,7 +39,7 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 		return math.Inf(1)
 	}
 	low, high := 0.0, 1.0
-	for !(deltaOf(high) <= delta) { // The loop also continues if deltaOf returns NaN.
+	for !(deltaOf(high) <= delta) { // the loop also continues if deltaOf returns NaN
 		low, high = high, 2*high
 		if math.IsInf(high, 0) {
 			return high
@@ -49,8 +49,8 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	return high
 }
 
-// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private,
-// rounded down to a float64 for which [GaussianDelta] does not exceed δ. ε ≥ 0 and 0 < δ
+// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, rounded down to
+// a float64 for which [GaussianDelta] does not exceed δ. The arguments must satisfy ε ≥ 0 and 0 < δ
 // < 1.
 func GaussianMu(epsilon, delta float64) float64 {
 	low, high := 0.0, 1.0
@@ -64,10 +64,10 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64s, such that the function holds is false at
-// the lower and true at the upper one. low and high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64 numbers. The function holds is false at
+// the lower number and true at the upper number. The arguments low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
-	// Non-negative floats have the same order as their bits do as integers.
+	// Non-negative floats have the same order as the integers with the same bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)
 	for h-l > 1 {
 		middle := l + (h-l)/2
@@ -87,8 +87,9 @@ func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
 // GaussianOdds returns the logarithm of a factor. With at most the given probability, a
 // μ-Gaussian-DP release changes an observer's odds between two adjacent inputs by more than this
-// factor. The privacy loss is N(μ²/2, μ²). The result is larger than the ε for which δ(ε) is the
-// given probability, because δ also depends on the amount by which the loss exceeds ε.
+// factor. The privacy loss has the distribution N(μ²/2, μ²). The result is larger than the ε for
+// which δ(ε) is the given probability, because δ also depends on the amount by which the loss
+// exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

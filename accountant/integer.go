@@ -7,10 +7,10 @@ import (
 	"math/bits"
 )
 
-// A discreteSum is the distribution P of the sum of n independent samples of the discrete
-// Gaussian N_Z(0, σ²), on the integers −reach ... reach. It is the noise in the sums that secure
-// aggregation releases. The listed masses are approximate: a mass of at most rest in total is
-// missing, and each listed mass has a relative error of at most err.
+// A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
+// N_Z(0, σ²), on the integers from −reach to reach. It is the distribution of the noise in the sums
+// that secure aggregation releases. The listed masses are approximate: a mass of at most rest in
+// total is missing, and each listed mass has a relative error of at most err.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -18,21 +18,22 @@ type discreteSum struct {
 }
 
 const (
-	// tailExponent is the t of a tail bound. For X with the distribution N_Z(0, σ²), E e^(sX) is
-	// e^(s²σ²/2) times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k e^(−k²/2σ²), and this ratio is
-	// at most 1 (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy",
-	// 2020). So the sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
+	// tailExponent is the number t in the following bound on the tail. For X with the distribution
+	// N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k
+	// e^(−k²/2σ²), and this ratio is at most 1 (Canonne, Kamath, Steinke, "The Discrete Gaussian
+	// for Differential Privacy", 2020). The sum of n samples therefore exceeds √(2tnσ²) with
+	// probability at most e^(−t), which is 2^−989 for this t.
 	tailExponent = 686
 
-	// leastMass is the smallest mass that is listed. It keeps listed masses out of the subnormal
-	// range.
+	// leastMass is the smallest mass that is listed. With this bound, no listed mass is a subnormal
+	// number.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest nσ² for which a distribution is computed. The computation takes
-	// seconds and a megabyte of memory.
+	// maxSumVariance is the largest variance nσ² of a sum for which the distribution is computed.
+	// The computation takes seconds and a megabyte of memory.
 	maxSumVariance = 1e7
 )
 
@@ -80,7 +81,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // every later term is bounded by the first term after these
+	const listed = 10_000 // number of the term that bounds all later terms
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -100,7 +101,7 @@ func sumReach(variance float64, n int) int {
 
 // finish returns the distribution with the masses in half. It removes masses that are too small
 // from the end of half and adds a bound on their sum to the missing mass. If half ends at the
-// largest integer that can be listed, it also adds a bound on the mass outside the range.
+// largest integer that can be listed, finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -143,12 +144,13 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the distribution of the sum of two independent variables with the distribution
-// s. The new sum has n samples.
+// doubled returns the distribution of the sum of two independent variables with the distribution s.
+// The result is the distribution of a sum of n samples.
 //
-// P is log-concave, because convolutions of log-concave distributions are log-concave. So
-// P(x)P(z−x) falls on both sides of x = z/2. If the last of m terms is at most 2⁻⁷⁰ times their
-// sum, all later terms together are less than m/48 of this term.
+// Let P be the mass function of s. It is log-concave, because convolutions of log-concave
+// distributions are log-concave. Therefore P(x)P(z−x) falls on both sides of x = z/2. If the last
+// of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48 of this
+// term.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -175,8 +177,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of independent variables with the distributions s and
-// one. one must not be wider than s.
+// plus returns the distribution of the sum of two independent variables with the distributions s
+// and one. The distribution one must not have a larger range than s.
 func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
 	reach := len(one.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -189,7 +191,7 @@ func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum 
 	return finish(half, s.rest+one.rest, relative, variance, n)
 }
 
-// pmf returns the listed mass at k, or 0 if none is listed.
+// pmf returns the listed mass at k, or 0 if no mass is listed there.
 func (s discreteSum) pmf(k int) float64 {
 	if k = max(k, -k); k < len(s.half) {
 		return s.half[k]
@@ -197,12 +199,12 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) under P. Here P(k) is the
-// probability of the noise k, and P(k−shift) is that of the noise shifted by an integer. Losses and
-// masses are raised by more than their error. The result does not list losses that are infinite or
-// not known accurately. Their mass is at most rest.
+// atoms returns the distribution of the privacy loss log P(k)/P(k−shift), for k drawn from P. Here
+// P(k) is the probability of the noise k, and P(k−shift) is the probability of k under the noise
+// shifted by the integer shift. Losses and masses are raised by more than their error. The result
+// does not list losses that are infinite or not known accurately. Their mass is at most rest.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // The missing mass is negligible compared with least.
+	least := max(s.rest*0x1p60, 0x1p-900) // the missing mass is negligible compared with least
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {

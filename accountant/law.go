@@ -6,15 +6,15 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn
-// from P. It consists of parts with a density, atoms (losses with positive probability), and a
-// mass at infinity. The mass at infinity is the P-mass of the outputs at which Q is zero.
+// A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn from
+// P. It consists of parts with a density, atoms (losses with positive probability), and a mass at
+// infinity. The mass at infinity is the mass under P of the outputs at which Q is zero.
 type law struct {
 	mu       float64 // μ of a Gaussian release, whose moments have a closed form; otherwise 0
 	parts    []part
 	atoms    []atom
 	infinite float64
-	most     float64 // μ of a Gaussian release whose Rényi divergences are at least as large; 0 if unknown
+	most     float64 // μ of a Gaussian release with Rényi divergences at least as large; 0 if no such μ is known
 }
 
 // A part is a pair of densities, for P and Q, on an interval of the line.
@@ -35,7 +35,7 @@ func gaussianLaw(mu float64) law {
 	return l
 }
 
-// laplaceLaw returns the distribution of the loss of a Laplace release, where ε is
+// laplaceLaw returns the distribution of the loss of a Laplace release, where ε =
 // sensitivity/scale.
 func laplaceLaw(epsilon float64) law {
 	return law{
@@ -56,11 +56,12 @@ func approximateLaw(epsilon, delta float64) law {
 
 // replacedLaw returns a distribution of the loss that dominates one step of sampling without
 // replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 it
-// has the profile of (1−γ)N(0)+γN(2) against N(0), and for ε < 0 it has the profile of the reverse
-// pair (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function",
-// 2022, proposition 30). The unit of the output is the distance 2 between the two means. Let r be
-// the density ratio of the pair, so that r(½) = 1. To the right of ½ the loss is log r with the
-// mass of the mixture, and −log r with the mass of N(0). The loss is zero with the remaining mass.
+// has the profile of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²). For ε < 0 it has the
+// profile of the reverse pair (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, proposition 30). The unit of the output is the distance 2 between
+// the two means. Let r be the density ratio of the pair, so that r(½) = 1. To the right of ½ the
+// loss is log r with the mass of the mixture, and −log r with the mass of N(0). The loss is zero
+// with the remaining mass.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{
@@ -69,8 +70,8 @@ func replacedLaw(rate, sigma float64) law {
 	}
 }
 
-// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, with a relative error below
-// singleError. The integrand is non-negative, so there is no cancellation.
+// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event with the densities p and q, with a relative
+// error below singleError. The integrand is non-negative, so there is no cancellation.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {

@@ -13,8 +13,8 @@ const (
 	// LossDistribution, and narrows its bounds on ε.
 	Tightest Method = "tightest"
 	// Planned selects the same methods as Tightest, and does not narrow the bounds of
-	// LossDistribution further. It is the method of calibrations and of the statements of studies.
-	// Its bounds must not change in any bit, because the noise of studies is computed from them.
+	// LossDistribution further. It is used for calibrations and in the statements of studies. Its
+	// bounds must not change in any bit, because the noise of studies is computed from them.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
@@ -39,15 +39,15 @@ const (
 	Basic Method = "basic composition"
 )
 
-// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned, the
-// tightest first.
+// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned. The
+// methods with the tightest bounds are first.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
 // answers contains the functions by which a method computes bounds on ε and δ. Both functions
-// compute the upper bound at the argument low and the lower bound at the argument high. The
-// arguments differ only for discrete noise, by its max divergence from Gaussian noise.
+// compute the upper bound at the argument low and the lower bound at the argument high. The two
+// arguments differ only for discrete noise, because of its max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -125,7 +125,7 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections returns the larger of the bounds for the two directions.
+// overDirections returns the larger of the bounds for the two directions of an adjacency.
 func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
 		one, err := bound(c)
@@ -151,9 +151,9 @@ func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether a direction cannot change the result because its Rényi bound is
-	// below the lower bound so far. Such a bound is cheap, and addition usually costs less than
-	// removal, so this often saves the computation for addition.
+	// covered reports whether a direction cannot change the result because its Rényi bound is at
+	// most the lower bound so far. The Rényi bound takes little time. Addition usually costs less
+	// than removal, so this often saves the computation for addition.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -161,7 +161,7 @@ func (p Profile) certified(low, high float64,
 		upper, _ := renyi(c, x)
 		return upper <= b.Lower
 	}
-	// The upper and the lower bound use the same distribution, so one call returns both.
+	// The upper and the lower bound use the same distribution, so one call computes both.
 	if p.oneLaw() && low == high {
 		for _, c := range p.upper() {
 			if !covered(c, low) {
@@ -220,8 +220,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems, which need a composition with
-// one kind of step: μ of the step without sampling, the sampling rate, and the number of steps.
+// sampledAlike returns the arguments of the classical theorems. These theorems need a composition
+// with one kind of step. The arguments are μ of the step without sampling, the sampling rate, and
+// the number of steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing

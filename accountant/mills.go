@@ -30,8 +30,8 @@ func millsTail(x float64) float64 {
 	return 1 / k
 }
 
-// millsSwitch is the x above which mills uses the continued fraction. Below it, mills uses the
-// complementary error function.
+// millsSwitch is the x above which the function mills uses the continued fraction. Below
+// millsSwitch it uses the complementary error function.
 const millsSwitch = 2.5
 
 // mills returns Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
@@ -51,8 +51,8 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsDrop returns mills(x) − mills(x+h) for h > 0, without cancellation if h is small
-// compared with the scale on which Mills' ratio changes.
+// millsDrop returns mills(x) − mills(x+h) for h > 0. It avoids cancellation if h is small compared
+// with the scale on which Mills' ratio changes.
 func millsDrop(x, h float64) float64 {
 	if h > max(1, x) {
 		return mills(x) - mills(x+h)
@@ -64,7 +64,7 @@ func millsDrop(x, h float64) float64 {
 	return h / 2 * sum
 }
 
-// legendre holds the Gauss-Legendre rule on [−1, 1].
+// legendre contains the Gauss-Legendre rule with 24 nodes on [−1, 1].
 var legendre = func() (rule struct{ nodes, weights [24]float64 }) {
 	quad.Legendre{}.FixedLocations(rule.nodes[:], rule.weights[:], -1, 1)
 	return rule

@@ -10,10 +10,10 @@ import (
 // than e^(itL).
 type moments struct {
 	loss      []float64
-	logWeight []float64 // logarithm of the P-mass of each node
+	logWeight []float64 // logarithm of the mass under P of each node
 	weight    []float64 // P-mass of each node
-	drop      []float64 // Q-mass − P-mass of each node
-	lost      float64   // P-mass of outputs with an infinite loss
+	drop      []float64 // mass under Q minus mass under P, for each node
+	lost      float64   // mass under P of outputs with an infinite loss
 }
 
 // maxNodes is the largest number of points of a rule. Orders that would need more points do not
@@ -21,11 +21,11 @@ type moments struct {
 const maxNodes = 1 << 18
 
 // moments returns the quadrature rule for the loss l. The rule leaves out the outputs with the
-// largest losses, up to a P-mass of cut. On the whole line it is the trapezoid rule, which
-// converges exponentially for analytic functions. Its step h keeps the error e^(−2πa/h) below
-// 10⁻¹⁵, also for oscillating integrands, where a is the distance to the nearest singularity. On
-// other intervals it is the composite Gauss-Legendre rule. moments returns nil if the rule would
-// need more than maxNodes points.
+// largest losses, up to a mass under P of cut. On the whole line it is the trapezoid rule, which
+// converges exponentially for analytic functions. The step h of this rule keeps the error
+// e^(−2πa/h) below 10⁻¹⁵, also for oscillating integrands, where a is the distance to the nearest
+// singularity. On other intervals it is the composite Gauss-Legendre rule. moments returns nil if
+// the rule would need more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -100,13 +100,13 @@ func (m *moments) add(loss, logWeight float64) {
 	m.drop = append(m.drop, drop)
 }
 
-// cumulant returns K(c) = log E e^(cL), for the finite part of L, and its first two derivatives,
-// which are the mean and the variance of the loss tilted by e^(cL). All three are NaN for a nil
-// rule.
+// cumulant returns K(c) = log E e^(cL), for the finite part of the loss L, and its first two
+// derivatives. The derivatives are the mean and the variance of the loss tilted by e^(cL). All
+// three are NaN for a nil rule.
 //
 // E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The terms of
-// this expectation are non-negative. So the result is accurate even for rare samples, where it
-// is tiny, and stays accurate over millions of steps.
+// this expectation are non-negative. The result is therefore accurate even for rare samples, where
+// it is tiny, and stays accurate over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -137,7 +137,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant is like cumulant, and also works for c at which e^(cL) overflows.
+// bigCumulant returns the same as cumulant, but also works for c at which e^(cL) overflows.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

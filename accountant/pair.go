@@ -2,13 +2,13 @@ package accountant
 
 import "math"
 
-// A pair is two densities p and q on the line whose privacy loss log p(x)/q(x) rises with x. An
-// attacker sees x and guesses from which of the two densities it was drawn.
+// A pair consists of two densities p and q on the line whose privacy loss log p(x)/q(x) rises with
+// x. An attacker sees x and guesses from which of the two densities it was drawn.
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
 	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), also where p underflows
-	at(loss float64) float64                         // x at which the privacy loss is loss; ∓Inf if loss is below or above the range
+	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if the value is below or above the range
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
@@ -78,11 +78,11 @@ func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mas
 // given mass: Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
-// share returns the probability that an output came from the shifted component of the
-// mixture.
+// share returns the probability that an output of the mixture was drawn from the shifted component,
+// where u is the log ratio of the two components at the output.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible. Here c is order.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
 // The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode,
 // converges to it and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
@@ -96,7 +96,7 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 }
 
 // falls returns the point between from and to at which f has fallen by span²/2 from its value at
-// from. f is the logarithm of a density and must decrease.
+// from. The function f is the logarithm of a density and must decrease.
 func falls(from, to float64, f func(float64) float64) float64 {
 	goal := f(from) - span*span/2
 	for range 30 {
@@ -110,7 +110,7 @@ func falls(from, to float64, f func(float64) float64) float64 {
 }
 
 func (m mixture) scale(float64) (smooth, analytic float64) {
-	if m.rate == 1 { // At rate 1 the loss is linear in x.
+	if m.rate == 1 { // at rate 1 the loss is linear in x
 		return m.sigma, m.sigma
 	}
 	return m.sigma, m.sigma * m.sigma
@@ -143,8 +143,8 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at returns the x with the privacy loss l. It solves (1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² −
-// l/2).
+// at returns the x with the given privacy loss l. It solves (1−q)·sinh(l/2) =
+// q·e^(−1/2σ²)·sinh(x/σ² − l/2), where q is the sampling rate.
 func (o opposed) at(loss float64) float64 {
 	s2 := o.sigma * o.sigma
 	half := math.Abs(loss) / 2
@@ -185,8 +185,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected. It describes adding the
-// record instead of removing it.
+// reversed is the mixture with p and q exchanged and the line reflected. It describes the addition
+// of the record instead of its removal.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -218,8 +218,8 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 }
 
 // laplace is the continuous part of the privacy loss of the Laplace mechanism with ε₀ =
-// sensitivity/scale. Its variable x is the loss itself, in (−ε₀, ε₀). laplaceLaw adds the
-// atoms.
+// sensitivity/scale. Its variable x is the loss itself, in (−ε₀, ε₀). The function laplaceLaw adds
+// the atoms.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

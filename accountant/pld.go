@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is a composition on a grid of losses, in which every step is tilted by e^(θL). Tilting
-// multiplies the masses of the step by this factor and normalises them. The tail of the composed
-// loss that determines δ(ε) becomes the bulk of the tilted distribution. The rounding errors are
-// then relative to δ instead of 1.
+// A tilting is a composition on a grid of losses, in which every step is tilted: the mass at each
+// loss L is multiplied by e^(θL), and the masses are normalised. The tail of the composed loss that
+// determines δ(ε) becomes the bulk of the tilted distribution. The rounding errors are then
+// relative to δ instead of 1.
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance of the grid points
@@ -21,7 +21,7 @@ type tilting struct {
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of the field moved over all steps
+	shift  float64 // sum of the field moved of all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
@@ -31,7 +31,7 @@ type tilted struct {
 	masses
 	times float64
 	mean  float64 // mean of the step's loss, as a grid index
-	moved int     // mean rounded to an integer; it is subtracted from the grid indices before the Fourier transform
+	moved int     // mean rounded to an integer, which is subtracted from the grid indices before the Fourier transform
 }
 
 const unit = 0x1p-53
@@ -85,9 +85,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the loss of a point of the grid of the composed loss.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on tilted masses. above is the mass at losses that are more
-// than reach above the mean of the composed loss, and below is the mass at losses that are more
-// than reach below it.
+// outside returns Chernoff bounds on tilted masses. above is the mass at losses that are more than
+// reach above the mean of the composed loss, and below is the mass at losses that are more than
+// reach below this mean.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -96,7 +96,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // A mass that underflowed to 0 is skipped, because e may overflow.
+				if l.mass[i] == 0 { // a mass that underflowed to 0 is skipped, because e may overflow
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -127,26 +127,28 @@ func (t *tilting) margin() float64 {
 }
 
 // A window is the distribution of the composed loss near its tilted mean. It gives a bound on δ(ε)
-// for every ε in the window. The bound includes the mass that is removed from each step, the mass
-// that wraps around the ends of the window, and the rounding of the Fourier transform.
+// for every ε in the window. The bound includes three errors: the mass that is removed from each
+// step, the mass that wraps around the ends of the window, and the rounding of the Fourier
+// transform.
 type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the window's lowest entry
 	lowest int     // lowest entry that can be used; the sums over lower entries would overflow
 	centre float64 // loss at which the exponents of the sums are zero
-	scale  float64 // logarithm of the factor that converts sums to δ: log M − θ·centre
+	scale  float64 // logarithm of the factor that converts sums to δ: logM − order·centre
 	start  int     // position of the window's entry 0 in the row
 	noise  float64 // bound on the error of each mass in the row
-	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass
-	// above the window may add to δ·e^(−scale).
+	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above
+	// the window can add to δ·e^(−scale).
 	wrapped, lost float64
 }
 
 const (
-	// transformError times u·log2 n bounds the error of each output of the transform relative to
-	// the sum of the moduli of its input (Higham, "Accuracy and Stability of Numerical Algorithms",
-	// 2002, theorem 24.2, proves a value below 7 for radix 2).
+	// transformError determines a bound on the rounding error of a transform of size n. The error
+	// of each output, relative to the sum of the moduli of the input, is at most
+	// transformError·u·log2 n, where u is the unit roundoff (Higham, "Accuracy and Stability of
+	// Numerical Algorithms", 2002, theorem 24.2, proves a value below 7 for radix 2).
 	transformError = 8
 	// maxTransform is the size of the largest transform, which takes 60 MiB with its
 	// buffers.
@@ -155,19 +157,19 @@ const (
 
 var errWindow = errors.New("privacy loss distribution: the composed loss exceeds the largest transform")
 
-// A workspace holds the memory for a composition on n grid points. Workspaces are reused
-// because they are large, and allocating a workspace takes as long as using it.
+// A workspace contains the memory for a composition on n grid points. Workspaces are reused because
+// they are large, and allocating a workspace takes as long as the computation in it.
 type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // sums over the entries from every block-th entry to the end
+	sums     [][2]float64 // sums over the entries from an entry to the end, for every block-th entry
 	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
 }
 
-// workspaces holds the workspaces that are not in use.
+// workspaces contains the workspaces that are not in use.
 var workspaces sync.Pool // a pool of *workspace
 
 func newWorkspace(n int) *workspace {
@@ -179,7 +181,7 @@ func newWorkspace(n int) *workspace {
 		ws.plan.Reset(n)
 	}
 	if cap(ws.row) < n {
-		*ws = workspace{plan: ws.plan} // The assignment frees the old memory before the new memory is allocated.
+		*ws = workspace{plan: ws.plan} // the old memory becomes free before the new memory is allocated
 		ws.row = make([]float64, n)
 		ws.spectrum = make([]complex128, n/2+1)
 		ws.sums = make([][2]float64, n/block+2)
@@ -220,12 +222,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the number of entries between two entries for which a window stores the sums.
+// block is the distance between two entries for which a window stores the sums.
 const block = 64
 
-// sum returns the two sums over all entries at or above from, given the same sums for to. They are
-// Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where l is the loss of an entry
-// and entry is the loss of the entry from.
+// sum returns two sums over all entries from number from on, given the same sums from number to on.
+// They are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where θ is the order of
+// the tilt, l is the loss of an entry, and entry is the loss of the entry number from.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -250,7 +252,7 @@ func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// from returns the sums over all entries at or above i.
+// from returns the two sums of the method sum over all entries from number i on.
 func (w *window) from(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -263,12 +265,12 @@ func (w *window) from(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to the row of the workspace. The indices are moved by
-// −shift and taken modulo the size of the transform. compose returns a bound on the error of
-// each mass.
+// compose writes the composed distribution to the row of the workspace. The grid indices are
+// reduced by shift and taken modulo the size of the transform. compose returns a bound on the error
+// of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// rounding is the relative error of a Fourier transform and its inverse.
+	// rounding is the relative error of a Fourier transform and its inverse together.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -345,7 +347,8 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε), where i is the first entry whose loss is above ε.
+// read returns the bound on δ(ε). The argument i is the number of the first entry whose loss is
+// above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.from(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
@@ -355,8 +358,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the change of δ(ε) by the mass outside the window. Mass above the window is
-// missing from the sum. Mass that wraps around counts at most as much as mass at ε.
+// blur bounds the change of δ(ε) by the mass outside the window. Mass above the window is missing
+// from the sum. Mass that wraps around counts at most as much as the same mass at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -364,7 +367,7 @@ func (w *window) blur(epsilon float64) float64 {
 	return math.Exp(w.scale-w.order*(epsilon-w.centre)) * w.wrapped
 }
 
-// delta returns the bound on δ(ε). ok is false if ε is outside of the window.
+// delta returns the bound on δ(ε). If ε is outside of the window, ok is false.
 func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	i := int(math.Floor((epsilon-w.offset)/w.width)) + 1 - w.first
 	if i < w.lowest || i >= len(w.row) {
@@ -373,8 +376,8 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	return w.read(i, epsilon), true
 }
 
-// epsilon returns the bound on ε(δ), which is at least 0. ok is false if ε(δ) is outside of the
-// window.
+// epsilon returns the bound on ε(δ), which is at least 0. If ε(δ) is outside of the window, ok is
+// false.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, w.at(w.first+i)) }
 	zero := int(math.Floor(-w.offset/w.width)) - w.first // last entry without a positive loss
@@ -383,7 +386,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // true if δ(0) ≤ δ; false if the window begins too high
+		return 0, low == zero // true if δ(0) ≤ δ; false if the lowest usable entry has a positive loss
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

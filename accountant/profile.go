@@ -14,7 +14,7 @@ type Profile struct {
 
 	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
 	different    bool     // whether above and below contain different compositions
-	removeFirst  bool     // whether the first direction has the larger Rényi divergences
+	removeFirst  bool     // whether the first composition has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It returns an error if an event is malformed,
@@ -66,8 +66,8 @@ func Account(e Event) (Profile, error) {
 
 // Check returns an error if an event is malformed, if there is no proof for its sampling under its
 // adjacency, or if two events have different adjacencies. It is much faster than [Account], because
-// it does not compute the privacy loss. Account also returns an error if discrete noise on one
-// integer has a variance that is too large to compute with.
+// it does not compute the privacy loss. Account returns one more error: the variance of discrete
+// noise on a single integer can be too large for the computation.
 func Check(e Event) error {
 	if _, err := tallyOf(e); err != nil {
 		return fmt.Errorf("account: %w", err)
@@ -75,8 +75,8 @@ func Check(e Event) error {
 	return nil
 }
 
-// upper returns the compositions that bound the profile from above, one for each direction.
-// lower returns the compositions that bound it from below.
+// upper returns the compositions that bound the profile from above, one for each direction. The
+// method lower returns the compositions that bound the profile from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -91,7 +91,7 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions from upper that have the largest Rényi divergences.
+// worst returns those compositions from upper that have the largest Rényi divergences.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -100,13 +100,13 @@ func (p Profile) worst() []*composition {
 	return all
 }
 
-// oneLaw reports whether the upper and the lower bounds come from the same distribution of the
-// privacy loss, which is then the exact distribution in the worst case.
+// oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
+// the privacy loss. This is then the exact distribution in the worst case.
 func (p Profile) oneLaw() bool { return !p.different }
 
-// Mu returns the parameter μ of the single Gaussian release that is equivalent to all
-// Gaussian releases of the composition, up to the max divergence of discrete noise, which
-// the bounds take into account.
+// Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
+// releases of the composition. For discrete noise the equivalence holds up to a max divergence,
+// which all bounds of the profile include.
 func (p Profile) Mu() float64 { return p.mu }
 
 // Gaussian reports whether all releases are Gaussian. In that case μ determines the profile.
@@ -117,19 +117,19 @@ type Bound struct {
 	Lower, Upper float64
 	Method       Method
 	// Certified is true if the bounds include all errors of discretisation, truncation and
-	// rounding. Otherwise the interval is an estimate, and its width is an estimate of the error.
-	// Do not base a privacy guarantee on such an interval.
+	// rounding. Otherwise the interval is an estimate, and its width estimates the error. Do not
+	// base a privacy guarantee on an interval that is not certified.
 	Certified bool
 	// Vacuous is true if Upper gives no information, because it is +Inf for ε or 1 for δ.
 	Vacuous bool
 }
 
-// Epsilon returns bounds on the smallest ε for which the composition is
-// (ε, δ)-private, for 0 < δ < 1, by the tightest method with a proof.
+// Epsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private, for 0 < δ <
+// 1. It uses the method [Tightest].
 func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tightest, delta) }
 
-// Delta returns bounds on the smallest δ for which the composition is
-// (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
+// Delta returns bounds on the smallest δ for which the composition is (ε, δ)-private, for ε ≥ 0. It
+// uses the method [Tightest].
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
 // EpsilonBy returns the same bounds as Epsilon, computed by the given method. It returns an
@@ -178,7 +178,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the functions of method m and returns the checked bounds.
+// by calls compute with the functions of method m, checks the bounds and returns them.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

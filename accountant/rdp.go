@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two directions.
-// It is an upper bound up to the rounding of a quadrature that is exact to 12 digits. It returns
-// +Inf if e has a mass at infinity, and for orders too large to be useful. For sampled Gaussians
-// it computes the moments accountant (Abadi et al., "Deep Learning with Differential Privacy",
-// 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism",
-// 2019). It uses quadrature instead of a series, and so accepts every real order.
+// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two directions. It
+// is an upper bound up to the rounding of a quadrature that is exact to 12 digits. It returns +Inf
+// if e has a mass at infinity, and for orders too large to be useful. For sampled Gaussians it
+// computes the moments accountant (Abadi et al., "Deep Learning with Differential Privacy", 2016;
+// Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism", 2019). It
+// uses quadrature instead of a series, and therefore accepts every real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -35,8 +35,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// The releases are within max divergence r of the accounted pair, which adds at most
-		// r·(2α−1)/(α−1) at the order α.
+		// The releases are within max divergence r = p.divergence of the accounted releases. This
+		// adds at most r·(2α−1)/(α−1) to the divergence of order α.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve
@@ -81,12 +81,12 @@ func (c *composition) finiteRenyi(order float64) float64 {
 	return max(0, k/(order-1))
 }
 
-// binomialCumulant returns K(order−1) for large whole orders by the binomial sum
+// binomialCumulant returns K(order−1) for large whole orders α = order by the binomial sum
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3). ok is false unless the sum is shorter than a
-// quadrature and loses no digits.
+// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. If the sum is longer
+// than a quadrature or would lose digits, ok is false.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -104,7 +104,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // the sum is 1 + x, and the small x has lost its digits
+		if !(one > 1e-3) { // the sum is 1 + x with a small x, which has lost its digits
 			return 0, false
 		}
 		k += s.times * one
@@ -122,8 +122,8 @@ func (l law) isMixture() (m mixture, ok bool) {
 	return m, ok && m.rate < 1 && math.IsInf(l.parts[0].lo, -1)
 }
 
-// renyiEpsilon returns the least ε(δ) that follows from Rényi divergences of real orders, and
-// the order that gives it (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
+// renyiEpsilon returns the least ε(δ) that follows from Rényi divergences of real orders, and the
+// order for which it is least (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -133,8 +133,8 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	})
 }
 
-// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order that
-// gives it.
+// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order for which it
+// is least.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
 		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)
@@ -186,8 +186,9 @@ func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	return least, 1 + math.Exp(best)
 }
 
-// momentsEpsilon returns ε(δ) by the published moments accountant: integer orders λ = α − 1 up
-// to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
+// momentsEpsilon returns ε(δ) by the moments accountant in its published form: ε is the minimum of
+// (K(λ) + log 1/δ)/λ over the integer orders λ = α − 1 up to 32, where K is the cumulant (Abadi et
+// al. 2016, theorem 2).
 func (c *composition) momentsEpsilon(delta float64) float64 {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1)

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// This file translates a profile into the success of attacks. An attacker wants to know from
-// which of two adjacent inputs a release came, for example whether a record was used. An attack
-// is any rule that answers yes or no from the release. Its true-positive rate is the probability
-// of a yes if the record was used. Its false-positive rate is the probability of a yes if the
-// record was not used. The bounds hold for every attack, with any information about the other
-// records and any computing power.
+// This file translates a profile into the success of attacks. An attacker wants to know from which
+// of two adjacent inputs a release was computed, for example whether a record was used. An attack
+// is any rule that answers yes or no from the release. Its true-positive rate is the probability of
+// a yes if the record was used. Its false-positive rate is the probability of a yes if the record
+// was not used. The bounds hold for every attack, with any information about the other records and
+// any computing power.
 
 // TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
 // false-positive rate of at most fpr, for 0 < fpr < 1. It uses the order of the two inputs that
@@ -20,8 +20,9 @@ import (
 //
 // of the test of Neyman and Pearson. Each order is treated separately, because the orders are
 // different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
-// Function", 2022, section 2). Every a gives a valid bound. So H_a must be certified, but a need
-// not be the best choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
+// Function", 2022, section 2). Every a gives a valid bound. Therefore H_a must be certified, but a
+// need not be the best choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su
+// 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -31,7 +32,8 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
 	// If P′ and Q′ are within max divergence r of P and Q, a test with error rates α and β for P
-	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′, and vice versa.
+	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′. The same holds with the pairs
+	// exchanged.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {
@@ -62,8 +64,8 @@ func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	return curve, nil
 }
 
-// Advantage returns bounds on the largest difference between the true- and the false-positive
-// rate of any attack. This difference is the total variation distance, δ(0).
+// Advantage returns bounds on the largest difference between the true-positive and the
+// false-positive rate of any attack. This difference is the total variation distance, δ(0).
 func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
 
 // Accuracy returns bounds on the largest probability that an attacker guesses the input
@@ -74,14 +76,14 @@ func (p Profile) Accuracy() (Bound, error) {
 	return b, err
 }
 
-// OddsFactor returns bounds on the logarithm of a factor. A release multiplies an attacker's
-// odds by more than this factor with at most the given probability over the noise.
+// OddsFactor returns bounds on the logarithm of a factor. A release multiplies an attacker's odds
+// by more than this factor with at most the given probability over the noise.
 //
-// Let p be the probability. The factor may exceed e^ε(p), because the loss L of an (ε,
-// δ)-private release may exceed ε with a probability larger than δ. For δ < p, the loss exceeds ε −
-// log(1 − δ/p) with probability at most p, because δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the
-// pair (ε, δ) of the profile that gives the smallest factor. The lower bound is ε(p), because δ(ε)
-// is at most the probability that the loss exceeds ε.
+// Let p be the probability. The factor can exceed e^ε(p), because the loss L of an (ε, δ)-private
+// release can exceed ε with a probability larger than δ. For δ < p, the loss exceeds ε − log(1 −
+// δ/p) with probability at most p, because δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the pair (ε,
+// δ) of the profile that gives the smallest factor. The lower bound is ε(p), because δ(ε) is at
+// most the probability that the loss exceeds ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -89,7 +91,8 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences are cheap, and accurate enough to choose the pair (ε, δ).
+		// Rényi divergences take little time, and are accurate enough for the choice of the pair
+		// (ε, δ).
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
@@ -109,7 +112,8 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 }
 
 // Posterior returns the probability that the record was used, given that an attack with the
-// given rates answered yes. prior is the probability before the attack.
+// true-positive rate tpr and the false-positive rate fpr answered yes. The argument prior is the
+// probability before the attack.
 func Posterior(prior, tpr, fpr float64) float64 {
 	yes := prior * tpr
 	if yes == 0 {
@@ -119,12 +123,12 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
-// groups of records. Two inputs may differ in up to size records, and each difference is of the
-// kind that the adjacency describes.
+// groups of records. Two inputs can differ in up to size records. Each difference is of the kind
+// that the adjacency describes.
 //
-// Gaussian releases have exactly the parameter size·μ for a group. For other releases the upper
-// bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use
-// the fact that a group is seldom sampled as a whole. The lower bound is the lower bound for one
+// For Gaussian releases, the parameter of a group is exactly size·μ. For other releases the upper
+// bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use the
+// fact that a group is seldom sampled as a whole. The lower bound is the lower bound for one
 // record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {

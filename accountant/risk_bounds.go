@@ -2,10 +2,9 @@ package accountant
 
 import "math"
 
-// The bounds in this file follow from one guarantee (ε, δ) alone. They are looser than the
-// bounds of a [Profile]. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ ≤
-// 1, rates in [0, 1], and a size of at least 1. Results are raised by more than their rounding
-// error.
+// The bounds in this file follow from one guarantee (ε, δ) alone. They are looser than the bounds
+// of a [Profile]. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ ≤ 1, rates
+// in [0, 1], and a size of at least 1. Results are raised by more than their rounding error.
 
 // AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private
 // release, (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh, Viswanath 2015, theorem 2.1;

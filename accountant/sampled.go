@@ -6,10 +6,10 @@ import (
 )
 
 // Poisson is one release of a sum over a random sample of the records. The sample contains every
-// record independently with probability Rate. The summed vectors have L2 norm at most 1, and
-// every element of the sum has independent N(0, Sigma²) noise. Sigma is the noise multiplier.
+// record independently with probability Rate. The summed vectors have L2 norm at most 1, and every
+// element of the sum has independent N(0, Sigma²) noise. Sigma is the noise multiplier.
 //
-// Its dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
+// The dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
 //   - under add-remove and zero-out, (1−q)N(0) + qN(1) against N(0), and the reverse;
 //     each order composes separately (Zhu, Dong, Wang, "Optimal Accounting of
@@ -66,8 +66,9 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the distributions of the loss of a mixture and of its reverse. Removal of
-// a record has larger Rényi divergences than addition (Mironov, Talwar, Zhang 2019, theorem 5).
+// sampledPair returns the distributions of the loss of a mixture and of its reverse. The removal of
+// a record has larger Rényi divergences than the addition of a record (Mironov, Talwar, Zhang 2019,
+// theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
@@ -99,7 +100,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // two terms of the sum change, because the size of the sample is fixed
+		factor := 2.0 // two terms of the sum change, because the sample has a fixed size
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}
@@ -123,12 +124,12 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch of releases over the batches of a partition of the records. Every
-// record is in exactly one batch, and each release is otherwise like [Poisson]. The epoch costs
-// as much as one release over all records, whether or not the records are shuffled. For noise
+// Permutation is one epoch of releases over the batches of a partition of the records. Every record
+// is in exactly one batch. In all other respects each release is like [Poisson]. The epoch costs as
+// much as one release over all records, whether or not the records are shuffled. For noise
 // multipliers below about 0.6 shuffling gives no amplification (Chua et al., "How Private are
-// DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves
-// other records to other batches.
+// DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves other
+// records to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

@@ -2,9 +2,9 @@ package accountant
 
 import "math"
 
-// A test distinguishes two adjacent inputs in one direction. Let a = e^t. For t ≥ 0 the
-// hockey-stick divergence H_a of a test is δ(t) of this direction. For t < 0 it is 1 − e^t +
-// e^t·δ(−t), where δ is that of the reverse direction.
+// A test distinguishes two adjacent inputs in one direction. Its hockey-stick divergence H_a
+// depends on a = e^t. For t ≥ 0 it is δ(t) of this direction. For t < 0 it is 1 − e^t + e^t·δ(−t),
+// where δ is the profile of the reverse direction.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -20,7 +20,8 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns an approximation of H_a + a·fpr.
+// estimate returns an approximation of H_a + a·fpr at a = e^t, where H_a is the hockey-stick
+// divergence of the test.
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -28,7 +29,8 @@ func (d test) estimate(t, fpr float64) float64 {
 	return 1 - math.Exp(t)*(1-fpr-d.back.delta(-t))
 }
 
-// certified returns bounds on H_a + a·fpr.
+// certified returns bounds on H_a + a·fpr at a = e^t, where H_a is the hockey-stick divergence of
+// the test.
 func (d test) certified(t, fpr float64) (lower, upper float64) {
 	if t >= 0 {
 		lower, upper = d.forth.certified(t)
@@ -40,9 +42,9 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
 }
 
-// best returns approximately the t at which H_a + a·fpr has its single minimum. The sum is at
-// least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at which one of these
-// bounds exceeds the sum at t = 0.
+// best returns approximately the t at which H_a + a·fpr has its only minimum, where a = e^t. The
+// sum is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at which one of
+// these bounds exceeds the sum at t = 0.
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -64,7 +66,7 @@ func (d test) best(fpr float64) float64 {
 	}
 	t := (low + high) / 2
 	least := f(t)
-	// H_a has a kink at the largest privacy loss.
+	// The divergence H_a has a kink at the largest privacy loss.
 	for _, end := range []float64{d.forth.most(), -d.back.most()} {
 		if math.IsInf(end, 0) {
 			continue
@@ -76,15 +78,14 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the relative increase of H_a + a·fpr that atLeast needs on both sides of the minimum. It
-// is a little more than the distance between certified lower and upper bounds.
+// rise is the relative increase of H_a + a·fpr that the method atLeast needs on both sides of the
+// minimum. It is a little more than the distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The
-// function is convex in a. If its values at two points a₋ < a₊ are larger than its value at a₀
-// between them, the minimum lies between a₋ and a₊. Between a₋ and a₀ the function is above the
-// line through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through its
-// values at a₋ and a₀.
+// atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The function
+// is convex in a. If its values at two points a₋ < a₊ are larger than its value at a₀ between them,
+// the minimum is between a₋ and a₊. Between a₋ and a₀ the function is above the line through its
+// values at a₀ and a₊. Between a₀ and a₊ it is above the line through its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -101,9 +102,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the point at which H_a + a·fpr has increased by the fraction rise
-// from its minimum at t. The argument side selects the side of the minimum. risen returns an
-// infinity if there is no such point.
+// risen returns approximately the t at which H_a + a·fpr has increased by the fraction rise from
+// its minimum at the argument t. The argument side selects the side of the minimum: −1 or 1. If
+// there is no such point, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -122,7 +123,7 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks holds the tests of a profile for the upper and for the lower bounds.
+// attacks contains the tests of a profile for the upper and for the lower bounds.
 type attacks struct {
 	above, below []test
 	shared       bool // whether the tests for the upper and the lower bounds are the same
@@ -161,8 +162,8 @@ func (a attacks) rates(under, over float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, under), upper
 }
 
-// onePair reports whether the lower bounds of both directions belong to the same pair of inputs,
-// as lower bounds on true-positive rates require.
+// onePair reports whether the lower bounds of both directions are for the same pair of inputs.
+// Lower bounds on true-positive rates require this.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -269,8 +270,8 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds the ratio of δ at an ε above nearMost to δ at nearMost. The bound holds because
-// δ is convex in e^ε.
+// remaining bounds the ratio of δ(ε) to δ(nearMost), for an ε above nearMost. The bound holds
+// because δ is convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -310,14 +311,14 @@ func (e *estimator) most() float64 {
 	return most * (1 + 0x1p-40)
 }
 
-// gaussianRate returns a lower bound on Φ(Φ⁻¹(fpr) + μ), the rate of the attack that
-// answers yes above a threshold.
+// gaussianRate returns a lower bound on Φ(Φ⁻¹(fpr) + μ). This is the true-positive rate of the
+// attack on a Gaussian release that answers yes if the output is above a threshold.
 func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ). It evaluates the dual at the
-// threshold of the best attack.
+// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ). It evaluates the dual of the test of
+// Neyman and Pearson at the threshold of the best attack.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr
