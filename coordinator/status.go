@@ -181,6 +181,14 @@ const (
 	stateLeftOut   = "left out"
 )
 
+// TakesPart reports whether the client is in the roster and has not left.
+func (c *ClientStatus) TakesPart() bool { return c.State == stateTakesPart }
+
+// Gone reports whether the client cannot take part any more.
+func (c *ClientStatus) Gone() bool {
+	return c.State == stateLeft || c.State == stateRevoked || c.State == stateLeftOut
+}
+
 func (b *batch) clientStatuses() []ClientStatus {
 	st := b.state
 	var all []ClientStatus

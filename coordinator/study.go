@@ -155,6 +155,9 @@ func (st *state) keepDeadlines(before *state) {
 // Hash returns the SHA-256 of the study document.
 func (s *Study) Hash() Hash { return s.hash }
 
+// Document returns the study document.
+func (s *Study) Document() *study.Study { return s.document }
+
 // Name returns the study's name.
 func (s *Study) Name() string { return s.document.Name }
 

@@ -255,20 +255,3 @@ func (c *inviteCommand) Run(e *environment) error {
 		return printInvitations(os.Stdout, files)
 	})
 }
-
-// list joins names with commas for a sentence. It names at most eight, and then gives the number
-// of the others.
-func list[S ~string](names []S) string {
-	const most = 8
-	var b strings.Builder
-	for i, name := range names {
-		switch {
-		case i == most:
-			return b.String() + fmt.Sprintf(" and %d more", len(names)-most)
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(string(name))
-	}
-	return b.String()
-}

@@ -208,7 +208,7 @@ func (c *verifyCommand) Run(*environment) error {
 	}
 	fmt.Printf("%s: valid.\n\n", c.File)
 	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last: %s\n  plans        %d, with %d answers\n",
-		r.Study, r.Digest, r.Coordinator, list(r.Clients), r.Entries, r.Ending, r.Questions, r.Answers)
+		r.Study, r.Digest, r.Coordinator, coordinator.List(r.Clients), r.Entries, r.Ending, r.Questions, r.Answers)
 	if r.Signed > 0 {
 		fmt.Printf("  releases     %d are published, each with the signature of its client, and add up to the sums\n", r.Signed)
 	}

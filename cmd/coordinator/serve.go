@@ -17,6 +17,8 @@ import (
 type serveCommand struct {
 	Listen        string        `help:"Address to listen at for clients, host:port. Default: the port that invitations name, on all addresses of this machine." placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Address that serves metrics (/metrics) and health (/healthz), host:port. Default: none." placeholder:"HOST:PORT"`
+	Web           string        `help:"Address of this machine that serves pages to watch studies in a browser, host:port. The first login link is printed at a terminal, and the file login.url in the state directory has the next one. Default: none." placeholder:"HOST:PORT"`
+	WebOrigin     string        `help:"With --web: origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
 	Traces        string        `help:"Address of a collector for OpenTelemetry traces, OTLP over HTTP. Traces contain the times of answers. Default: none." placeholder:"URL"`
 	ProxyFrom     []string      `help:"Addresses or networks of load balancers that begin each connection with a header of the PROXY protocol, version 1 or 2, as in 192.0.2.8 or 10.0.0.0/24. Connections from there without a header are refused, and so are headers from elsewhere. Default: none." placeholder:"NETWORK,..."`
 	Gossip        string        `help:"IP address and port of this machine for gossip with clients, UDP and TCP. Default: no gossip." placeholder:"IP:PORT"`
@@ -31,6 +33,8 @@ func (serveCommand) Help() string {
 
   coordinator serve
   coordinator serve --listen :7443 --metrics 127.0.0.1:9443
+  coordinator serve --web 127.0.0.1:8441
+  coordinator serve --web 127.0.0.1:8441 --web-origin https://fedpvi.example.org
   coordinator serve --round-deadline 1h --until-done
   coordinator serve --traces http://127.0.0.1:4318
   coordinator serve --gossip 192.0.2.7:7946
@@ -48,6 +52,9 @@ depends on gossip.`
 func (c *serveCommand) Validate() error {
 	if c.RoundDeadline < time.Second {
 		return fmt.Errorf("--round-deadline %v: give at least a second", c.RoundDeadline)
+	}
+	if c.WebOrigin != "" && c.Web == "" {
+		return errors.New("--web-origin belongs to --web: give both")
 	}
 	_, err := c.balancers()
 	return err
@@ -83,7 +90,11 @@ func (c *serveCommand) Run(e *environment) error {
 	config := daemon.Config{
 		Audit: destinations, AuditTo: sinks, Balancers: balancers,
 		Dir: e.state, Unlock: e.unlock, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
-		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet),
+		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet), Web: c.Web, WebOrigin: c.WebOrigin,
+	}
+	if cli.Terminal(os.Stderr) && !e.quiet {
+		// A log leaves the machine, so the link is printed at a terminal alone.
+		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link) }
 	}
 	if c.Traces != "" {
 		traces, stop, err := tracesTo(e.ctx, c.Traces)
@@ -96,7 +107,7 @@ func (c *serveCommand) Run(e *environment) error {
 	err = daemon.Serve(e.ctx, config)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
-		return fmt.Errorf("%w: choose another port with --listen, --metrics or --gossip", err)
+		return fmt.Errorf("%w: choose another port with --listen, --metrics, --web or --gossip", err)
 	}
 	return err
 }

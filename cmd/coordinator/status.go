@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
 	"fedpvi/internal/cli"
-	"fedpvi/pvi/session"
 )
 
 type statusCommand struct {
@@ -51,17 +50,17 @@ func printStatuses(all []coordinator.Status, asJSON bool) error {
 }
 
 func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
-	fmt.Fprintf(w, "%s  %s  %s\n", s.Study, s.Digest[:12], headline(s, now))
+	fmt.Fprintf(w, "%s  %s  %s\n", s.Study, s.Digest[:12], s.Headline(now))
 	if s.Reason != "" {
 		fmt.Fprintf(w, "  %s\n", s.Reason)
 	}
 	for _, q := range s.Open {
-		fmt.Fprintf(w, "  plan %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
+		fmt.Fprintf(w, "  plan %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, coordinator.Span(q.Deadline.Sub(now)))
 	}
 	if s.Roster > 1 || len(s.NewKeys) > 0 {
 		fmt.Fprintf(w, "  roster: version %d", s.Roster)
 		if len(s.NewKeys) > 0 {
-			fmt.Fprintf(w, "; new keys in the next version: %s", list(s.NewKeys))
+			fmt.Fprintf(w, "; new keys in the next version: %s", coordinator.List(s.NewKeys))
 		}
 		fmt.Fprintln(w)
 	}
@@ -69,7 +68,9 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected %d void (%d in a row did not move the posterior)\n", h.Accepted, h.Rejected, h.Void, h.InARow)
 	}
 	if s.Last != nil {
-		printRound(w, s.Last)
+		for i, line := range s.LastRound() {
+			fmt.Fprintf(w, "  %s%s\n", strings.Repeat("  ", min(i, 1)), line)
+		}
 	}
 	if len(s.Clients) == 0 {
 		return nil
@@ -84,79 +85,14 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		}
 		seen := "-"
 		if c.Seen != nil {
-			seen = span(now.Sub(*c.Seen)) + " ago"
+			seen = coordinator.Span(now.Sub(*c.Seen)) + " ago"
 		}
 		if c.Missed != nil {
-			seen += ", missed for " + span(now.Sub(*c.Missed))
+			seen += ", missed for " + coordinator.Span(now.Sub(*c.Missed))
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\n", c.Name, state, c.Answers, seen, c.Key)
 	}
 	return t.Flush()
-}
-
-// printRound writes how a round ended. If the coordinator opens the messages of the clients, it
-// also writes the influence of each answer.
-func printRound(w io.Writer, r *session.Round) {
-	fmt.Fprintf(w, "  plan %d was %s", r.Plan, r.Verdict)
-	if r.Missing != nil {
-		fmt.Fprintf(w, ", without the answer of %s", list(r.Missing))
-	}
-	fmt.Fprintln(w)
-	for _, i := range r.Influences {
-		fmt.Fprintf(w, "    %s: %.3g times the median norm of the other answers", i.Client, i.Norm)
-		switch {
-		case i.Blocks:
-			fmt.Fprint(w, "; without it the round would have been accepted")
-		case i.Shift > 0:
-			fmt.Fprintf(w, "; without it a coefficient moves by %.3g sds of %s", i.Shift, r.SDs)
-		}
-		fmt.Fprintln(w)
-	}
-}
-
-// headline returns one line with the progress of the study, the event that the study waits for,
-// and the time since it began to wait.
-func headline(s coordinator.Status, now time.Time) string {
-	text := string(s.Phase)
-	if s.Phase == coordinator.Running {
-		text = fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
-	}
-	if s.Waits == "" {
-		return text
-	}
-	text += ", waiting for " + s.Waits
-	if len(s.For) > 0 {
-		text += ": " + list(s.For)
-	}
-	if gone := missed(s); len(gone) > 0 {
-		text += " (gossip misses " + list(gone) + ")"
-	}
-	return text + ", since " + span(now.Sub(s.Since))
-}
-
-// missed returns the clients whose answers are missing and with which gossip has lost contact.
-func missed(s coordinator.Status) (gone []string) {
-	for _, c := range s.Clients {
-		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
-			gone = append(gone, string(c.Name))
-		}
-	}
-	return gone
-}
-
-// span returns a duration as readable text.
-func span(d time.Duration) string {
-	switch d = d.Round(time.Second); {
-	case d <= 0:
-		return "0s"
-	case d < time.Minute:
-		return d.String()
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
 type watchCommand struct {
@@ -234,8 +170,8 @@ var errAborted = errors.New("the study was aborted")
 
 func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
-	steady := headline(s, s.Since) // status line without the elapsed time
-	line := s.Study + ": " + headline(s, now)
+	steady := s.Headline(s.Since) // status line without the elapsed time
+	line := s.Study + ": " + s.Headline(now)
 	over = s.Phase == coordinator.Ended || s.Phase == coordinator.Aborted
 	switch {
 	case w.quiet && !over:

@@ -40,7 +40,7 @@ func (s *server) auditConfiguration(serves net.Addr) {
 	}
 	s.audit.Write(audit.Configuration, slog.LevelInfo,
 		slog.String("version", cli.Version()), slog.String("coordinator", s.hub.Fingerprint().String()), slog.String("state", c.Dir),
-		slog.String("listen", serves.String()), slog.String("metrics", c.Metrics), slog.String("gossip", c.Gossip),
+		slog.String("listen", serves.String()), slog.String("metrics", c.Metrics), slog.String("gossip", c.Gossip), slog.String("web", c.Web), slog.String("web_origin", c.WebOrigin),
 		slog.Any("proxy_from", balancers), slog.Bool("traces", c.Traces != nil), slog.Duration("round_deadline", c.RoundDeadline),
 		slog.Bool("until_done", c.UntilDone), slog.Any("audit", c.Audit), slog.Any("studies", studies))
 }

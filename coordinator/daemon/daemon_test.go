@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,7 +28,9 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
+	"fedpvi/internal/private"
 	"fedpvi/internal/testing/linestudy"
+	"fedpvi/internal/web"
 	"fedpvi/transport"
 )
 
@@ -354,4 +357,21 @@ func TestPortInUseIsRefused(t *testing.T) {
 	hub, err := coordinator.Open(dir, coordinator.Options{})
 	check(t, err)
 	check(t, hub.Close())
+}
+
+// A daemon serves pages if it is told to, and refuses an address that other machines can reach.
+func TestPagesAreServed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	r := startWith(t, Config{Dir: dir, Web: "127.0.0.1:0"})
+	if _, err := private.Read(filepath.Join(dir, web.LinkFile), 1<<10); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if log := r.log.String(); !strings.Contains(log, "serving pages") || strings.Contains(log, "token") {
+		t.Errorf("the log is %s", log)
+	}
+	check(t, r.stop())
+	err := Serve(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", Web: "0.0.0.0:0", Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "--web-origin") {
+		t.Errorf("an address of the network: %v", err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,9 +19,11 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/pages"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/audit"
+	"fedpvi/internal/web"
 	"fedpvi/transport"
 )
 
@@ -31,9 +34,15 @@ type Config struct {
 	Dir    string // state directory
 	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on all
 	// addresses of this machine, on the port in the invitations.
-	Listen        string
-	Metrics       string // host:port for metrics and health check; empty for none
-	Gossip        string // IP address and port for gossip; empty to disable it
+	Listen  string
+	Metrics string // host:port for metrics and health check; empty for none
+	Gossip  string // IP address and port for gossip; empty to disable it
+	// Web is the host:port of this machine for the pages of an operator; empty for none. WebOrigin
+	// is the origin of a proxy before them; empty for none. Announce, unless nil, is called with
+	// the first login link.
+	Web, WebOrigin string
+	Announce       func(link string)
+
 	RoundDeadline time.Duration
 	UntilDone     bool // whether Serve returns when every study is over and its clients have received the last entry
 	Log           *slog.Logger
@@ -65,6 +74,7 @@ type server struct {
 	clients *transport.Server
 	orders  *http.Server
 	monitor *http.Server // nil without metrics
+	pages   *web.Site    // nil without pages
 	gossip  *gossip      // nil without gossip
 	failed  chan error
 }
@@ -79,7 +89,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
 	}
-	s := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}
+	s := &server{config: c, metrics: newMetrics(), failed: make(chan error, 5)}
 	if _, err := admin.Dial(ctx, c.Dir); err == nil {
 		return fmt.Errorf("%s: %w", c.Dir, store.ErrHeld)
 	}
@@ -165,6 +175,9 @@ func (s *server) listen(ctx context.Context) error {
 	}
 	s.orders = admin.NewServer(admin.Audited{API: admin.Local{Hub: s.hub}, Log: s.audit})
 	s.serve("orders", func() error { return s.orders.Serve(orders) })
+	if err := s.openPages(ctx); err != nil {
+		return err
+	}
 	var monitored net.Addr
 	if s.config.Metrics != "" {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.config.Metrics)
@@ -197,6 +210,23 @@ func (s *server) listen(ctx context.Context) error {
 	if err := notify("READY=1"); err != nil {
 		s.config.Log.Warn("cannot notify the service manager", "error", err)
 	}
+	return nil
+}
+
+// openPages serves the pages of an operator, if they are configured.
+func (s *server) openPages(ctx context.Context) (err error) {
+	if s.config.Web == "" {
+		return nil
+	}
+	s.pages, err = pages.Open(ctx, pages.Config{
+		Hub: s.hub, Orders: admin.Audited{API: admin.Local{Hub: s.hub}, Log: s.audit},
+		Address: s.config.Web, Origin: s.config.WebOrigin, LinkFile: filepath.Join(s.config.Dir, web.LinkFile), Announce: s.config.Announce,
+	})
+	if err != nil {
+		return fmt.Errorf("--web: %w", err)
+	}
+	s.serve("pages", s.pages.Serve)
+	s.config.Log.Info("serving pages", "address", s.pages.Address(), "login", filepath.Join(s.config.Dir, web.LinkFile))
 	return nil
 }
 
@@ -252,6 +282,9 @@ func (s *server) stop() error {
 		if h != nil {
 			err = errors.Join(err, h.Shutdown(ctx))
 		}
+	}
+	if s.pages != nil {
+		err = errors.Join(err, s.pages.Shutdown(ctx))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"html/template"
 	"io"
 
 	"fedpvi/pvi/words"
@@ -18,3 +19,6 @@ func (c *Check) Warned() string { return words.Warned }
 
 // WriteCheck writes the page.
 func WriteCheck(w io.Writer, c *Check) error { return pages.ExecuteTemplate(w, "check.html", c) }
+
+// Body returns the content of the page, as [Report.Body] does.
+func (c *Check) Body() (template.HTML, error) { return body("check", c) }

@@ -52,7 +52,13 @@ type Effect struct {
 //go:embed page.html check.html style.html
 var sources embed.FS
 
+// Style is the style sheet of the pages.
+//
+//go:embed style.css
+var Style string
+
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
+	"style":  func() template.CSS { return template.CSS(Style) },
 	"number": words.Number,
 	"exp":    math.Exp,
 	"shift":  shift,
@@ -71,7 +77,20 @@ const barWidth = 100.
 
 // Write writes the page.
 func Write(w io.Writer, r *Report) error {
-	return pages.ExecuteTemplate(w, "page.html", &view{Report: r, Explained: words.NewExplained(r.Protocol)})
+	return pages.ExecuteTemplate(w, "page.html", newView(r))
+}
+
+func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExplained(r.Protocol)} }
+
+// Body returns the content of the page, without the document around it, for a site that has the
+// style sheet.
+func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
+
+// body executes a template, which escapes all texts in the result.
+func body(name string, of any) (template.HTML, error) {
+	var b strings.Builder
+	err := pages.ExecuteTemplate(&b, name, of)
+	return template.HTML(b.String()), err
 }
 
 // shift returns the distance of another posterior's mean from the mean of a, in sds of a. It

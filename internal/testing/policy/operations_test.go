@@ -116,9 +116,9 @@ func TestOperationsHasTheMetrics(t *testing.T) {
 
 // The test checks that the page for operators lists exactly the files that the daemons keep.
 func TestOperationsHasTheFiles(t *testing.T) {
-	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
+	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json|url))`"))
 	var are []string
-	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json))"`)
+	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json|url))"`)
 	for _, path := range [][]string{
 		{"coordinator", "keys.go"},
 		{"coordinator", "store", "store.go"},
@@ -127,6 +127,7 @@ func TestOperationsHasTheFiles(t *testing.T) {
 		{"client", "ledger", "files.go"},
 		{"client", "policy.go"},
 		{"client", "reading.go"},
+		{"internal", "web", "web.go"},
 	} {
 		are = append(are, names(source(t, path...), file)...)
 	}
@@ -142,7 +143,7 @@ var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|List
 func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	var found []string
 	for _, f := range files(t) {
-		ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable)|crypto|pvi|dpmech|gpu)(/|$)`)
+		ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable|web)|crypto|pvi|dpmech|gpu)(/|$)`)
 		if f.test || !ofDaemons.MatchString(f.folder) {
 			continue
 		}
@@ -159,6 +160,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"coordinator/daemon/serve.go",           // clients, and --metrics
 		"internal/audit/collector/collector.go", // --audit, by OTLP
 		"internal/audit/syslog.go",              // --audit, by syslog
+		"internal/web/web.go",                   // --web
 		"internal/table/origin/postgres.go",     // --data with the address of a database
 		"transport/client.go",                   // the coordinator
 		"transport/membership/gossip.go",        // --gossip
@@ -166,7 +168,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"transport/server.go",                   // serves the listener of coordinator/daemon
 	}, found)
 	for path, flags := range map[string][]string{
-		"cmd/coordinator/serve.go": {"Metrics", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Gossip"}, "cmd/client/main.go": {"Audit"},
+		"cmd/coordinator/serve.go": {"Metrics", "Web", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Gossip"}, "cmd/client/main.go": {"Audit"},
 	} {
 		for _, name := range flags {
 			tag := regexp.MustCompile(`(?m)^\s` + name + `\s+\S+\s+(.*)$`).FindStringSubmatch(source(t, strings.Split(path, "/")...))

@@ -93,7 +93,7 @@ var floors = [][]string{
 	{"pvi/session"},
 	{"pvi/page"},
 	{"internal/private", "crypto/internal/wire", "crypto/secret"},
-	{"crypto/keyfile"},
+	{"crypto/keyfile", "internal/web"},
 	{"crypto/identity", "crypto/seal"},
 	{"crypto/signed"},
 	{"crypto/channel", "crypto/invitation", "crypto/roster"},
@@ -110,7 +110,8 @@ var floors = [][]string{
 	{"sim/sweep", "sim/tune", "sim/truth"},
 	{"client/ledger", "coordinator/store", "coordinator/bundle"},
 	{"coordinator", "client"},
-	{"coordinator/admin"},
+	{"coordinator/admin", "client/pages"},
+	{"coordinator/pages"},
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"tools/plant/planted", "tools/plant/overlay", "tools/demonet/seen"},
@@ -228,16 +229,16 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.path == "internal/table/origin/parquet.go" || f.folder == "internal/speed" || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/durable" || command(f) || f.folder == "tools/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.path == "internal/table/origin/parquet.go" || f.folder == "internal/speed" || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/durable" || f.folder == "internal/web" || command(f) || f.folder == "tools/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",
 	},
 	{
 		"net", func(f file) bool {
-			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/table/origin" || strings.HasPrefix(f.folder, "internal/audit") || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/web" || f.folder == "client/pages" || f.folder == "internal/table/origin" || strings.HasPrefix(f.folder, "internal/audit") || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
 		},
-		"one room has sockets for clients, another one for orders, and commands read addresses and serve figures; crypto reads them and tests its connections",
+		"one room has sockets for clients, another one for orders, another one for pages, and commands read addresses and serve figures; crypto reads them and tests its connections",
 	},
 	{
 		"google.golang.org", func(f file) bool {

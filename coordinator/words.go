@@ -1,0 +1,105 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Headline returns one line with the progress of the study, the event that the study waits for,
+// and the time since it began to wait.
+func (s *Status) Headline(now time.Time) string {
+	text := s.Progress()
+	if s.Waits == "" {
+		return text
+	}
+	return text + ", waiting for " + s.Wait() + ", since " + Span(now.Sub(s.Since))
+}
+
+// Progress returns the phase of the study or, while it runs, the number of plans so far.
+func (s *Status) Progress() string {
+	if s.Phase == Running {
+		return fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
+	}
+	return string(s.Phase)
+}
+
+// Wait returns the event and the clients for which the study waits, or "" if it does not wait.
+func (s *Status) Wait() string {
+	text := s.Waits
+	if len(s.For) > 0 {
+		text += ": " + List(s.For)
+	}
+	if gone := s.missed(); len(gone) > 0 {
+		text += " (gossip misses " + List(gone) + ")"
+	}
+	return text
+}
+
+// missed returns the clients whose answers are missing and with which gossip has lost contact.
+func (s *Status) missed() (gone []string) {
+	for _, c := range s.Clients {
+		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
+			gone = append(gone, string(c.Name))
+		}
+	}
+	return gone
+}
+
+// LastRound returns lines about the end of the last round. If the coordinator opens the messages
+// of the clients, there is a line about the influence of each answer.
+func (s *Status) LastRound() []string {
+	r := s.Last
+	if r == nil {
+		return nil
+	}
+	text := fmt.Sprintf("plan %d was %s", r.Plan, r.Verdict)
+	if r.Missing != nil {
+		text += fmt.Sprintf(", without the answer of %s", List(r.Missing))
+	}
+	lines := []string{text}
+	for _, i := range r.Influences {
+		text := fmt.Sprintf("%s: %.3g times the median norm of the other answers", i.Client, i.Norm)
+		switch {
+		case i.Blocks:
+			text += "; without it the round would have been accepted"
+		case i.Shift > 0:
+			text += fmt.Sprintf("; without it a coefficient moves by %.3g sds of %s", i.Shift, r.SDs)
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// Span returns a duration as readable text.
+func Span(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d <= 0:
+		return "0s"
+	case d < time.Minute:
+		return d.String()
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours())/24)
+}
+
+// List joins names with commas for a sentence. It names at most eight, and then gives the number
+// of the others.
+func List[S ~string](names []S) string {
+	const most = 8
+	var b strings.Builder
+	for i, name := range names {
+		switch {
+		case i == most:
+			return b.String() + fmt.Sprintf(" and %d more", len(names)-most)
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
+}

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+const (
+	toNotify = 10 * time.Second // for an event, after which a slow reader is cut off
+	silence  = 15               // looks at the state without an event, after which a comment shows that the stream lives
+)
+
+// events sends an event when the stream opens, and whenever the state changes. The page then loads
+// its live parts. The stream ends with the session and with the site.
+func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		s.fail(w, by, &Error{http.StatusServiceUnavailable, errors.New("too many pages are open: close some")})
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	ticker := time.NewTicker(s.look)
+	defer ticker.Stop()
+	shown, quiet, first := "", 0, true
+	for s.o.Now().Before(by.until) {
+		state, err := s.o.State(r.Context())
+		text := ""
+		switch {
+		case first || err == nil && state != shown:
+			text, shown, quiet, first = "data: changed\n\n", state, 0, false
+		case quiet >= silence:
+			text, quiet = ":\n\n", 0
+		default:
+			quiet++
+		}
+		if text != "" && !notify(w, text) {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-r.Context().Done():
+			return
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+// notify sends a text to a stream. It reports whether the reader has taken it in time.
+func notify(w http.ResponseWriter, text string) bool {
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {
+		return false
+	}
+	_, err := w.Write([]byte(text))
+	return err == nil && control.Flush() == nil
+}

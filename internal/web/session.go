@@ -1,0 +1,219 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"fedpvi/crypto/secret"
+	"fedpvi/internal/private"
+)
+
+const (
+	tokenSize = 32             // bytes of the random tokens
+	lifetime  = 12 * time.Hour // of a session
+)
+
+// An entry decides which browsers are signed in.
+type entry struct {
+	cookie string // name of the cookie; the port is in it, because browsers share cookies among ports
+	secure bool   // whether the cookie is sent over TLS alone
+
+	mu       sync.Mutex
+	link     secret.Secret         // token of the valid login link
+	sessions map[[32]byte]*session // by the SHA-256 of the cookie
+}
+
+// A session is that of a browser that is signed in.
+type session struct {
+	token string    // token against forged requests
+	until time.Time // end of the session
+	key   [32]byte
+}
+
+func newToken() string { return hex.EncodeToString(secret.Random(tokenSize).Reveal()) }
+
+// newLink replaces the login link. It writes the new link to the file.
+func (s *Site) newLink() (link string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replaceLink()
+}
+
+// replaceLink is newLink for callers that hold the lock.
+func (s *Site) replaceLink() (string, error) {
+	token := newToken()
+	link := s.base + "/login?token=" + token
+	if err := private.Replace(s.o.LinkFile, []byte(link+"\n")); err != nil {
+		return "", fmt.Errorf("the login link cannot be written: %w", err)
+	}
+	s.entry.link = secret.New([]byte(token))
+	return link, nil
+}
+
+// forgetLink removes the file with the login link.
+func (s *Site) forgetLink() error {
+	if ok, err := private.Exists(s.o.LinkFile); err != nil || !ok {
+		return err
+	}
+	return private.Remove(s.o.LinkFile)
+}
+
+// errLink returns the error for a browser that is not signed in.
+func (s *Site) errLink(why string) error {
+	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
+}
+
+// askLogin shows a form that signs in. Opening a link does not sign in by itself, because programs
+// that look at links in advance would use it up.
+func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
+	token := r.URL.Query().Get("token")
+	if !s.validLink(token) {
+		s.fail(w, nil, s.errLink("This login link was used, or is not the newest"))
+		return
+	}
+	s.render(w, http.StatusOK, nil, &frame{Title: "Sign in", Login: token})
+}
+
+func (s *Site) validLink(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return token != "" && s.entry.link.Equal([]byte(token))
+}
+
+// login signs a browser in, and replaces the login link.
+func (s *Site) login(w http.ResponseWriter, r *http.Request) {
+	if err := readForm(w, r); err != nil {
+		s.fail(w, nil, err)
+		return
+	}
+	value, err := s.begin(r.PostForm.Get("token"))
+	if err != nil {
+		s.fail(w, nil, err)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie, Value: value, Path: "/", MaxAge: int(lifetime / time.Second),
+		HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteStrictMode,
+	})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// begin begins a session with the token of a login link. It returns the value of the cookie.
+func (s *Site) begin(token string) (cookie string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if token == "" || !s.entry.link.Equal([]byte(token)) {
+		return "", s.errLink("This login link was used, or is not the newest")
+	}
+	if _, err := s.replaceLink(); err != nil {
+		return "", err
+	}
+	for key, old := range s.sessions {
+		if !s.o.Now().Before(old.until) {
+			delete(s.sessions, key)
+		}
+	}
+	cookie = newToken()
+	key := sha256.Sum256([]byte(cookie))
+	s.sessions[key] = &session{newToken(), s.o.Now().Add(lifetime), key}
+	return cookie, nil
+}
+
+// session returns the session of a request, or nil if its browser is not signed in.
+func (s *Site) session(r *http.Request) *session {
+	cookie, err := r.Cookie(s.cookie)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by := s.sessions[sha256.Sum256([]byte(cookie.Value))]
+	if by == nil || !s.o.Now().Before(by.until) {
+		return nil
+	}
+	return by
+}
+
+func (s *Site) logout(w http.ResponseWriter, _ *http.Request, by *session) {
+	s.mu.Lock()
+	delete(s.sessions, by.key)
+	s.mu.Unlock()
+	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
+}
+
+// signedIn returns a handler that calls f for signed-in browsers. It refuses a form without the
+// token of the session.
+func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		by := s.session(r)
+		if by == nil {
+			s.fail(w, nil, s.errLink("You are not signed in, or your session has ended"))
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			if err := readForm(w, r); err != nil {
+				s.fail(w, by, err)
+				return
+			}
+			if !secret.New([]byte(by.token)).Equal([]byte(r.PostForm.Get("token"))) {
+				s.fail(w, by, &Error{http.StatusForbidden, errors.New("the form has not the token of this session: reload the page, and try again")})
+				return
+			}
+		}
+		f(w, r, by)
+	}
+}
+
+// readForm reads the form of a request.
+func readForm(w http.ResponseWriter, r *http.Request) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(toRead)) // a writer without deadlines is one of a test
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return &Error{http.StatusBadRequest, errors.New("the form cannot be read: reload the page, and try again")}
+	}
+	return nil
+}
+
+// protect sets the headers that protect all answers.
+func (s *Site) protect(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // without a referrer, forms would have the origin null
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// trusted returns an error if a request is addressed to another name, as after DNS rebinding, or if
+// another site has made it.
+func (s *Site) trusted(r *http.Request) error {
+	if !s.hosts[r.Host] {
+		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
+	}
+	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		// A link on another site may lead to a page. Nothing else of another site has a reason to.
+		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			return foreign
+		}
+		return nil
+	}
+	if origin, ok := r.Header["Origin"]; ok && (len(origin) != 1 || !s.origins[origin[0]]) {
+		return foreign
+	}
+	if at := r.Header.Get("Sec-Fetch-Site"); at != "" && at != "same-origin" {
+		return foreign
+	}
+	return nil
+}
+
+// Segment escapes a text for a path of one segment.
+func Segment(text string) string { return url.PathEscape(text) }

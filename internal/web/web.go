@@ -1,0 +1,319 @@
+// Package web serves the pages of a daemon to the people who run it. The pages are rendered on
+// the server and work without script. They load nothing from elsewhere. A browser signs in with a
+// link that is valid once.
+//
+// A [Site] listens only at an address of this machine. Browsers on other machines reach it through
+// a proxy that speaks TLS, or through a tunnel such as that of ssh.
+package web
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"fedpvi/internal/guard"
+)
+
+// LinkFile is the name of the file with the next login link, in the state directory of a daemon.
+const LinkFile = "login.url"
+
+// Options configure [Open].
+type Options struct {
+	Address string // host:port of this machine to listen at
+	// Origin is the origin at which browsers reach the site through a proxy, such as
+	// https://fedpvi.example.org. It is empty if there is no proxy.
+	Origin string
+	Title  string             // name of the site
+	Links  []Link             // links to the main pages
+	Pages  *template.Template // templates of the pages, which are executed with a [View]
+	Style  string             // style sheet of the pages, in addition to that of the site
+	// LinkFile is the path of the file to which the next login link is written. Only its owner
+	// may read it.
+	LinkFile string
+	// Announce, unless nil, is called with the first login link.
+	Announce func(link string)
+	// State returns a text that differs whenever the live parts of pages differ. It is called every
+	// second while a page is open.
+	State func(ctx context.Context) (string, error)
+	Now   func() time.Time // nil for time.Now
+}
+
+// A Link is a link to a page.
+type Link struct{ Path, Text string }
+
+// A Page is a page to render.
+type Page struct {
+	Title string
+	Name  string // name of the template
+	Of    any    // content, the field Of of the template's View
+}
+
+// A View is the value with which the template of a page is executed.
+type View struct {
+	Of    any
+	Token string // token against forged requests, for the field "token" of each form
+}
+
+// An Error is an error with an HTTP status. Pages show other errors with the status 422.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Missing returns the error for a page that does not exist.
+func Missing(what string) error { return &Error{http.StatusNotFound, errors.New(what)} }
+
+// A Site serves pages. Its methods may be called concurrently, except Get and Post, which are
+// called before Serve.
+type Site struct {
+	o        Options
+	listener net.Listener
+	server   *http.Server
+	mux      *http.ServeMux
+	base     string          // origin in login links
+	hosts    map[string]bool // accepted Host headers
+	origins  map[string]bool // accepted Origin headers
+	streams  chan struct{}   // contains one value for each open stream of events
+	closing  chan struct{}   // closed when the site ends
+	close    func()          // closes closing, once
+	look     time.Duration   // interval at which the state is read for an open stream
+	entry
+}
+
+const (
+	maxConnections = 128
+	maxStreams     = 32       // open streams of events
+	maxHeader      = 8 << 10  // bytes of a request's header
+	maxForm        = 16 << 10 // bytes of a form
+
+	toRead  = 10 * time.Second // for the header or the form of a request
+	toWrite = 30 * time.Second // for a page
+	idle    = 2 * time.Minute
+)
+
+//go:embed layout.html web.css web.js icon.svg
+var sources embed.FS
+
+var layout = template.Must(template.ParseFS(sources, "layout.html"))
+
+// Open listens at the address in o. It returns an error if other machines can reach the address.
+func Open(ctx context.Context, o Options) (*Site, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := local(o.Address); err != nil {
+		return nil, err
+	}
+	if err := checkOrigin(o.Origin); err != nil {
+		return nil, err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{
+		o: o, listener: netutil.LimitListener(l, maxConnections), mux: http.NewServeMux(),
+		streams: make(chan struct{}, maxStreams), closing: make(chan struct{}), look: time.Second,
+		entry: entry{sessions: map[[32]byte]*session{}},
+	}
+	s.server = &http.Server{Handler: s, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: toRead, IdleTimeout: idle}
+	s.close = sync.OnceFunc(func() { close(s.closing) })
+	s.name(l.Addr().(*net.TCPAddr))
+	s.routes()
+	return s, nil
+}
+
+// local returns an error unless an address is one of this machine alone.
+func local(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is no address: give host:port, as in 127.0.0.1:8440", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("pages have no TLS of their own, so they are not served at %s, where other machines could reach them: "+
+			"listen at 127.0.0.1, and let a proxy with TLS pass requests on (--web-origin https://NAME), or use a tunnel (ssh -L)", address)
+	}
+	return nil
+}
+
+func checkOrigin(origin string) error {
+	if origin == "" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "https" || u.Host == "" || origin != "https://"+u.Host {
+		return fmt.Errorf("%q is no origin of a proxy with TLS: give it without a path, as in https://fedpvi.example.org", origin)
+	}
+	return nil
+}
+
+// name sets the names under which browsers may address the site.
+func (s *Site) name(at *net.TCPAddr) {
+	s.hosts, s.origins = map[string]bool{}, map[string]bool{}
+	for _, host := range []string{at.IP.String(), "localhost", "127.0.0.1", "::1"} {
+		full := net.JoinHostPort(host, fmt.Sprint(at.Port))
+		s.hosts[full], s.origins["http://"+full] = true, true
+	}
+	s.base = "http://" + at.String()
+	s.cookie = fmt.Sprintf("fedpvi-%d", at.Port)
+	if u, _ := url.Parse(s.o.Origin); s.o.Origin != "" {
+		s.base, s.hosts[u.Host], s.origins[s.o.Origin] = s.o.Origin, true, true
+		s.cookie, s.secure = "__Host-fedpvi", true
+	}
+}
+
+// Address returns the address at which the site listens.
+func (s *Site) Address() string { return s.listener.Addr().String() }
+
+// Get serves a page at a path, which may be a pattern of [http.ServeMux], to signed-in browsers.
+func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
+	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
+		p, err := page(r)
+		if err != nil {
+			s.fail(w, by, err)
+			return
+		}
+		s.write(w, http.StatusOK, by, p)
+	}))
+}
+
+// Post serves a form of signed-in browsers. The function order carries out the order in the form,
+// and returns the path of the page to show next.
+func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
+	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
+		next, err := order(r)
+		if err != nil {
+			s.fail(w, by, err)
+			return
+		}
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	}))
+}
+
+// Serve makes the first login link, and serves the pages until Shutdown.
+func (s *Site) Serve() error {
+	link, err := s.newLink()
+	if err != nil {
+		return err
+	}
+	if s.o.Announce != nil {
+		s.o.Announce(link)
+	}
+	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown ends the site. It waits for running requests until ctx is done, and removes the file
+// with the login link.
+func (s *Site) Shutdown(ctx context.Context) error {
+	s.close()
+	err := s.server.Shutdown(ctx)
+	return errors.Join(err, s.listenerClose(), s.forgetLink())
+}
+
+// listenerClose closes the listener of a site that was not served.
+func (s *Site) listenerClose() error {
+	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements [http.Handler]. A page that panics leaves the daemon running, and nothing of
+// the panic is logged, because a page can show records.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.protect(w.Header())
+	if err := s.trusted(r); err != nil {
+		s.fail(w, nil, err)
+		return
+	}
+	if err := guard.Run(func() { s.mux.ServeHTTP(w, r) }); err != nil {
+		s.fail(w, nil, &Error{http.StatusInternalServerError, err})
+	}
+}
+
+func (s *Site) routes() {
+	for path, file := range map[string][2]string{"/script.js": {"web.js", "text/javascript"}, "/icon.svg": {"icon.svg", "image/svg+xml"}, "/style.css": {"web.css", "text/css"}} {
+		text, err := sources.ReadFile(file[0])
+		if err != nil {
+			panic(err) // unreachable, because the files are embedded
+		}
+		if path == "/style.css" {
+			text = append([]byte(s.o.Style), text...)
+		}
+		s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { send(w, http.StatusOK, file[1], text) })
+	}
+	s.mux.HandleFunc("GET /login", s.askLogin)
+	s.mux.HandleFunc("POST /login", s.login)
+	s.mux.HandleFunc("POST /logout", s.signedIn(s.logout))
+	s.mux.HandleFunc("GET /events", s.signedIn(s.events))
+	s.mux.HandleFunc("/", s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
+		s.fail(w, by, Missing("there is no page "+r.URL.Path))
+	}))
+}
+
+// frame is the content of the layout.
+type frame struct {
+	Site, Title string
+	Links       []Link
+	Token       string // empty unless signed in
+	Content     template.HTML
+	Problem     string // error to show instead of a page
+	Login       string // token of a login link, to ask for the login
+}
+
+// write renders a page. The argument by is the session of the browser.
+func (s *Site) write(w http.ResponseWriter, status int, by *session, p *Page) {
+	var b bytes.Buffer
+	if err := s.o.Pages.ExecuteTemplate(&b, p.Name, View{p.Of, by.token}); err != nil {
+		s.fail(w, by, &Error{http.StatusInternalServerError, err})
+		return
+	}
+	// The template has escaped all texts in the content.
+	s.render(w, status, by, &frame{Title: p.Title, Content: template.HTML(b.String())})
+}
+
+// fail shows an error. The argument by is nil if the browser is not signed in.
+func (s *Site) fail(w http.ResponseWriter, by *session, err error) {
+	status := http.StatusUnprocessableEntity
+	var e *Error
+	if errors.As(err, &e) {
+		status = e.Status
+	}
+	s.render(w, status, by, &frame{Title: http.StatusText(status), Problem: err.Error()})
+}
+
+func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) {
+	f.Site = s.o.Title
+	if by != nil {
+		f.Links, f.Token = s.o.Links, by.token
+	}
+	var b bytes.Buffer
+	if err := layout.Execute(&b, f); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	send(w, status, "text/html; charset=utf-8", b.Bytes())
+}
+
+func send(w http.ResponseWriter, status int, kind string, text []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // a writer without deadlines is one of a test
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the browser went away
+}
