@@ -3,6 +3,8 @@ package fit
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 )
@@ -25,11 +27,8 @@ func (m *Model) Draw(s *shard.Shard, i int, theta []float64, r solver.Source) fl
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {
-		coefficients := theta[class*m.layout.coefficients:]
-		eta[class] = 0
-		for j, value := range x {
-			eta[class] += value * coefficients[j]
-		}
+		at := class * m.layout.coefficients
+		eta[class] = floats.Dot(x, theta[at:at+len(x)])
 	}
 	m.eachEffect(s, i, func(spread, at int, value float64) {
 		effect := theta[at] * value

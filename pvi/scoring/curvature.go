@@ -286,7 +286,8 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, r
 		values[i] = max(e, least)
 	}
 	moved.Mul(mat.DenseCopyOf(a), &vectors)
-	return congruent(&moved, diagonal(len(values), func(i int) float64 { return values[i] }))
+	moved.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(values[j]) }, &moved)
+	return congruent(&moved, nil)
 }
 
 // learnCurvature returns the belief after a curvature was released.

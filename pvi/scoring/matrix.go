@@ -3,6 +3,7 @@ package scoring
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -55,10 +56,7 @@ func (w whitening) apply(v, scratch []float64) {
 		if x == 0 {
 			continue
 		}
-		to := scratch[j:]
-		for i, c := range w[j] {
-			to[i] += x * c
-		}
+		floats.AddScaled(scratch[j:], x, w[j])
 	}
 	copy(v, scratch)
 }
@@ -194,9 +192,7 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 		for i, x := range row {
 			x *= scale
 			off := dst[n : n+i]
-			for j, y := range row[:i] {
-				off[j] += math.Sqrt2 * x * y
-			}
+			floats.AddScaled(off, math.Sqrt2*x, row[:i])
 			dst[n+i] += x * row[i]
 			n += i + 1
 		}
