@@ -118,7 +118,7 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 	for i, at := range r.coordinates {
 		point[i] = theta[at]
 	}
-	r.drawOutcomes(x, [][]float64{point}, p.normals(r.sweeps()*len(r.outcomes)*s.Len(), "redrawn", 0))
+	r.drawer(x, [][]float64{point})(x, p.normals(r.sweeps()*len(r.outcomes)*s.Len(), "redrawn", 0))
 	for _, k := range r.outcomes {
 		var one, two []float64
 		for i := range s.Len() {

@@ -21,6 +21,10 @@ type programMadeUp struct {
 	mu    sync.Mutex
 	known []float64 // point at which last was computed
 	last  *mat.SymDense
+
+	drawing sync.Mutex
+	at      []float64            // point at which drawnAt draws
+	drawnAt func(x, z []float64) // see [program.drawer]
 }
 
 // madeUp implements [likelihood].
@@ -138,10 +142,23 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 // and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
-	m.drawOutcomes(x, points, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
+	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
 	table, err := m.load(x)
 	if err != nil {
 		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
 	}
 	return &programRecords{m.program, x, table}
+}
+
+// drawerAt returns [program.drawer] for these records. It keeps the last one for a single point.
+func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
+	if len(points) > 1 {
+		return m.drawer(m.base, points)
+	}
+	m.drawing.Lock()
+	defer m.drawing.Unlock()
+	if m.drawnAt == nil || !slices.Equal(m.at, points[0]) {
+		m.at, m.drawnAt = slices.Clone(points[0]), m.drawer(m.base, points)
+	}
+	return m.drawnAt
 }

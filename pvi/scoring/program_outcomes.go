@@ -17,16 +17,22 @@ func (r *program) sweeps() int {
 	return 1
 }
 
-// drawOutcomes replaces the outcomes of records by draws from the program's density. It draws the
-// outcomes of a record one after another, each given the other numbers of the record. x has the
-// numbers of the records. The records are divided evenly among the points, in order. z has a
-// standard normal number for each record, outcome and sweep.
-func (r *program) drawOutcomes(x []float64, points [][]float64, z []float64) {
-	n := len(x) / len(r.numbers)
-	for range r.sweeps() {
-		for _, k := range r.outcomes {
-			r.drawOne(x, k, points, z[:n])
-			z = z[n:]
+// drawer returns a function that replaces the outcomes of records by draws from the program's density.
+// The function draws the outcomes of a record one after another, each given the other numbers of the
+// record. x has the numbers of the records. The records are divided evenly among the points, in order.
+// The argument z of the function has a standard normal number for each record, outcome and sweep. The
+// function may be called several times with records that differ in their outcomes alone.
+func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
+	if len(r.outcomes) == 1 {
+		return r.conditional(x, r.outcomes[0], points).draw
+	}
+	return func(x, z []float64) {
+		n := len(x) / len(r.numbers)
+		for range r.sweeps() {
+			for _, k := range r.outcomes {
+				r.conditional(x, k, points).draw(x, z[:n])
+				z = z[n:]
+			}
 		}
 	}
 }
@@ -43,11 +49,33 @@ const (
 	mostGrids  = 7
 )
 
-// drawOne draws number k of all records, given their other numbers. It does not change a record for
-// which drawn returns false.
-func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
-	n, d, records := len(r.numbers), &r.numbers[k], len(z)
-	drawn := r.drawn(x, k, points)
+// A conditional has the density of one number of each record, given the other numbers of the record. It
+// does not depend on the present value of this number.
+type conditional struct {
+	*program
+	k     int       // index of the number
+	count int       // number of points of the grid of a record
+	grid  []float64 // grids of all records
+	logs  []float64 // logarithms of the densities on the grid
+	atoms []float64 // logarithms of the probabilities of the atoms of each record
+	drawn []bool    // see [program.drawn]
+}
+
+// draw draws the number for all records of x. It does not change a record
+// for which drawn is false.
+func (c *conditional) draw(x, z []float64) {
+	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
+	for i := range z {
+		if c.drawn == nil || c.drawn[i] {
+			from, to := i*c.count, (i+1)*c.count
+			x[i*n+c.k] = d.inside(d.pick(c.grid[from:to], c.logs[from:to], c.atoms[i*atoms:(i+1)*atoms], special.Phi(z[i])))
+		}
+	}
+}
+
+// conditional returns the density of number k of all records.
+func (r *program) conditional(x []float64, k int, points [][]float64) *conditional {
+	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	count := gridPoints
 	if d.whole {
 		count = int(min(d.high-d.low+1, mostWhole))
@@ -92,14 +120,9 @@ func (r *program) drawOne(x []float64, k int, points [][]float64, z []float64) {
 		grid, logs = merged(grid, logs, more, heights, count)
 		count *= 2
 	}
-	probabilities := make([]float64, records*len(d.atoms)) // logarithms of the probabilities of the atoms, by record
-	r.densities(r.variates.density, probabilities, slices.Repeat(d.atoms, records), x, k, points)
-	for i := range records {
-		if drawn == nil || drawn[i] {
-			atoms := probabilities[i*len(d.atoms) : (i+1)*len(d.atoms)]
-			x[i*n+k] = d.inside(d.pick(grid[i*count:(i+1)*count], logs[i*count:(i+1)*count], atoms, special.Phi(z[i])))
-		}
-	}
+	atoms := make([]float64, records*len(d.atoms))
+	r.densities(r.variates.density, atoms, slices.Repeat(d.atoms, records), x, k, points)
+	return &conditional{r, k, count, grid, logs, atoms, r.drawn(x, k, points)}
 }
 
 // drawn reports for each record whether number k is in its log likelihood only as the variate of

@@ -195,10 +195,11 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	}
 	n := len(e.numbers)
 	var sum [][]float64
+	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
 	for k := range expectedOver {
 		x := slices.Clone(e.programRecords.x[from*n : to*n])
 		u := (float64(k) + 0.5) / expectedOver
-		e.drawOutcomes(x, [][]float64{e.point}, slices.Repeat([]float64{math.Sqrt2 * math.Erfinv(2*u-1)}, e.sweeps()*len(e.outcomes)*(to-from)))
+		draw(x, slices.Repeat([]float64{math.Sqrt2 * math.Erfinv(2*u-1)}, e.sweeps()*len(e.outcomes)*(to-from)))
 		table, err := e.load(x)
 		if err != nil {
 			panic("scoring: " + err.Error()) // unreachable: the numbers were loaded, and outcomes are within their bounds

@@ -3,6 +3,7 @@ package tape
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/pvi/model/ir"
 )
@@ -98,44 +99,103 @@ func frontier(v *ir.Verified) []bool {
 	return needed
 }
 
+// fill computes the values of the nodes of t, for blocks of rows.
 func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	p := v.Program()
-	shared := NewShared(v)
-	hold := func(i int) bool { return v.Phase(i) == ir.Fixed || v.Phase(i) == ir.Data }
+	used, copied := t.inputs(v)
+	hold := func(i int) bool { return used[i] && (v.Phase(i) == ir.Data || copied[i]) }
 	compute := func(i int) bool { return v.Phase(i) == ir.Data }
-	m := newMachine(v, 1, hold, compute, func(int) bool { return false })
+	f := &filler{newMachine(v, min(ir.Block, max(t.Rows, 1)), hold, compute, func(int) bool { return false }), NewShared(v), columns}
 	for i := range p.Nodes {
-		if v.Phase(i) == ir.Fixed {
-			copy(m.Value[i], shared.Value[i])
+		if hold(i) && v.Phase(i) == ir.Fixed {
+			f.spread(i, f.shared.Value[i])
 		}
 	}
-	for row := range t.Rows {
-		for _, i := range m.order {
-			switch n := &p.Nodes[i]; n.Op {
-			case ir.Col:
-				copy(m.Value[i], columns[n.Ref][row*m.size[i]:])
-			case ir.Gather, ir.GatherRow:
-				k := int(m.Value[n.Args[1]][0])
-				copy(m.Value[i], m.Value[n.Args[0]][k*m.size[i]:])
-			case ir.Linear, ir.MatVec:
-				m.fixedProduct(i)
-			default:
-				m.forward(i, 1)
-			}
+	for from := 0; from < t.Rows; from += f.lanes {
+		n := min(f.lanes, t.Rows-from)
+		for _, i := range f.order {
+			f.compute(i, from, n)
 			if t.Nodes[i] != nil {
-				copy(t.Nodes[i][row*m.size[i]:], m.Value[i])
+				f.store(t.Nodes[i][from*f.size[i]:], i, n)
 			}
 		}
 	}
 }
 
-func (m *Machine) fixedProduct(i int) {
-	table, x := m.nodes[i].Args[0], m.nodes[i].Args[1]
-	if m.nodes[i].Op == ir.Linear {
+// inputs returns two lists with an element for each node. used[i] is true if a node of t is node i or
+// depends on it. copied[i] is true if such a node uses the value of node i itself, and not only as a
+// table or as a vector that is multiplied by a table.
+func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
+	nodes := v.Program().Nodes
+	used, copied = make([]bool, len(nodes)), make([]bool, len(nodes))
+	for i, n := range slices.Backward(nodes) {
+		used[i] = used[i] || t.Nodes[i] != nil
+		if !used[i] || v.Phase(i) != ir.Data {
+			continue
+		}
+		for _, a := range n.Args {
+			used[a], copied[a] = true, copied[a] || !isBridge(n.Op)
+		}
+	}
+	return used, copied
+}
+
+// A filler computes the nodes that depend on a row only, for blocks of rows.
+type filler struct {
+	*Machine
+	shared  *Shared
+	columns [][]float64
+}
+
+// compute computes node i for n rows, the first of which has the given number.
+func (f *filler) compute(i, first, n int) {
+	node := &f.nodes[i]
+	out, size := f.Value[i], f.size[i]
+	switch node.Op {
+	case ir.Col:
+		for l := range n {
+			for e, x := range f.columns[node.Ref][(first+l)*size : (first+l+1)*size] {
+				out[e*f.lanes+l] = x
+			}
+		}
+	case ir.Gather, ir.GatherRow:
+		for l := range n {
+			k := int(f.Value[node.Args[1]][l])
+			for e, x := range f.shared.Value[node.Args[0]][k*size : (k+1)*size] {
+				out[e*f.lanes+l] = x
+			}
+		}
+	case ir.Linear, ir.MatVec:
+		f.product(i, n)
+	default:
+		f.forward(i, n)
+	}
+}
+
+// product computes node i, the product of a table and a vector of each row.
+func (f *filler) product(i, n int) {
+	table, x := f.nodes[i].Args[0], f.nodes[i].Args[1]
+	if f.nodes[i].Op == ir.Linear {
 		table, x = x, table
 	}
-	for r := range m.Value[i] {
-		m.Value[i][r] = Dot(m.Value[table][r*m.size[x]:], m.Value[x])
+	row := make([]float64, f.size[x])
+	for l := range n {
+		for e := range row {
+			row[e] = f.Value[x][e*f.lanes+l]
+		}
+		for e := range f.size[i] {
+			f.Value[i][e*f.lanes+l] = Dot(f.shared.Value[table][e*len(row):], row)
+		}
+	}
+}
+
+// store writes the values of node i for n rows to dst, row after row.
+func (f *filler) store(dst []float64, i, n int) {
+	size := f.size[i]
+	for e := range size {
+		for l, x := range f.lane(f.Value[i], size, e, n) {
+			dst[l*size+e] = x
+		}
 	}
 }
 
