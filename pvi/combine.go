@@ -11,7 +11,7 @@ import (
 // answers, one may be wrong.
 const fewestRobust = 3
 
-// checkCombine returns an error if the releases cannot be combined robustly as the study says.
+// checkCombine returns an error if the releases cannot be combined robustly as the study requires.
 func (p *Protocol) checkCombine() error {
 	switch {
 	case !p.study.Federation.Combine.Robust():

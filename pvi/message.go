@@ -21,8 +21,8 @@ const (
 type Plan struct {
 	Protocol Digest
 	Number   int // number of the plan, from 1
-	// λ − λ_prior: difference between the natural parameters of q and of the prior, in units of
-	// the lattice.
+	// Lambda is λ − λ_prior, the difference between the natural parameters of q and of the prior,
+	// in units of the lattice.
 	Lambda       []Wide
 	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
 	Participants []ClientID // clients that must answer, in order

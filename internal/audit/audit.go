@@ -158,8 +158,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// JSON returns the line as a JSON object without a line break. It begins with the time in UTC and
-// the event.
+// JSON returns the line as a JSON object without a line break. The object begins with the time in
+// UTC and the event.
 func (l Line) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	h := slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

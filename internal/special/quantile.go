@@ -7,8 +7,8 @@ import (
 )
 
 // The functions of this file return the quantile with probability Φ(z) of a distribution, for the
-// standard normal number z. If z is a random number, the quantile has the distribution. The result
-// is NaN if the arguments do not define a distribution.
+// standard normal number z. If z is random, the quantile is a draw from the distribution. The
+// result is NaN if the arguments do not define a distribution.
 
 // GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1. For
 // a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), whose relative error
@@ -32,9 +32,9 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton returns the number at which the log of the gamma distribution function, or of the
-// probability of a larger number if upper is true, is target. It uses Newton's method in log x,
-// from a first value of x. The logarithms are concave functions of log x, so the method does not
+// gammaNewton solves F(x) = target for x. F is the log of the gamma distribution function or, if
+// upper is true, the log of the probability of a number above x. The method is Newton's method in
+// log x, from a first value of x. F is a concave function of log x, so the method does not
 // oscillate.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
@@ -89,9 +89,9 @@ func BinomialQuantile(trials, p, z float64) float64 {
 	})
 }
 
-// quantile returns the smallest count from 0 to last that is, with probability Φ(z) or more, at
-// least as large as a random count. The function cdf returns the probabilities that the random
-// count is at most k and that it is larger. The search begins at the expansion by Cornish and
+// quantile returns the smallest k from 0 to last for which a random count is at most k with
+// probability Φ(z) or more. The function cdf returns the probability that the random count is at
+// most k, and the probability that it is larger. The search begins at the expansion by Cornish and
 // Fisher (1938) from the mean, the sd and the skewness.
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {

@@ -8,8 +8,8 @@ import (
 )
 
 // A Value is an estimate of a statistic of the records, with its interval. The interval covers the
-// privacy noise. There is no other uncertainty, because the tables describe the records of the
-// clients that answered, and no population.
+// privacy noise. There is no other uncertainty, because the tables describe only the records of the
+// clients that answered.
 type Value struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`

@@ -124,8 +124,8 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 		return all
 	}
 	all := []statistic{{"mean", average}}
-	// The statistics of thirds show whether the effect of the columns is as strong as in the
-	// model.
+	// The mean outcomes of the third of the records with the lowest predictions, and of the third
+	// with the highest, show whether the effect of the columns is as strong as in the model.
 	if n := len(records) / 3; n > 0 {
 		order := m.byPredictor(s, records, mean)
 		of := func(rows []int) func([]float64) float64 {
@@ -148,7 +148,7 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 	return all
 }
 
-// byPredictor returns the positions in records in the order of the predictor at the mean.
+// byPredictor returns the indices of the elements of records, sorted by the predictor at θ = mean.
 func (m *Model) byPredictor(s *shard.Shard, records []int, mean []float64) []int {
 	eta, order := make([]float64, len(records)), make([]int, len(records))
 	for k, i := range records {

@@ -33,7 +33,7 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// This is the median of the scale's prior. It is used even if the noise is known.
+		// The scale is the median of its prior, even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature

@@ -281,7 +281,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // index of each coordinate of θ among those that are not hyperparameters, or −1
+	row := make([]int, d) // index of each coordinate of θ among the coordinates that are not hyperparameters, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {

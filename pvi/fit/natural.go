@@ -73,8 +73,8 @@ func (m *Model) Units() Units {
 	return rows
 }
 
-// clusterUnits sets the rows for the means and sds of a mixture's clusters. Their coordinates
-// come after those of the weights.
+// clusterUnits sets the rows for the means and sds of a mixture's clusters. The coordinates of the
+// means and sds come after the coordinates of the weights.
 func (m *Model) clusterUnits(rows Units) {
 	st := m.Study
 	of := st.Model.Components

@@ -75,8 +75,8 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients. It stops after the first name that is
-// too long for a program: package model returns an error for that name. The names after it, of
-// which there may be millions, are never built.
+// too long for a program, because package model returns an error for that name. There may be
+// millions of names after it, and they are never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -196,7 +196,7 @@ type Effect struct {
 	First  int // index in θ of the first level's effect; the other levels follow
 	Levels int // number of levels
 	Slope  int // index of the effect's column among a record's slopes; −1 for the intercept
-	Column int // index of this column among the study's; −1 for the intercept
+	Column int // index of this column among the study's columns; −1 for the intercept
 }
 
 // Effects returns the effects that vary between groups, term by term.

@@ -23,7 +23,8 @@ func (m *Model) Draw(s *shard.Shard, i int, theta []float64, r solver.Source) fl
 	return m.Outcome().Response().Draw(eta, scale, r)
 }
 
-// predict writes the location's predictors of record i at θ to eta, group effects included.
+// predict writes the location's predictors of record i at θ to eta, including the effects of
+// groups.
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {

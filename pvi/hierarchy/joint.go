@@ -120,12 +120,12 @@ func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 // A normal is the posterior of the coordinates that are not in u, for one u.
 type normal struct {
 	mean     []float64  // posterior mean
-	spread   *mat.Dense // W L⁻ᵀ with roots W of the prior and L of A; a root of the posterior covariance
+	spread   *mat.Dense // W L⁻ᵀ, a root of the posterior covariance (see condition)
 	evidence float64    // log of the density of u and of the likelihood given u, up to a constant
 }
 
 // condition returns the posterior given u. With the prior θ = m + Wz of the coordinates that are
-// not in u, A = I + WᵀKW and b = Wᵀ(h − K(m, u)), it is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
+// not in u, A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
 //
 //	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
 func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {
@@ -152,7 +152,7 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 		evidence += centre[i] * (h - pull.AtVec(i)/2)
 		pull.SetVec(i, h-pull.AtVec(i))
 	}
-	w := mat.NewDense(p.observed, max(n, 1), nil) // rows of the root of the observed coordinates
+	w := mat.NewDense(p.observed, max(n, 1), nil) // rows of the prior's root that belong to observed coordinates
 	for k, i := range p.rest {
 		if i < p.observed {
 			w.SetRow(i, root.RawRowView(k))

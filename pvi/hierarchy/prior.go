@@ -26,7 +26,8 @@ func (e *Effect) spread(z float64) float64 {
 	return e.Scale * math.Sqrt2 * math.Erfcinv(math.Erfc(z/math.Sqrt2)/2)
 }
 
-// Moments returns the mean and the covariance of θ and τ, in this order, under the prior.
+// Moments returns the mean and the covariance of θ and of the spreads τ, in this order, under the
+// prior.
 func (p *Prior) Moments() (mean []float64, cov *mat.SymDense) {
 	size := len(p.Mean) + len(p.Effects)
 	mean, cov = append([]float64(nil), p.Mean...), mat.NewSymDense(size, nil)
@@ -141,7 +142,7 @@ func infinite(err error) bool {
 	return !errors.As(err, &c) || math.IsInf(float64(c), 1)
 }
 
-// mean returns the mean of θ, followed by τ.
+// mean returns the mean of θ, followed by the spreads τ.
 func (c *conditional) mean(p *Prior) []float64 {
 	out := append([]float64(nil), p.Mean...)
 	for _, effect := range p.Effects {
@@ -153,8 +154,8 @@ func (c *conditional) mean(p *Prior) []float64 {
 	return append(out, c.spreads...)
 }
 
-// addCov adds weight times the covariance of θ, which is SA⁻¹S, to the part of sum that belongs
-// to θ.
+// addCov adds weight times the covariance of θ to the part of sum that belongs to θ. The covariance
+// is SA⁻¹S in the notation of the package comment.
 func (c *conditional) addCov(sum *mat.SymDense, weight float64) error {
 	var inverse mat.SymDense
 	if err := c.root.InverseTo(&inverse); err != nil && infinite(err) {

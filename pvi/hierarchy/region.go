@@ -7,8 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Region is a normal distribution that covers the posterior of the standardised spreads, which
-// are (τ_e − Mean)/SD.
+// A Region is a normal distribution that covers the posterior of the standardised spreads. The
+// spread τ of an effect is the quantile of its prior at the probability Φ(z), where z is the
+// standardised spread.
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
@@ -145,8 +146,8 @@ type point struct {
 	log float64
 }
 
-// primes are the bases of the Halton sequence, one for each effect. If there are more effects,
-// they use the bases again with another shift.
+// primes are the bases of the Halton sequence, one for each effect. If there are more effects than
+// bases, the bases are used again with another shift.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29}
 
 // points returns n quasi-random points of the region. Another value of shift gives other points.

@@ -27,9 +27,8 @@ type Method interface {
 	// The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of the releases after the first from releases, up to and including
-	// release number to. A ledger charges this cost when the releases are made. The increments of a
-	// study compose to its Event.
+	// Increment returns the cost of the releases number from+1 to number to. A ledger charges this
+	// cost when the releases are made. The increments of a study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -282,9 +281,8 @@ type Device interface {
 type DeviceClient interface {
 	Client
 
-	// OnDevice makes the client take its steps on a device. The records must be those from which
-	// the client was made. The privacy cost does not change. After an error the client is
-	// unchanged.
+	// OnDevice makes the client take its steps on a device. The client must have been made from the
+	// same records. The privacy cost does not change. After an error the client is unchanged.
 	OnDevice(records *shard.Shard, a solver.Accelerator) error
 }
 

@@ -24,14 +24,14 @@ const (
 	// changes can be so large before the factors have converged.
 	headroomBits = 6
 
-	// statisticsRoom bounds a change of a factor that is a function of released statistics, relative
-	// to the sum of the largest statistics and their noise. The elements of the factor are at most
-	// twice as large as those of the statistics, and a factor that is not proper does not become
-	// longer when it is made proper. A change is the difference of two factors.
+	// statisticsRoom bounds a change of a factor that is a function of released statistics,
+	// relative to the sum of the largest statistics and their noise. The elements of the factor are
+	// at most twice as large as the elements of the statistics, and a factor that is not proper
+	// does not become longer when it is made proper. A change is the difference of two factors.
 	statisticsRoom = 8
 
-	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has
-	// 128.
+	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
+	// bits.
 	wideBits = 126
 
 	// keptPrior is the largest number of natural parameters of a prior with independent

@@ -41,8 +41,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 			return nil, errDifferent
 		}
 		// The lattice follows from the product of clip and multiplier. If rounding made the product
-		// slightly smaller than noise, the lattice could differ from that of other rounds. The
-		// multiplier is therefore raised until the product is at least noise.
+		// slightly smaller than noise, the lattice could differ from the lattice of other rounds.
+		// The multiplier is therefore raised until the product is at least noise.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}

@@ -55,7 +55,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 // least one colluder.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
-	// Smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders + 2.
+	// least is the smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders +
+	// 2.
 	least := max(colluders+2, (m+2+max(1, colluders))/2)
 	switch {
 	case least > m:

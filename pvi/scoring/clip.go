@@ -92,8 +92,9 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is a belief about the factor by which the scores of real records are longer than those
-// of made-up records. It has the log likelihood of each value on a grid of the factor's logarithm.
+// A stretch is a belief about the factor by which the scores of real records are longer than the
+// scores of made-up records. It has the log likelihood of each value on a grid of the factor's
+// logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -103,8 +104,8 @@ const (
 	leastStretch  = 0.8
 	// Each round halves the weight of the counts of earlier rounds, which had other clips.
 	stretchMemory = 0.5
-	// The counts of made-up records may differ from those of real records by this share of the
-	// records.
+	// stretchSlack is the share of the records by which the counts of made-up records may differ
+	// from the counts of real records.
 	stretchSlack = 0.01
 )
 

@@ -69,7 +69,7 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
-	k     *mat.SymDense // the noisy sum K in units
+	k     *mat.SymDense // the noisy sum K in the units L
 	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
 }
 

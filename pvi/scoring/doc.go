@@ -9,7 +9,7 @@
 // ([Contributor.Vector]). The vector has these blocks, each with a clip of its own:
 //
 //	score      the gradient of the record's log likelihood at θ_t in the units L_t, clipped to c_t
-//	lengths    a one-hot vector that says between which multiples of c_t the score's norm lies
+//	lengths    a one-hot vector that marks the interval of the score's norm, in multiples of c_t
 //	residual   for counts whose variance the model fixes, the squared residual, clipped
 //	margins    levels, values and squared values of the record's regressors, clipped together
 //	curvature  the record's Fisher information at θ_t in units, packed so that its L2 norm is

@@ -43,8 +43,8 @@ type mixture struct {
 // regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without
 // noise K is Λ/φ; with infinite noise it is zero. Package hierarchy computes the posterior of θ and
 // of the spreads of effects of groups. The likelihood does not depend on the spreads, so that they
-// need no releases. The returned covariance is that of the mixture over all draws. The returned
-// mean is the posterior mean for the mean of the draws.
+// need no releases. The returned covariance is the covariance of the mixture over all draws. The
+// returned mean is the posterior mean for the mean of the draws.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)

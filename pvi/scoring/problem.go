@@ -36,8 +36,8 @@ type Problem struct {
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
-// A prior is the prior of the coordinates on which records depend, followed by those on which no
-// record depends. [hierarchy.Prior] documents its methods.
+// A prior is the prior of the coordinates on which records depend, followed by the coordinates on
+// which no record depends. [hierarchy.Prior] documents its methods.
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(l *hierarchy.Likelihood, r hierarchy.Region, n, shift int) (mean []float64, cov *mat.SymDense, err error)
@@ -101,7 +101,7 @@ func (p *Problem) TablesSD() (sd float64, ok bool) {
 }
 
 // normals returns n standard normal numbers. They are a function of the protocol, the purpose and
-// the number, so that every machine computes the same ones.
+// the number, so that every machine computes the same numbers.
 func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)
 	dpmech.FillPublicNormal(z, "scoring: "+purpose, p.Digest, number)

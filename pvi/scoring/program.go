@@ -11,8 +11,8 @@ import (
 
 // A program is the model of records whose log density is a record program. The curvature of a
 // record is the negative Hessian of its log density, averaged over the outcomes that the model
-// draws (see [programEvaluator.expected]). This matrix may be indefinite. Its Frobenius norm is
-// clipped all the same.
+// draws (see [programEvaluator.expected]). This matrix may be indefinite, which does not affect the
+// clip of its Frobenius norm.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
@@ -25,13 +25,13 @@ type program struct {
 	coordinates []int
 }
 
-// A datum is one of the numbers that a program reads of a record.
+// A datum is one of the numbers that a program reads from a record.
 type datum struct {
 	low, high float64
 	whole     bool
 	first     int       // its first column of the margins
 	levels    int       // number of values of a level that is counted from 1; 0 for other numbers
-	atoms     []float64 // values that have a probability beside a density
+	atoms     []float64 // values that have a positive probability, in addition to the density
 
 	// A column of the margins contains (x − zero)/unit for a value x. zero is 0 if the bounds
 	// include 0, and otherwise the middle of the bounds.

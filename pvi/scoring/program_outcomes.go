@@ -133,7 +133,7 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	}
 	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	const count = 3
-	var inside []float64 // some values within the bounds that are no atoms
+	var inside []float64 // some values within the bounds that are not atoms
 	for c := range count {
 		inside = append(inside, d.inside(d.low+(d.high-d.low)*(float64(c)+0.9)/count))
 	}

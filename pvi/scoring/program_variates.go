@@ -17,13 +17,14 @@ type variates struct {
 	// weighted log density is not a density.
 	density *model.Model
 
-	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. A record
-	// has an outcome that is drawn only if the rest does not depend on it. For example, a survival
-	// time that is censored at this time has a distribution function in place of a density.
+	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. An
+	// outcome of a record is drawn only if rest does not depend on the outcome. For example, rest
+	// depends on a censored survival time, because the program has a distribution function of this
+	// time in place of a density.
 	rest *model.Model
 
-	// atoms has, for each column, the numbers that the program compares its values with. Outcomes
-	// that are not whole may have such a value with a probability.
+	// atoms has, for each column, the numbers that the program compares its values with. An outcome
+	// that is not whole may have such a value with a positive probability.
 	atoms [][]float64
 }
 

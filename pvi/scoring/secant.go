@@ -6,8 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// secantVariances are the possible variances of G along a secant. The largest allow for a curvature
-// that is a hundred times the guess, as can happen with many correlated columns.
+// secantVariances are the possible variances of G (see [curvature]) along a secant. The largest
+// variances allow for a curvature that is a hundred times the guess, as can happen with many
+// correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest curvature along a secant, divided by the expected curvature. It is
@@ -17,9 +18,10 @@ const leastSecant = 0.1
 // learnSecant returns the belief about the curvature after the two last sums of scores. Their
 // difference is y plus noise, where y is the true curvature times the step s between their points.
 // The prior of y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of
-// G. With the posterior mean of y, learnSecant updates Λ by the formula of Broyden, Fletcher, Goldfarb
-// and Shanno (Nocedal and Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ
-// positive definite. If noise hides the difference, the posterior mean of y is z and Λ does not change.
+// G (see [curvature]). With the posterior mean of y, learnSecant updates Λ by the formula of
+// Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
+// equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior
+// mean of y is z and Λ does not change.
 func (s *State) learnSecant() curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)

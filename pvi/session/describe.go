@@ -49,15 +49,15 @@ type Marginal struct {
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
 
 	// NoiseSD is the part of the noise-aware sd that is due to the privacy noise; nil if the
-	// noise-aware sd is below that of q.
+	// noise-aware sd is below the sd of q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
 	Interval // interval under q, without the privacy noise
 }
 
-// An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
-// and SD are the moments of the normal coordinate, which is the parameter itself or, if Log is
-// true, its logarithm. The quantiles are those of the parameter itself.
+// An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean and
+// SD are the moments of the normal coordinate, which is the parameter itself or, if Log is true,
+// its logarithm. The quantiles are quantiles of the parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`

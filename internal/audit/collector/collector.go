@@ -21,9 +21,9 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open returns sinks for those destinations of an audit log that are collectors, as in
-// otlp+http://127.0.0.1:4318. The other destinations are for [audit.Open]. The argument program
-// names the program in the log.
+// Open returns a sink for each destination of an audit log that is a collector, such as
+// otlp+http://127.0.0.1:4318. It also returns the other destinations, which are for [audit.Open].
+// The argument program names the program in the log.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")

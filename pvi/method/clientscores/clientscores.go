@@ -105,14 +105,14 @@ func (m *Method) newState() *population.State {
 		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Digest: m.Digest,
 	})
 	if !ok {
-		// This is unreachable, because the prior of every coordinate is a proper distribution.
+		// The code is unreachable, because the prior of every coordinate is a proper distribution.
 		panic("clientscores: the prior is not proper")
 	}
 	return state
 }
 
 // hopeless is a limit of [population.State.Signal]. With a smaller signal the intervals of the
-// posterior are hardly narrower than those of the prior.
+// posterior are hardly narrower than the intervals of the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].

@@ -13,8 +13,8 @@ import (
 )
 
 // A walk computes the posterior from the opened sums. Its λ has the natural parameters of the
-// Gaussian with the mean and covariance of the posterior, minus those of the prior, rounded to the
-// lattice.
+// Gaussian with the mean and covariance of the posterior, minus the natural parameters of the
+// prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *population.State

@@ -191,8 +191,8 @@ func (c *client) problem(t *method.Task) solver.Problem {
 }
 
 // replaced sets c.current to the factor from which part k computes its change. If the study
-// averages over parts, this is the client's factor. If each part has a factor of its own, it is
-// that factor. Otherwise it is the part's share of a tied factor.
+// averages over parts, c.current is the client's factor. If each part has a factor of its own,
+// c.current is the factor of part k. Otherwise c.current is the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)

@@ -22,8 +22,8 @@ const (
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// For each kind of schedule, an upper bound on the sum, over all clients and rounds, of the
-	// step size times the number of steps.
+	// sequentialTravel and synchronousTravel are upper bounds, each for one kind of schedule, on
+	// the sum over all clients and rounds of the step size times the number of steps.
 	sequentialTravel, synchronousTravel = 80, 60
 
 	// largestStep is the largest change of the logarithm of an sd that one step should make.
@@ -173,9 +173,9 @@ func (g *Gradients) signal() float64 {
 }
 
 // travel returns the product of a client's step size and number of steps. If q is moved by opened
-// sums over all clients, it is the travel of the study's pace. Otherwise each client moves q, and
-// the travels of all clients together are bounded too. In a synchronous round a client moves q only
-// by the damping α times its change.
+// sums over all clients, the product is the travel of the study's pace. Otherwise each client moves
+// q, and the travels of all clients together are bounded too. In a synchronous round a client moves
+// q only by the damping α times its change.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
