@@ -8,12 +8,12 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly puts an entry of the transcript together from pieces, which may arrive over several
+// An assembly puts an entry of the transcript together from pieces, which can arrive over several
 // connections. The memory for the body is at most twice the number of bytes that have arrived.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // whether the coordinator may leave out a body that the client can compute
+	brief   bool // whether the coordinator is allowed to leave out a body that the client can compute
 	started bool // whether a start message has arrived, on this or an earlier connection
 	item    Item
 	size    int64
@@ -29,10 +29,11 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 // have returns the number of bytes of the body that have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect prepares the assembly for a new connection, on which a start message must come first.
+// reconnect prepares the assembly for a new connection. The first message on this connection must
+// be a start message.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and returns whether the entry is complete. It returns an error if the
+// take adds a message, and reports whether the entry is complete. It returns an error if the
 // message violates the protocol. The assembly must not be used after an error.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {

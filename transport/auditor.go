@@ -10,16 +10,16 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Auditor receives what an audit log contains: connections and refused calls. Its methods are
+// An Auditor receives the events for an audit log: connections and refused calls. Its methods are
 // called concurrently, and must be fast.
 type Auditor interface {
-	// Handshake reports a connection, with err if the handshake failed. from is the address of the
-	// client, even if the connection comes from a load balancer. serverName selects a study; it is
-	// empty if the handshake failed. peer is zero if the peer is a guest or if the handshake
-	// failed.
+	// Handshake reports a connection, or a failed handshake with its error err. The argument from
+	// is the address of the client, even if the connection comes through a load balancer. The
+	// argument serverName selects a study; it is empty if the handshake failed. The argument peer
+	// is zero if the peer is a guest or if the handshake failed.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
-	// Denied reports a call of a method that was refused because of its caller or its form. reason
-	// is a [Reason].
+	// Denied reports a call of a method that was refused because of its caller or its form. The
+	// argument reason is a [Reason].
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
 }
 
@@ -28,9 +28,9 @@ type unaudited struct{}
 func (unaudited) Handshake(net.Addr, string, channel.Party, error) {}
 func (unaudited) Denied(net.Addr, channel.Party, string, string)   {}
 
-// denials are the outcomes of calls that are reported to an auditor. Whether a call is refused for
-// another reason, such as a late answer, depends on the time that a client needed, and therefore on
-// its records.
+// denials are the outcomes of refused calls that are reported to an auditor. Other refusals, for
+// example of a late answer, depend on the time that a client needed, and therefore on its records.
+// They are not reported.
 var denials = []string{string(Denied), string(Malformed), string(TooLarge), string(Version), string(Unknown)}
 
 // audit reports a call to the auditor if its outcome is one of denials.

@@ -11,7 +11,8 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether an address belongs to a load balancer, so that the client is behind it.
+// behind reports whether an address belongs to a load balancer. A client with this address is then
+// behind the balancer.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -22,8 +23,8 @@ func (d *door) behind(a net.Addr) bool {
 }
 
 // unwrap returns the connection of a client. A load balancer begins a connection with a header of
-// the PROXY protocol, which has the client's address. unwrap reads this header, counts the
-// connection under the client's address, and returns the rest of the connection, with this address
+// the PROXY protocol, which contains the client's address. unwrap reads this header, and counts the
+// connection under the client's address. It returns the rest of the connection, with this address
 // as its remote address. Other connections begin with TLS, and unwrap returns them unchanged. The
 // caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {

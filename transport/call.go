@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a method call at a server. The server makes it before it reads the first message of the
-// client.
+// A call is a method call at a server. The server creates it before it reads the first message of
+// the client.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -29,14 +29,14 @@ type call struct {
 	end    context.CancelCauseFunc
 }
 
-// versionHeader is the header that has the agreed protocol version of a call.
+// versionHeader is the name of the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions has the methods that exist, with the callers that may call them. guests says that a
-// guest may call the method, and versionless that the call needs no protocol version.
+// permissions contains the methods that exist. guests states that a guest is allowed to call the
+// method, and versionless states that the call needs no protocol version.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool   // whether the call may last for as long as it makes progress
+	long                bool   // whether the call has no time limit while it makes progress
 	since               uint32 // first protocol version with the method
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
@@ -56,8 +56,8 @@ type callKey struct{}
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // admit permits or refuses a call by its method and its caller. The returned context ends when the
-// call has made no progress for too long or when its study is removed. Reads and writes of the call
-// then fail.
+// call has made no progress for too long, or when its study is removed. Reads and writes of the
+// call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -107,8 +107,8 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call has a supported protocol version in which
-// the method exists. The caller then agrees on a version again.
+// speaks returns a refusal unless the header of a call contains a supported protocol version in
+// which the method exists. After this refusal the caller agrees on a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -119,7 +119,7 @@ func (s *Server) speaks(header []string, since uint32) *Refusal {
 }
 
 // knownMethod returns the name of a method for metrics. If the method does not exist, it returns
-// "other", because otherwise a peer could fill the metrics with invented names.
+// "other". Otherwise a peer could fill the metrics with invented names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -168,7 +168,7 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records progress: the time limit begins again.
+// moved records progress. The time limit begins again.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
 // stop suspends the time limit until the next call of moved.

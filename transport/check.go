@@ -42,7 +42,7 @@ func checkFollow(m *wirepb.FollowRequest) error {
 }
 
 // checkPieces checks a request for the caller's parts of other clients' messages, or for a release.
-// It returns what is requested.
+// It returns the selection of the requested bytes.
 func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
 	if hash := m.GetRelease(); len(hash) > 0 {
@@ -63,8 +63,8 @@ func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	return w, nil
 }
 
-// checkOffer checks the first message of an answer, which must have an offer. It returns the size
-// of the offered body in bytes, which is at most limit.
+// checkOffer checks the first message of an answer, which must contain an offer. It returns the
+// size of the offered body in bytes, which is at most limit.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -85,8 +85,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. size is the number of bytes of
-// the body, and have is the number of them that have arrived.
+// checkPiece checks the next piece of a body and returns its bytes. The argument size is the number
+// of bytes of the body, and have is the number of bytes that have already arrived.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")

@@ -33,25 +33,26 @@ type Config struct {
 	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns it
 	// with its body.
 	Brief bool
-	// Poll is the interval at which the client asks for entries. If it is 0, the client stays
+	// Poll is the interval at which the client requests entries. If it is 0, the client stays
 	// connected instead, and entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
 	// Handshake, if set, is called after each attempt to connect, with the address and the error of
-	// the attempt, which is nil if the attempt succeeded. The error is an *Impostor if another
-	// party answers. Handshake may be called concurrently.
+	// the attempt. The error is nil if the attempt succeeded, and an *Impostor if another party
+	// answers. Handshake can be called concurrently.
 	Handshake func(address string, err error)
 	Observer  Observer
-	// DialContext makes connections, such as [Proxy.DialContext]. If it is nil, the client
+	// DialContext makes connections. An example is [Proxy.DialContext]. If it is nil, the client
 	// uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // A Client calls the coordinator of one study. If a call fails, the client tries again with the
 // same bytes, until the context is done, or until there was no progress for a fifth of the round
-// deadline. The error of a method is a [*Refusal] if the coordinator refuses the call, an
-// [*Unreachable] if the coordinator cannot be reached, an [*Impostor] if another party answers, and
-// a [*Breach] if the coordinator violates the protocol. The methods may be called concurrently.
+// deadline. The error of a method has one of these types: a [*Refusal] if the coordinator refuses
+// the call, an [*Unreachable] if the coordinator cannot be reached, an [*Impostor] if another party
+// answers, and a [*Breach] if the coordinator violates the protocol. The methods can be called
+// concurrently.
 type Client struct {
 	config   Config
 	timing   timing
@@ -61,7 +62,7 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // holds the only follower, or nil; empty while Entry runs
+	reader   chan *follower // contains the only follower, or nil; empty while Entry runs
 	sender   chan struct{}  // full while an answer is being sent
 	life     context.Context
 	end      context.CancelFunc
@@ -192,7 +193,7 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 }
 
 // Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
-// client whose certificate has expired may call Renew as a guest.
+// client whose certificate has expired can call Renew as a guest.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	var m *wirepb.RenewResponse
 	err := c.short(ctx, "Renew", func(ctx context.Context) (err error) {
@@ -202,7 +203,7 @@ func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
 }
 
-// Standing returns what the coordinator has recorded about this client.
+// Standing returns the coordinator's record of this client.
 func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	var m *wirepb.StandingResponse
 	err := c.short(ctx, "Standing", func(ctx context.Context) (err error) {
@@ -216,7 +217,8 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval of the study, or its signed departure.
+// Approve sends this client's signed approval of the study, or its signed message that it leaves
+// the study.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	return c.short(ctx, "Approve", func(ctx context.Context) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())

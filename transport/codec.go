@@ -8,7 +8,7 @@ import (
 )
 
 // A codec encodes and decodes messages as gRPC does, with two exceptions that avoid copies. It
-// sends a frame as it is, because a frame is already encoded. It decodes a submission without
+// sends a frame unchanged, because a frame is already encoded. It decodes a submission without
 // copying its pieces.
 type codec struct{}
 

@@ -12,13 +12,13 @@ import (
 type Hash = [sha256.Size]byte
 
 // An Item is a message of a party: a signed envelope (see [fedpvi/crypto/signed]) and a body. The
-// envelope is short. It has the size and the SHA-256 of the body, which may be long.
+// envelope is short. It contains the size and the SHA-256 of the body, which can be long.
 type Item struct {
 	Envelope []byte
 	Body     []byte
 	Stored   Stored // body on disk, instead of Body; only in items that a coordinator returns
-	// Derived says that clients can compute the body from earlier entries. A client with
-	// Config.Brief gets such an item with a nil body.
+	// Derived states that clients can compute the body from earlier entries. A client with
+	// Config.Brief receives this kind of item with a nil body.
 	Derived bool
 }
 
@@ -37,7 +37,8 @@ type Admission struct {
 	Coordinator []byte // roster entry, signed by the coordinator
 }
 
-// A RenewRequest is a client's request for a new certificate, and for new keys if it has them.
+// A RenewRequest is a client's request for a new certificate. It can also replace the client's
+// keys.
 type RenewRequest struct {
 	Request []byte // request for a certificate, signed with the client's identity
 	Renewal []byte // renewal of the client's roster entry with new keys; nil to keep the keys
@@ -47,103 +48,106 @@ type RenewRequest struct {
 type Renewed struct {
 	Certificate []byte // certificate for the client's TLS key (X.509, DER)
 	// Authority is the certificate of the study's certificate authority (X.509, DER). Signature is
-	// the signature of that certificate by the coordinator's identity. An older coordinator sends
-	// neither.
+	// the signature of this certificate by the coordinator's identity. Older versions of the
+	// coordinator send neither field.
 	Authority, Signature []byte
 	Renewals             [][]byte // renewals of the coordinator's roster entry so far
 }
 
-// A Standing is what the coordinator has recorded about a client.
+// A Standing is the coordinator's record of a client.
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
 	Approved bool   // whether the client's approval of the study has arrived
 	// Last is the envelope of the client's last message, or nil if there is none. The message names
-	// an entry of the client's ledger. If the client's ledger does not have this entry, the client
-	// knows that its own state is an older copy.
+	// an entry of the client's ledger. If the client's ledger does not contain this entry, the
+	// client's state is an older copy.
 	Last []byte
-	// Gossip is zero unless the coordinator takes part in gossip and the client may do so.
+	// Gossip is zero unless the coordinator takes part in gossip and the client is allowed to take
+	// part.
 	Gossip Gossip
-	// Renewals are the renewals of the coordinator's roster entry so far.
+	// Renewals contains the renewals of the coordinator's roster entry so far.
 	Renewals [][]byte
 }
 
-// Gossip has the address and the key of the coordinator's gossip. Only the clients of the study get
-// it.
+// Gossip contains the address and the key of the coordinator's gossip. Only the clients of the
+// study receive them.
 type Gossip struct {
-	// Address is host:port. If the host is empty, it is the host at which the client reaches the
+	// Address is host:port. If the host is empty, the client uses the host of its connection to the
 	// coordinator. If Address is empty, the coordinator takes no part in gossip.
 	Address string
 	Key     secret.Secret
 }
 
-// A Coordinator handles the calls of the parties of one study. The methods may be called
+// A Coordinator handles the calls of the parties of one study. The methods can be called
 // concurrently. If a call is repeated with the same arguments, it returns the same result and has
 // no further effect. A call that is not allowed in the current state returns a [*Refusal].
 //
-// The connection authenticates the peer, and the Coordinator looks the peer up in the roster.
+// The connection authenticates the peer. The Coordinator looks up the peer in the roster.
 type Coordinator interface {
 	// Join redeems an invitation for a guest.
 	Join(ctx context.Context, r JoinRequest) (Admission, error)
 
-	// Renew issues a new certificate for the client whose identity has signed the request, and
-	// replaces the client's keys if the request has new ones. The peer is this client, or a guest.
+	// Renew issues a new certificate for the client whose identity has signed the request. If the
+	// request contains new keys, it also replaces the client's keys. The peer is this client, or a
+	// guest.
 	Renew(ctx context.Context, peer channel.Party, r RenewRequest) (Renewed, error)
 
-	// Standing returns what is recorded about the peer.
+	// Standing returns the coordinator's record of the peer.
 	Standing(ctx context.Context, peer channel.Party) (Standing, error)
 
-	// Approve accepts the peer's signed approval or departure: an Approval or a Leave of
-	// fedpvi/crypto/transcript.
+	// Approve accepts the peer's signed approval, or its signed message that it leaves the study.
+	// Package fedpvi/crypto/transcript defines both messages.
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Entry returns the entry of the transcript with the given number, which is at least 1. If the
 	// entry does not exist yet, Entry waits for it until ctx is done, and then returns the error of
-	// ctx. The caller must not modify the item. Entry may return the same memory to many callers,
+	// ctx. The caller must not modify the item. Entry can return the same memory to many callers,
 	// and should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
 	// Offer announces a release. It checks the envelope, and returns the number of bytes of the
-	// body that have already arrived. This is the size of the body if the release was accepted
-	// before. whole is the complete body, or nil. A complete body is checked and accepted at once.
-	// Offer must not keep the slices.
+	// body that have already arrived. If the release was accepted before, this number is the size
+	// of the body. The argument whole is the complete body, or nil. A complete body is checked and
+	// accepted at once. Offer must not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release, at an offset in bytes. After the last
-	// byte Write checks and accepts the release. When it then returns nil, the release is durable.
+	// byte Write checks and accepts the release. If Write then returns nil, the release is durable.
 	// Write must not keep the slice. A server calls Write for the pieces of a release one after the
 	// other, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the peer's parts of other clients' messages as one sequence of bytes, or a
-	// release. The argument of says which. A release that is too long is not in the outcome of its
-	// plan, so clients request it separately.
+	// Pieces returns the bytes that the argument of selects: the peer's parts of other clients'
+	// messages as one sequence of bytes, or a release. If a release is too long for the outcome of
+	// its plan, clients request it with this method.
 	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Complain records that the peer cannot open its part of another client's message, and
-	// therefore does not confirm the cut of a plan. ask is the number of the plan, and place the
-	// other client's place in the roster, counted from 1.
+	// therefore does not confirm the cut of a plan. The argument ask is the number of the plan, and
+	// place is the other client's place in the roster, counted from 1.
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted selects messages of clients, or a release. [Coordinator].Pieces returns the peer's parts
-// of these messages, or the whole release.
+// Wanted selects messages of clients, or a release. The method Pieces of [Coordinator] returns the
+// peer's parts of these messages, or the whole release.
 type Wanted struct {
-	// Ask is the number of the plan whose cut lists the messages, or that the release answers. It
-	// is not used if KeysOf is not empty.
+	// Ask is the number of a plan. For messages, it is the plan whose cut lists the messages. For a
+	// release, it is the plan that the release answers. Ask is not used if KeysOf is not empty.
 	Ask uint64
 	// Release is the hash of the wanted release. If it is zero, parts of messages are wanted.
 	Release Hash
-	// KeysOf has the places in the roster, counted from 1, of the clients whose keys are wanted.
+	// KeysOf contains the places in the roster, counted from 1, of the clients whose keys are
+	// wanted.
 	KeysOf []int
 }
 
-// Pieces are bytes that a server reads while it sends them, and whose number does not change.
+// Pieces are bytes that a server reads while it sends them. Their number does not change.
 type Pieces interface {
 	Size() uint64
-	// Read fills b with the bytes from the offset from on. It may be called concurrently.
+	// Read fills b with the bytes from the offset from on. It can be called concurrently.
 	Read(b []byte, from int64) error
 }
 
@@ -151,21 +155,21 @@ type Pieces interface {
 // changes.
 type Reason string
 
-// These are the reasons of refusals. Any other error is internal, and a client learns no details of
-// it.
+// These are the reasons of refusals. Any other error is internal, and a client receives no details
+// of it.
 const (
-	Malformed   Reason = "malformed"    // the bytes do not have the form that the protocol demands
-	Denied      Reason = "denied"       // the peer may not make this call, or is not part of the study
+	Malformed   Reason = "malformed"    // the bytes do not have the form that the protocol requires
+	Denied      Reason = "denied"       // the peer is not allowed to make this call, or is not part of the study
 	Unknown     Reason = "unknown"      // there is no such study, entry or release
 	OutOfPlace  Reason = "out-of-place" // the call is too late, too early, or contradicts an earlier message
 	TooLarge    Reason = "too-large"    // a size exceeds its limit
 	Ended       Reason = "ended"        // the study is over
 	Unavailable Reason = "unavailable"  // the call is not possible now; a later call may succeed
-	Version     Reason = "version"      // the two ends have no common protocol version
+	Version     Reason = "version"      // the client and the coordinator have no protocol version in common
 )
 
 // A Refusal is the reason why a call was refused. The refused call has changed nothing. The other
-// end shows Text to people, so Text must have no data values and no secrets.
+// party shows Text to people, so Text must not contain data values or secrets.
 type Refusal struct {
 	Reason Reason
 	Text   string

@@ -1,4 +1,4 @@
-// Package transport carries the messages of a study and does not interpret them: entries of the
+// Package transport transfers the messages of a study without interpreting them: entries of the
 // transcript from the coordinator to all clients, and releases from each client to the coordinator.
 // Clients connect to one port of the coordinator with gRPC, within the mutual TLS of
 // [fedpvi/crypto/channel].

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server, and closes connections beyond the limits. It decides
-// about a connection before the server reads from it. A stranger is a peer that has not yet
+// A door counts the connections of a server, and closes connections beyond the limits. It admits or
+// closes a connection before the server reads from it. A stranger is a peer that has not yet
 // authenticated itself.
 type door struct {
 	limits    Limits
@@ -30,13 +30,13 @@ func newDoor(c ServerConfig) *door {
 	}
 }
 
-// guarded is a connection that a door has admitted. When the connection is closed, the door stops
-// counting it.
+// guarded is a connection that a door has admitted. When the connection is closed, the door no
+// longer counts it.
 type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
-	host     string        // host under which a stranger is counted; empty before a balancer's header
+	host     string        // host under which a stranger is counted; empty until the header of a load balancer was read
 	party    channel.Party // authenticated party at the other end; zero for a stranger
 	once     sync.Once
 }
@@ -63,8 +63,8 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 }
 
 // hostOf returns the host under which connections of strangers are counted. For an IPv6 address
-// this is the network with a prefix of 64 bits, because one host can use every address in this
-// network.
+// this is the network with a prefix of 64 bits, because a single machine can use every address in
+// this network.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -81,8 +81,8 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know records who the party at the other end of a connection is. If the party then has too many
-// connections, know closes the oldest of them.
+// know records the authenticated party at the other end of a connection. If this party then has too
+// many connections, know closes the oldest one.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return

@@ -25,8 +25,8 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort. It ends when ctx is done, or when there was no progress for the time
-// patience. If patience is 0, there is no time limit.
+// begin starts an effort. The effort ends when ctx is done, or when there was no progress for the
+// time patience. If patience is 0, there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -80,7 +80,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge returns whether a failed call should be tried again. If not, final is the error to return.
+// judge reports whether a failed call should be tried again. If not, final is the error to return.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -101,7 +101,7 @@ func (e *effort) judge(err error) (again bool, final error) {
 }
 
 // agreeAgain agrees on a protocol version again, because the coordinator may have been updated. It
-// returns whether the call should be tried again, or the error to return.
+// reports whether the call should be tried again. If not, final is the error to return.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -114,8 +114,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of an effort whose context has ended. It names the cause in the context,
-// the last network error, or both.
+// gaveUp returns the error of an effort whose context has ended. The error contains the cause in
+// the context, the last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -134,7 +134,7 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator. Trying again does not help, because the
+// A Breach is a violation of the protocol by a coordinator. Another try does not help, because the
 // coordinator runs another program, is damaged, or is hostile.
 type Breach struct {
 	Address string
@@ -145,8 +145,8 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach converts the refusal of a coordinator's message to a Breach. It returns other errors
-// unchanged.
+// breach converts an error to a Breach if it is a refusal of a message of the coordinator. It
+// returns other errors unchanged.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

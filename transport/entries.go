@@ -41,8 +41,9 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. If m.Stay is set, there is no time limit. Otherwise it waits for the
-// time in the request, but at most for the server's limit. Then it returns errNothingYet.
+// await waits for an entry. If m.Stay is set, there is no time limit. Otherwise await waits for the
+// time in the request, but at most for the server's limit. After this time it returns
+// errNothingYet.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -60,7 +61,7 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 }
 
 // A frame is an encoded FollowResponse. head is the encoding up to the bytes of the piece. piece
-// has these bytes, which are a part of the body and are not copied.
+// contains these bytes, which are a part of the body and are not copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer

@@ -10,9 +10,9 @@ import (
 )
 
 // Entry returns the entry of the transcript with the given number, which is at least 1. It waits
-// for the entry until ctx is done. Consecutive entries arrive over one call that stays open. If
-// Config.Poll is set, the client asks for each entry at intervals instead. Otherwise concurrent
-// calls of Entry wait for each other.
+// for the entry until ctx is done. Consecutive entries arrive over one call that stays open, and
+// concurrent calls of Entry wait for each other. If Config.Poll is set, the client instead requests
+// each entry at intervals.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -41,7 +41,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry that exists with its body, even if Entry would leave out the body.
+// Whole returns an existing entry with its body, even if Entry would leave out the body.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -61,8 +61,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number: f, if it is one and has not
-// ended, or else a new follower. In the latter case it stops f.
+// followerAt returns a follower whose next entry has the given number. If f has this next entry and
+// has not ended, followerAt returns f. Otherwise it stops f and returns a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -83,7 +83,7 @@ type follower struct {
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // why the follower ended; valid once done is closed
+	err    error // reason why the follower ended; valid after done is closed
 }
 
 func (f *follower) stop() {
@@ -91,7 +91,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns why the follower has ended, or nil if it has not.
+// ended returns the reason why the follower has ended, or nil if it has not ended.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -117,8 +117,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive receives entries in one call and passes them on, until the call ends. a is the assembly
-// of the next entry.
+// receive receives entries in one call and passes them on, until the call ends. The argument a
+// refers to the assembly of the next entry.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -161,7 +161,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll asks for an entry at intervals until it exists. Between two requests the connection closes.
+// poll requests an entry at intervals until the entry exists. Between two requests the connection
+// is closed.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
@@ -184,7 +185,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask asks for an entry once. It returns io.EOF if the entry does not exist yet.
+// ask requests an entry once. It returns io.EOF if the entry does not exist yet.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

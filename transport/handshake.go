@@ -74,8 +74,8 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
-	// The key of the peer may have been replaced since the handshake checked it, so it is checked
-	// again. If the key is replaced from now on, [Server.Drop] closes this connection.
+	// The key of the peer may have been replaced after the handshake checked it, so the key is
+	// checked again. If the key is replaced later, [Server.Drop] closes this connection.
 	if study := s.server.find(state.ServerName); study != nil {
 		if err := study.TLS().VerifyConnection(state); err != nil {
 			return caller{}, err
@@ -84,7 +84,7 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see tells the study, by its function Seen, that bytes have arrived from a party.
+// see calls the study's function Seen when bytes have arrived from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -115,8 +115,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest. It delivers a limited number of bytes, so that a guest
-// cannot make the server store more.
+// visited is the connection of a guest. Only a limited number of bytes can be read from it, so that
+// a guest cannot make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -172,8 +172,8 @@ func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
 // observed is a connection that reports to the client's [line] whether it works. If the coordinator
-// refuses the client's certificate, the client learns it only when it reads from the connection,
-// after a handshake that seemed to succeed.
+// refuses the client's certificate, the handshake still succeeds for the client. The client
+// receives the error only when it reads from the connection.
 type observed struct {
 	net.Conn
 	line   *line
@@ -192,7 +192,7 @@ func (o *observed) Read(b []byte) (int, error) {
 }
 
 // Close closes the connection. It first marks the connection as closed, so that Read does not
-// report an error that results from closing.
+// report the error that closing causes.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

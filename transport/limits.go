@@ -4,12 +4,12 @@ package transport
 const (
 	// MaxPiece is the largest size of the piece of a body in one message.
 	MaxPiece = 1 << 20
-	// MaxEnvelope is the largest size of an item's envelope. Longer content belongs in the body.
+	// MaxEnvelope is the largest size of an item's envelope. Longer content must be in the body.
 	MaxEnvelope = 64 << 10
 
-	// streamWindow is the number of bytes that one end may send before the other end has read them.
-	// It is constant, so that unread bytes take bounded memory. With 512 KiB the rate is 10 MB/s at
-	// a round trip of 50 ms.
+	// streamWindow is the number of bytes that one side can send before the other side has read
+	// them. It is constant, so that the memory for unread bytes is bounded. With 512 KiB the rate
+	// is 10 MB/s at a round trip of 50 ms.
 	streamWindow = 512 << 10
 	connWindow   = 1 << 20
 
@@ -20,7 +20,7 @@ const (
 	// there are many clients.
 	entryMessage = 32<<10 - 256
 	maxIdentity  = 8 << 10  // largest size of a token, roster entry or certificate request
-	maxGuest     = 64 << 10 // largest number of bytes from a guest on one connection: a few joins, and pings
+	maxGuest     = 64 << 10 // largest number of bytes from a guest on one connection, enough for a few joins and pings
 	maxAsked     = MaxPiece + MaxEnvelope
 	maxAnswer    = 4 << 20
 	maxHeaders   = 16 << 10
@@ -28,14 +28,15 @@ const (
 	maxText      = 500     // largest length of the text of a refusal
 )
 
-// Limits are limits of a server's resources. A field that is zero or negative has its default.
+// Limits are limits of a server's resources. A field that is zero or negative means the default.
 type Limits struct {
 	Connections int // number of connections; default 16,384
 	// Strangers is the largest number of connections from one host, or one IPv6 network, whose
 	// peers have not authenticated themselves or are guests. The default is 256.
 	Strangers int
 	// PerParty is the largest number of connections of one party. The default is 4. A further
-	// connection closes the oldest one, which may be broken although the server has not noticed.
+	// connection closes the party's oldest connection, which may be broken without the server's
+	// notice.
 	PerParty int
 	Calls    int // number of concurrent calls on one connection; default 16
 }

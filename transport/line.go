@@ -17,7 +17,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Unreachable is the error if a coordinator cannot be reached. Err is what this end observed.
+// An Unreachable is the error for a coordinator that cannot be reached. Err is the error of the
+// connection.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -31,7 +32,7 @@ func (u *Unreachable) Error() string {
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // An Impostor is the error if the program at the coordinator's address does not have the identity
-// of the study's coordinator. Trying again does not help: another program answers there, or the
+// of the study's coordinator. Another try does not help: either another program answers, or the
 // coordinator changed its key. Err is the error of the TLS handshake.
 type Impostor struct {
 	Address string
@@ -45,16 +46,16 @@ func (i *Impostor) Error() string {
 // Unwrap returns Err.
 func (i *Impostor) Unwrap() error { return i.Err }
 
-// foreign reports whether a TLS handshake failed because the other end does not have the identity
-// of the study's coordinator.
+// foreign reports whether a TLS handshake failed because the server does not have the identity of
+// the study's coordinator.
 func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// Mistrusted reports whether err, or an error that it wraps, says that one end did not accept the
-// certificate or the key of the other.
+// Mistrusted reports whether err, or an error that it wraps, means that the client or the
+// coordinator did not accept the certificate or the key of the other.
 func Mistrusted(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), Mistrusted)
@@ -102,13 +103,13 @@ func adviceFor(err error) string {
 	return ": check the network, and that the firewall lets this address and port through"
 }
 
-// alert reports whether err says that the other end refused the TLS handshake.
+// alert reports whether err means that the other side refused the TLS handshake.
 func alert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether trying again may help after err. For TLS errors it returns false.
+// passing reports whether another try can succeed after err. For TLS errors it returns false.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -138,7 +139,7 @@ func newLine(address string, log *slog.Logger) *line {
 	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive records that bytes have arrived, so the connection works.
+// alive records that bytes have arrived. The connection therefore works.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
@@ -149,8 +150,8 @@ func (l *line) alive() {
 	}
 }
 
-// report calls tried, if it is set, after an attempt to connect. err is nil if the attempt
-// succeeded.
+// report calls the function tried, if it is set, after an attempt to connect. The argument err is
+// nil if the attempt succeeded.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))
@@ -169,10 +170,11 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error of a connection. If trying again cannot help, it ends the waiting calls.
+// failed records the error of a connection. If another try cannot succeed, it ends the waiting
+// calls.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // this end has closed the connection, which is no failure
+		return // this side has closed the connection, so the error is no failure
 	}
 	fault := l.faultOf(err)
 	l.mu.Lock()
@@ -196,8 +198,8 @@ func (l *line) last() error {
 	return l.fault
 }
 
-// watch returns a context that also ends if trying again to connect cannot help. The caller must
-// call the returned function at the end.
+// watch returns a context that also ends if further attempts to connect cannot succeed. The caller
+// must call the returned function at the end.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

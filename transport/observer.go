@@ -2,13 +2,13 @@ package transport
 
 import "net"
 
-// An Observer counts events at one end of a connection, for metrics. What it receives has no
-// information about parties, rounds or records. Its methods are called concurrently.
+// An Observer counts the events of a client or a server, for metrics. The arguments of its methods
+// contain no information about parties, rounds or records. The methods are called concurrently.
 type Observer interface {
 	// Called counts a call when it ends. outcome is "ok", "canceled", "internal" or the [Reason] of
 	// a refusal.
 	Called(method, outcome string)
-	// Moved counts bytes on a connection, including those of TLS.
+	// Moved counts the bytes on a connection, including the bytes that TLS adds.
 	Moved(received, sent int)
 	// Connected counts a new connection (+1) or a closed one (−1).
 	Connected(change int)

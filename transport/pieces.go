@@ -30,8 +30,8 @@ func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServe
 	return sendPiecesOf(stream, c, body, m.GetOffset())
 }
 
-// sendPiecesOf sends the bytes of a body from the given offset on, in messages as large as those of
-// an entry.
+// sendPiecesOf sends the bytes of a body from the given offset on. The messages have the same size
+// as the messages of an entry.
 func sendPiecesOf(stream grpc.ServerStream, c *call, body Pieces, offset uint64) error {
 	for size := body.Size(); offset < size; {
 		n := int(min(size-offset, entryMessage))
@@ -63,7 +63,8 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm passes on a confirmation of a cut, or a complaint if the request has no envelope.
+// Confirm passes a confirmation of a cut to the coordinator, or a complaint if the request contains
+// no envelope.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()
@@ -77,7 +78,7 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 }
 
 // Columns returns this client's columns of the deals in the cut of a plan, in the order of the cut.
-// ask is the number of the plan, and size the total size of the columns in bytes.
+// The argument ask is the number of the plan, and size is the total size of the columns in bytes.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
@@ -89,9 +90,9 @@ func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64,
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. of has the places of these
-// clients in the roster, counted from 1, and the parts are in the same order. size is the total
-// size of the parts in bytes.
+// PairKeys returns this client's parts of the keys of other clients. The argument of contains the
+// places of these clients in the roster, counted from 1. The parts are in the same order. The
+// argument size is the total size of the parts in bytes.
 func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(of))
 	for i, place := range of {
@@ -105,9 +106,9 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Envelope: envelope}.Build())
 }
 
-// Complain tells the coordinator that this client cannot open its column of another client's deal,
-// and therefore does not confirm the cut of a plan. ask is the number of the plan, and place is the
-// place of the other client in the roster, counted from 1.
+// Complain reports to the coordinator that this client cannot open its column of another client's
+// deal, and therefore does not confirm the cut of a plan. The argument ask is the number of the
+// plan, and place is the place of the other client in the roster, counted from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }
@@ -122,7 +123,7 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	})
 }
 
-// gather returns the size bytes that m requests.
+// gather returns the bytes that m requests. The argument size is their number.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {
@@ -131,8 +132,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes to w the size bytes that m requests, as they arrive. If the connection fails, it
-// receives the rest in further calls.
+// pieces writes the bytes that m requests to w, as they arrive. The argument size is their number.
+// If the connection fails, pieces receives the remaining bytes in further calls.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
@@ -152,8 +153,8 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	}
 }
 
-// receivePieces receives pieces in one call and writes them to w, until size bytes are written.
-// have is the number of bytes written so far, in this and earlier calls.
+// receivePieces receives pieces in one call and writes them to w, until size bytes are written. The
+// argument have refers to the number of bytes written so far, in this and earlier calls.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -24,18 +24,18 @@ type Proxy struct{ url *url.URL }
 
 // ParseProxy parses the address of a proxy, such as http://proxy.example.org:3128. The scheme is
 // http or https for a proxy with the method CONNECT (RFC 9110, section 9.3.6), and socks5 for
-// SOCKS5 (RFC 1928). The address may have a user and a password. It must have a port.
+// SOCKS5 (RFC 1928). The address can contain a user and a password. It must contain a port.
 func ParseProxy(text string) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Port() == "" || u.Hostname() == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		// The error does not repeat the text, which may have a password.
+		// The error does not repeat the text, which can contain a password.
 		return nil, errors.New("the address of a proxy is a scheme, a host and a port, as in http://proxy.example.org:3128")
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5":
 		return &Proxy{u}, nil
 	case "socks5h":
-		u.Scheme = "socks5" // a proxy resolves names with either scheme
+		u.Scheme = "socks5" // with both schemes the proxy resolves names
 		return &Proxy{u}, nil
 	}
 	return nil, fmt.Errorf("a proxy with the scheme %q is not supported, only http, https and socks5", u.Scheme)
@@ -72,7 +72,7 @@ func socks(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 }
 
-// askForTunnel connects to an HTTP proxy, and asks it for a connection to the given address.
+// askForTunnel connects to an HTTP proxy, and requests a connection to the given address.
 func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
@@ -109,7 +109,7 @@ func tunnel(c net.Conn, u *url.URL, address string) error {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("it refuses to connect to %s: %s", address, answer.Status)
 	case r.Buffered() > 0:
-		// a TLS server sends nothing before the client does
+		// a TLS server sends no bytes before the client does
 		return errors.New("it sent bytes that are not from the coordinator")
 	}
 	return nil

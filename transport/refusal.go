@@ -14,7 +14,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes has the gRPC code of each reason, for peers that do not read the details of a status.
+// reasonCodes contains the gRPC code of each reason, for peers that do not read the details of a
+// status.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -45,7 +46,7 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in a gRPC status, or nil if there is none. The other end may be
+// refusalIn returns the refusal in a gRPC status, or nil if there is none. The other side may be
 // hostile, so refusalIn ignores unknown reasons and replaces unprintable characters of the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
@@ -62,7 +63,7 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain returns a text that is safe for a terminal and for a line of a log: it replaces unprintable
+// plain makes a text safe for a terminal and for a line of a log. It replaces unprintable
 // characters and shortens a long text.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
@@ -93,9 +94,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator's method to a gRPC status for the caller. The caller
-// gets the text of a refusal. A cancelled call has the code Canceled. For any other error the
-// caller gets only a random number, and the log has this number and the error.
+// answer converts the error of a coordinator's method to a gRPC status for the caller. The status
+// contains the text of a refusal. A cancelled call has the code Canceled. For any other error the
+// status contains only a random number, and the log contains this number and the error.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

@@ -75,9 +75,10 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads has the releases that the server is receiving. A client whose connection broke calls
-// again, perhaps before the server has noticed the end of the earlier call. The server then ends
-// the earlier call, so that the coordinator gets the pieces of a release from one call at a time.
+// uploads contains the releases that the server is receiving. A client whose connection broke calls
+// again, possibly before the server has noticed the end of the earlier call. The server then ends
+// the earlier call, so that the coordinator receives the pieces of a release from only one call at
+// a time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -118,7 +119,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // later calls wait for this call, so this call must wait for the earlier one
+		<-before.done // later calls wait only for this call, so it must first wait for the earlier call
 		done()
 		return nil, context.Cause(c.ctx)
 	}

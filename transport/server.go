@@ -20,10 +20,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// ServerConfig configures a [Server]. The zero value may be used.
+// ServerConfig configures a [Server]. The zero value is ready for use.
 type ServerConfig struct {
-	// RoundDeadline is the time limit for a round, 10 minutes if 0. All other time limits are
-	// fractions of it.
+	// RoundDeadline is the time limit for a round. The value 0 means 10 minutes. All other time
+	// limits are fractions of it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
@@ -32,18 +32,18 @@ type ServerConfig struct {
 	Auditor Auditor
 	// Balancers are the networks of load balancers. A connection from one of them must begin with a
 	// header of the PROXY protocol, version 1 or 2, and is counted under the address in this
-	// header. No other connection may begin with such a header.
+	// header. Other connections must not begin with this header.
 	Balancers []netip.Prefix
-	// Trace, if set, is called when a call of a method begins. The function that it returns is
-	// called when this call ends, with the outcome as in [Observer.Called]. Calls of Follow are not
-	// traced, because they wait for new entries.
+	// Trace, if set, is called when a call of a method begins. The returned function is called when
+	// this call ends, with the outcome as in [Observer.Called]. Calls of Follow are not traced,
+	// because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
 // Study configures a study for [Server.Add].
 type Study struct {
-	// Document is the SHA-256 of the study document. The TLS server name of the study follows from
-	// it (channel.ServerName).
+	// Document is the SHA-256 of the study document. It determines the TLS server name of the study
+	// (channel.ServerName).
 	Document channel.Hash
 	// TLS returns a configuration from channel.Server. It is called for each connection, because
 	// certificates and keys are renewed.
@@ -135,7 +135,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// small buffers, so that an idle connection takes little memory
+		// The buffers are small, so that an idle connection takes little memory.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -185,7 +185,7 @@ func (s *served) stop(why error) {
 // established at the same time, its handshake checks the key again.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
-// SetHealth sets the health of a study, for which the parties of the study can ask.
+// SetHealth sets the health of a study. The parties of the study can request it.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if works {
@@ -210,8 +210,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new calls, and ends the calls that wait. Other calls may
-// go on until ctx is done.
+// Shutdown stops the server. It accepts no new calls, and ends the calls that wait for entries.
+// Other calls can continue until ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -10,8 +10,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// service implements the gRPC service. It checks messages, and calls the Coordinator of the
-// caller's study.
+// service implements the gRPC service. It checks messages and calls the Coordinator of the caller's
+// study.
 type service struct {
 	wirepb.UnimplementedStudyServer
 	server *Server
@@ -71,9 +71,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread converts an error that occurred while a message was read to a Refusal, for the metrics.
-// gRPC has already sent the error to the peer. If the stream or its context has ended, unread
-// returns the error unchanged.
+// unread converts an error of reading a message to a Refusal, for the metrics. gRPC has already
+// sent the error to the peer. If the stream or its context has ended, unread returns the error
+// unchanged.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

@@ -28,7 +28,7 @@ func (h held) Read(b []byte, from int64) error {
 }
 
 // pieceOf returns n bytes of a body from the offset from on. It does not copy a body in memory. It
-// reads a body on disk into a buffer, which is reused after sending.
+// reads a body on disk into a buffer that is used again after the bytes were sent.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -42,11 +42,11 @@ func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	return mem.NewBuffer(b, pool), nil
 }
 
-// hashes keeps the last bodies in memory, with their hashes. All followers of a study receive the
-// same bodies, so each body is hashed only once.
+// hashes contains the last bodies in memory, with their hashes. All followers of a study receive
+// the same bodies, so each body is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
-	held [4]held // the last bodies that were stored, the newest first
+	held [4]held // the last bodies, the newest first
 }
 
 // of returns a body with its hash.
@@ -63,8 +63,8 @@ func (s *hashes) of(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices use the same memory. Their content is then equal, because bodies
-// are never modified.
+// same reports whether two slices share the same memory. Their content is then equal, because
+// bodies are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

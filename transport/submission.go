@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a SubmitRequest that was received. All messages of a call use the same buffer, so
-// the slices of a submission are valid until the next message is read. Decoding by protobuf would
-// copy each piece once more. gRPC's buffers would waste memory, because their sizes are powers of
-// two and a message is slightly longer than one.
+// A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
+// slices of a submission are valid only until the next message is read. Decoding by protobuf would
+// copy each piece once more. The buffers of gRPC would waste memory, because their sizes are powers
+// of two and a message is slightly longer than a power of two.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
 	piece  *piecePart // nil if the message has no piece
@@ -42,7 +42,7 @@ const (
 	dataField   = 2
 )
 
-// read decodes a message. The result is that of proto.Unmarshal.
+// read decodes a message. The result is the same as with proto.Unmarshal.
 func (m *submission) read(message mem.BufferSlice) error {
 	b := slices.Grow(m.buffer[:0], message.Len())[:message.Len()]
 	message.CopyTo(b)
@@ -96,7 +96,8 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f for each field of an encoded message, in order. value is still encoded.
+// eachField calls f for each field of an encoded message, in order. The argument value of f is
+// still encoded.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -9,7 +9,7 @@ import (
 )
 
 // Submit sends a release. It leaves out the bytes of the body that the coordinator already has. It
-// returns nil when the release is durable at the coordinator. A release may be submitted again. The
+// returns nil when the release is durable at the coordinator. A release can be submitted again. The
 // caller must not change the item during the call. Concurrent calls send their releases one after
 // the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
@@ -34,8 +34,9 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send a release. have is the number of bytes that the coordinator has, or −1 if
-// it is unknown. send updates have, and records progress if have has grown.
+// send tries once to send a release. The argument have refers to the number of bytes that the
+// coordinator has, or −1 if this number is unknown. send updates the number, and records progress
+// if it has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -69,8 +70,8 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 }
 
 // promptly returns the body if it can be sent together with the offer. It returns nil if the body
-// is long or if the coordinator may already have part of it. In these cases the coordinator first
-// says how many bytes it has, and the client sends the rest.
+// is long, or if the coordinator may already have a part of it. The coordinator then first reports
+// the number of bytes that it has, and the client sends the rest.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil

@@ -18,15 +18,16 @@ const (
 	slowestPing = 2 * time.Minute
 )
 
-// timing has the time limits and intervals of a connection. They are fractions of the round
-// deadline, such that a round can end in time even if each kind of failure happens once.
+// timing contains the time limits and intervals of a connection. They are fractions of the round
+// deadline. They are so short that a round can end in time even if each kind of failure happens
+// once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress
-	patience  time.Duration // time limit of a call with all its tries, without progress
+	patience  time.Duration // time limit of a call without progress, over all of its tries
 	wait      time.Duration // longest wait for an entry when a client polls
 	handshake time.Duration
-	ping      time.Duration // time without data from the other end after which a ping is sent
+	ping      time.Duration // time without data from the other side after which a ping is sent
 	pong      time.Duration // time limit for the answer to a ping
 	first     time.Duration // wait before the second try
 	longest   time.Duration // longest wait between two tries
@@ -53,8 +54,8 @@ func deriveTiming(round time.Duration) (timing, error) {
 }
 
 // pause returns the wait before try n+1, where n is at least 1. The wait doubles with each try, up
-// to longest. A random part of up to half of the wait is subtracted, so that the clients of a
-// coordinator do not all try again at the same time.
+// to the field longest. A random part of up to half of the wait is subtracted, so that the clients
+// of a coordinator do not all try again at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {

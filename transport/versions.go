@@ -3,13 +3,14 @@ package transport
 import "fmt"
 
 // These are the lowest and the highest protocol version that this program supports. The previous
-// version is supported too, so that the two ends can be updated one after the other.
+// version is also supported, so that the client and the coordinator can be updated one after the
+// other.
 const (
 	MinVersion = 1
 	MaxVersion = 2 // version 2 adds Pieces and Confirm, for studies with secure aggregation
 )
 
-// versions is a range of protocol versions, both ends included.
+// versions is a range of protocol versions from lowest to highest, both included.
 type versions struct{ lowest, highest uint32 }
 
 var ours = versions{MinVersion, MaxVersion}
@@ -23,8 +24,8 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest protocol version that both ends support. It returns an error if there
-// is none.
+// agree returns the highest protocol version that both the coordinator and the client support. It
+// returns an error if there is none.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

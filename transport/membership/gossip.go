@@ -17,7 +17,7 @@ import (
 // KeySize is the length in bytes of a gossip key, which is a key of AES-256.
 const KeySize = 32
 
-// farewell is the longest time for telling other nodes that this node leaves.
+// farewell is the maximum time that a node takes to inform other nodes that it leaves.
 const farewell = 2 * time.Second
 
 // Config configures a [Node].
@@ -26,18 +26,18 @@ type Config struct {
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
 	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port
-	View  *View // records when other parties were seen
+	View  *View // receives the times at which other parties were seen
 	Log   *slog.Logger
 
 	transport memberlist.Transport // network for the messages; nil for the real network
 }
 
-// A Node is a daemon's part in the gossip of a study.
+// A Node takes part in the gossip of a study for one daemon.
 type Node struct {
 	list *memberlist.Memberlist
 }
 
-// Start starts a node, which accepts messages at once.
+// Start starts a node. The node accepts messages at once.
 func Start(c Config) (*Node, error) {
 	if c.View == nil || c.Name == "" {
 		return nil, errors.New("gossip needs a name and a view")
@@ -67,7 +67,7 @@ func (c Config) connect() (memberlist.Transport, error) {
 }
 
 // memberlist returns the configuration of the gossip library. All messages are encrypted, and none
-// is compressed. They have only names and addresses of nodes.
+// is compressed. The messages contain only names and addresses of nodes.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -88,7 +88,7 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
 // Join contacts the nodes at the given addresses. It returns an error if none of them answers. The
-// daemon may then go on without gossip.
+// daemon can then continue without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -96,10 +96,10 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close tells the other nodes that this node leaves, and stops the node. If telling them fails,
-// Close ignores the error.
+// Close informs the other nodes that this node leaves, and stops the node. An error of the message
+// to the other nodes is ignored.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // otherwise the other nodes notice later that this node is gone
+	_ = n.list.Leave(farewell) // without this message the other nodes would notice later that this node has stopped
 	return n.list.Shutdown()
 }
 
@@ -135,7 +135,7 @@ func (e ears) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// AckPayload returns nil: answers to pings carry no data.
+// AckPayload returns nil, because answers to pings contain no data.
 func (ears) AckPayload() []byte { return nil }
 
 func (e ears) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) { e.seen(n) }
@@ -146,8 +146,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog writes lines that the library logs. They are at debug level, because other nodes can cause
-// them. They have names and addresses, but no keys.
+// toSlog receives the log lines of the library. It logs them at debug level, because other nodes
+// can cause these lines. They contain names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

@@ -16,7 +16,8 @@ import (
 
 const (
 	// maxStreams is the largest number of incoming streams that are read at once. maxStream is the
-	// largest number of bytes of a stream, three times the list of all nodes of the largest study.
+	// largest number of bytes of a stream. It is three times the size of the list of all nodes in
+	// the largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
 	// maxPacket is the largest size in bytes of a packet. Valid packets fit into an Ethernet frame.
@@ -33,7 +34,7 @@ const (
 // with a label, which selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
-	busy chan struct{} // has one value for each open stream
+	busy chan struct{} // contains one value for each open stream
 
 	mu      sync.Mutex
 	outlets map[string]*outlet
@@ -65,8 +66,8 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
-	// A goroutine of the library that listens ends only after it has delivered its last packet or
-	// stream. So the methods packets and streams must read from its channels until Shutdown
+	// A listening goroutine of the library ends only after it has delivered its last packet or
+	// stream. The methods packets and streams must therefore read from its channels until Shutdown
 	// returns.
 	err := p.net.Shutdown()
 	close(p.closed)
@@ -162,7 +163,7 @@ func (p *Port) find(label string) *outlet {
 var errLabel = errors.New("the study gossips on this port already")
 
 // outlet returns the part of the port for the study with the given label. It returns an error if
-// there already is one.
+// the study already has a part.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,8 +192,8 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout connects to a node. The returned connection delivers at most maxStream bytes,
-// so a hostile node cannot fill the memory.
+// DialAddressTimeout connects to a node. At most maxStream bytes can be read from the connection,
+// so that a hostile node cannot fill the memory.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {
@@ -212,7 +213,8 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is a connection that delivers at most left more bytes. end is called when it is closed.
+// A stream is a connection from which at most left more bytes can be read. The function end is
+// called when the stream is closed.
 type stream struct {
 	net.Conn
 	first []byte // bytes that were already read from the connection

@@ -1,10 +1,11 @@
-// Package membership records when each party of a study was last seen: over the connection between
-// client and coordinator, or through gossip between daemons that can reach each other.
+// Package membership records when each party of a study was last seen. A party is seen over the
+// connection between client and coordinator, or through gossip between daemons that can reach each
+// other.
 //
-// The record is for information only. A holder of the gossip key can send under every name and
+// The record is for information only. Anyone who has the gossip key can send under every name and
 // replay old packets, so no roster, threshold, round or noise share depends on the record. The
-// package has times and names for display, and a channel that wakes a waiting goroutine, which then
-// checks signed messages.
+// package provides times and names for display, and a channel that wakes a waiting goroutine, which
+// then checks signed messages.
 package membership
 
 import (
@@ -16,22 +17,22 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way is how a party was seen.
+// A Way is the connection by which a party was seen.
 type Way string
 
-// These are the ways to see a party: over a connection to the coordinator, or through gossip.
+// A party is seen over its connection to the coordinator, or through gossip.
 const (
 	Stream Way = "stream"
 	Gossip Way = "gossip"
 )
 
-// A Sighting says when and how a party was last seen.
+// A Sighting records the time and the way in which a party was last seen.
 type Sighting struct {
 	Name identity.Name
-	At   time.Time // when the party was last seen; zero if never
-	Way  Way       // how the party was last seen
+	At   time.Time // time when the party was last seen; zero if it was never seen
+	Way  Way       // way in which the party was last seen
 	// Missed is the time at which gossip lost contact with the party. It is zero if the party was
-	// seen after that.
+	// seen after the loss.
 	Missed time.Time
 }
 
@@ -45,13 +46,13 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns a view of the parties for whose names known returns true. The view ignores other
-// names. now returns the time.
+// NewView returns a view of the parties for whose names the function known returns true. The view
+// ignores other names. The function now returns the current time.
 func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
 
-// Seen records that a party was seen now.
+// Seen records that a party was seen at the current time.
 func (v *View) Seen(name identity.Name, way Way) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		news = s.At.IsZero() || !s.Missed.IsZero()
@@ -108,7 +109,7 @@ func (v *View) Last(name identity.Name) Sighting {
 	return s
 }
 
-// Changed returns a channel that is closed at the next time when a party comes or goes.
+// Changed returns a channel that is closed when the set of reachable parties next changes.
 func (v *View) Changed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()

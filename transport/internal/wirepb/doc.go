@@ -1,3 +1,3 @@
-// Package wirepb has the messages of the wire protocol. The command make generate makes it from
-// fedpvi.proto.
+// Package wirepb contains the messages of the wire protocol. The command make generate generates it
+// from fedpvi.proto.
 package wirepb
