@@ -135,7 +135,11 @@ func (r *Review) table(b *strings.Builder) error {
 	for _, c := range r.Privacy.Observers {
 		rows = append(rows, []string{c.View.Who, string(c.Adjacency), words.Number(c.Epsilon)})
 	}
-	return words.Table(b, "  ", 2, rows)
+	if err := words.Table(b, "  ", 2, rows); err != nil || len(r.Privacy.Observers) == 0 {
+		return err
+	}
+	fmt.Fprintf(b, "\n%s", words.Wrap(words.Meaning(r.Privacy.Protects, r.Privacy.Observers)))
+	return nil
 }
 
 // precise describes in words the clip, the standard deviation of the client's noise, and the

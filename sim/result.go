@@ -43,7 +43,7 @@ type Result struct {
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
-	// Quantities are the quantities that the program of the study generates from its parameters, and
+	// Quantities are computed from the parameters (see [fit.Quantity]), and
 	// NonPrivateQuantities are the same quantities from the pooled posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
@@ -329,12 +329,9 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that the program of the study generates. The posterior has the given
+// generate adds the quantities that are computed from the parameters. The posterior has the given
 // family and mean.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
-	if m.Study.Model.Program == nil {
-		return nil
-	}
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))
 	natural := make([]float64, full.Size())
@@ -348,7 +345,9 @@ func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []f
 		r.Quantities, err = m.Quantities(family, r.Natural)
 		return err
 	}
-	r.Quantities = m.QuantitiesAt(mean)
+	if r.Quantities, err = m.QuantitiesAt(mean); err != nil {
+		return err
+	}
 	r.NonPrivateQuantities = slices.DeleteFunc(r.NonPrivateQuantities, func(q fit.Quantity) bool {
 		return !slices.ContainsFunc(r.Quantities, func(other fit.Quantity) bool { return other.Name == q.Name })
 	})

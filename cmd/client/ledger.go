@@ -60,6 +60,8 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		if err := words.Table(w, "  ", 1, rows); err != nil {
 			return err
 		}
+		fmt.Fprintf(w, "\n  In words, for all studies together: %s.\n  %s\n",
+			words.Guess(protected(a.Budget), a.Budget.Adjacency, a.Budget.Epsilon, a.Budget.Delta), words.Coin)
 		fmt.Fprintf(w, "\n  Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
 	}
 	return nil

@@ -129,7 +129,7 @@ func posteriorCSV(w io.Writer, p *session.Posterior) error {
 			mean, sd, low, high := exact(q.Mean), exact(q.SD), exact(q.Lower), exact(q.Upper)
 			copy(row[2:], []string{mean, sd, exact(q.Q5), exact(q.Q95)})
 			copy(row[11:], []string{low, high})
-			copy(row[15:], []string{mean, sd, low, high})
+			copy(row[15:], []string{mean, sd, low, high, q.Unit})
 		}
 		rows = append(rows, row)
 	}
@@ -146,7 +146,7 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 		if q.Estimate != nil {
 			value = exact(*q.Estimate)
 		}
-		rows = append(rows, []string{q.Name, value, value, ""})
+		rows = append(rows, []string{q.Name, value, value, q.Unit})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

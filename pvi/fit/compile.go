@@ -22,6 +22,11 @@ func (m *Model) compile() (*model.Model, error) {
 
 // compiled compiles the program of the study. For the argument predict see [program.Data].
 func (m *Model) compiled(predict bool) (*program.Compiled, error) {
+	return m.compiledProgram(m.Study.Model.Program.Tree, predict)
+}
+
+// compiledProgram compiles a program with the data of the study's program.
+func (m *Model) compiledProgram(tree *syntax.Program, predict bool) (*program.Compiled, error) {
 	p := m.Study.Model.Program
 	data := program.Data{
 		Name: m.Study.Name, Records: p.Records, Complete: p.Complete, Predict: predict,
@@ -45,7 +50,7 @@ func (m *Model) compiled(predict bool) (*program.Compiled, error) {
 	if m.Study.Model.Formula != nil {
 		key = "the program of model.formula"
 	}
-	compiled, err := program.Compile(p.Tree, data)
+	compiled, err := program.Compile(tree, data)
 	if err != nil {
 		return nil, fmt.Errorf("study %s, %s:\n%w", m.Study.Name, key, err)
 	}

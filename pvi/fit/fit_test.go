@@ -74,6 +74,14 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
+// With solver "scoring" the parameters are the effects themselves.
+func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
+	m := newModel(t, "centred")
+	if all, err := m.QuantitiesAt(make([]float64, m.Dim())); err != nil || all != nil || len(m.Effects()) == 0 {
+		t.Errorf("%v, %v, %d effects", all, err, len(m.Effects()))
+	}
+}
+
 // A regression and its record program describe the same model. The test compares their log
 // likelihoods, gradients and Hessians.
 func TestRegressionsAreTheirPrograms(t *testing.T) {

@@ -10,9 +10,11 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Quantity is the posterior of a number that the program of a study generates from its parameters.
+// A Quantity is the posterior of a number that is computed from the parameters: one that the program
+// of the study generates, or the effect of a group whose parameter is in sds.
 type Quantity struct {
 	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"` // natural unit of an effect of a group, or "" if there is none
 
 	// Estimate is the value at the point estimate of the parameters. It is nil if the study reports
 	// intervals.
@@ -46,48 +48,66 @@ func (m *Model) Generator() *model.Generator { return m.generated.Generator(m.St
 // a Gaussian posterior. The draws follow from the digest of the study, so that all machines use the
 // same draws.
 func (m *Model) Quantities(family gaussian.Family, natural []float64) ([]Quantity, error) {
-	g := m.Generator()
-	names := g.Names()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	values := make([][]float64, len(names))
-	one := make([]float64, len(names))
-	err := m.eachDraw(family, natural, QuantityDraws, func(k int, theta []float64) {
-		g.Shared(one, theta, k)
-		for i, x := range one {
-			values[i] = append(values[i], x)
-		}
-	})
+	all, err := m.allGenerated()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Quantity, len(names))
-	for i, name := range names {
-		out[i] = Quantity{Name: name}
-		out[i].Spread, out[i].Undefined = spreadOf(values[i])
+	var out []Quantity
+	for _, g := range all {
+		values := make([][]float64, len(g.names))
+		one := make([]float64, len(g.names))
+		err := m.eachDraw(family, natural, QuantityDraws, func(k int, theta []float64) {
+			g.at(one, theta, k)
+			for i, x := range one {
+				values[i] = append(values[i], x)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range g.names {
+			q := g.quantity(i)
+			q.Spread, q.Undefined = spreadOf(values[i])
+			out = append(out, q)
+		}
 	}
 	return out, nil
 }
 
+// quantity returns quantity i without a value.
+func (g generated) quantity(i int) Quantity {
+	q := Quantity{Name: g.names[i]}
+	if g.units != nil {
+		q.Unit = g.units[i]
+	}
+	return q
+}
+
 // QuantitiesAt returns the quantities at the point estimate θ. It leaves out quantities that depend
 // on random numbers.
-func (m *Model) QuantitiesAt(theta []float64) []Quantity {
-	g := m.Generator()
-	names, random := g.Names(), g.Random()
-	values := make([]float64, len(names))
-	g.Shared(values, theta, 0)
+func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
+	all, err := m.allGenerated()
+	if err != nil {
+		return nil, err
+	}
 	var out []Quantity
-	for i, x := range values {
-		switch {
-		case random[i]:
-		case !finite(x):
-			out = append(out, Quantity{Name: names[i], Undefined: 1})
-		default:
-			out = append(out, Quantity{Name: names[i], Estimate: &x})
+	for _, g := range all {
+		values := make([]float64, len(g.names))
+		g.at(values, theta, 0)
+		for i, x := range values {
+			if g.random != nil && g.random[i] {
+				continue
+			}
+			q := g.quantity(i)
+			if finite(x) {
+				q.Estimate = &x
+			} else {
+				q.Undefined = 1
+			}
+			out = append(out, q)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

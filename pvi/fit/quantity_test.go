@@ -90,7 +90,10 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 
 // At a point estimate, quantities have the values of their formulas, and there are no random ones.
 func TestQuantitiesAtAPoint(t *testing.T) {
-	all := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
+	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []float64{0, math.Exp(-.2), math.Exp(.1), 0}
 	if len(all) != 5 || all[4].Estimate != nil || all[4].Undefined != 1 {
 		t.Fatalf("%+v", all)

@@ -276,6 +276,7 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 			mixed = append(mixed, fmt.Sprintf("%s[%d, %d] * %s", factor, k+1, m+1, zs[m]))
 		}
 		w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %s * (%s);", levels, r, sds[k], strings.Join(mixed, " + ")))
+		w.shown = append(w.shown, fmt.Sprintf("vector[%d] %s = %s;", levels, w.names.unique("effect_"+prefix+by+"_"+d.name), r))
 	}
 	return effects
 }

@@ -22,6 +22,10 @@ type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
 	Priors    []Prior
+
+	// Effects is the program with the correlated effects of groups as generated quantities, in the
+	// units of the predictor. It is "" if there are none, or if it would be too long.
+	Effects string
 }
 
 // A Variable is a variable of the program's data block. It has the values of a column, or an
@@ -74,7 +78,14 @@ func Write(r Request) (out *Written, err error) {
 	if len(text) > syntax.MaxText {
 		fail("E606", syntax.Span{To: len(r.Formula)}, "its program is longer than %d bytes. Write a column with many levels as a group, (1 | site).", syntax.MaxText)
 	}
-	return &Written{text, w.data, w.priors}, nil
+	written := &Written{Text: text, Variables: w.data, Priors: w.priors}
+	if len(w.shown) > 0 {
+		written.Effects = text + "generated quantities {\n  " + strings.Join(w.shown, "\n  ") + "\n}\n"
+	}
+	if len(written.Effects) > syntax.MaxText {
+		written.Effects = ""
+	}
+	return written, nil
 }
 
 // A writer collects the parts of a program.
@@ -97,6 +108,7 @@ type writer struct {
 	used        map[string]bool // keys of those priors of the study that were used
 	known       []string        // names and classes of parameters, for which the study can give priors
 	transformed []string
+	shown       []string // declarations of the correlated effects of groups as generated quantities
 
 	averages map[string][2]float64 // means and sds of expressions over synthetic records, by text
 

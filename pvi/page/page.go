@@ -28,7 +28,7 @@ type Report struct {
 	Effects   []Effect
 	Estimates []fit.Estimate
 
-	Quantities []fit.Quantity // quantities that the program of the study generates
+	Quantities []fit.Quantity // quantities that are computed from the parameters
 
 	Prior  []fit.AgainstPrior // comparison with the prior; may be nil
 	Notes  []string           // notes of the result
@@ -58,13 +58,14 @@ var sources embed.FS
 var Style string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"style":  func() template.CSS { return template.CSS(Style) },
-	"number": words.Number,
-	"exp":    math.Exp,
-	"shift":  shift,
-	"cells":  words.QuantityCells,
-	"rows":   words.TableRows,
-	"note":   words.TablesNote,
+	"style":      func() template.CSS { return template.CSS(Style) },
+	"number":     words.Number,
+	"exp":        math.Exp,
+	"shift":      shift,
+	"cells":      words.QuantityCells,
+	"quantities": func() string { return words.QuantitiesTitle },
+	"rows":       words.TableRows,
+	"note":       words.TablesNote,
 	"head": func(s *describe.Summary) []string {
 		names, _ := words.TableHead(s)
 		return names

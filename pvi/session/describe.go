@@ -21,7 +21,7 @@ type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
 
-	// Quantities are the quantities that the program of the study generates from its parameters.
+	// Quantities are computed from the parameters. See [fit.Quantity].
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 
 	// Prior compares the posterior with the prior. It is nil in version 1, and for models whose
@@ -100,8 +100,9 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	if points {
 		without := *r
 		without.Natural, without.SD, without.Covariance = nil, nil, nil
-		p.Result, p.Estimates, p.Quantities = &without, m.Estimates(r.Mean), m.QuantitiesAt(r.Mean)
-		return p, nil
+		p.Result, p.Estimates = &without, m.Estimates(r.Mean)
+		p.Quantities, err = m.QuantitiesAt(r.Mean)
+		return p, err
 	}
 	p.Marginals = make([]Marginal, 0, m.Dim())
 	natural := p.Units.Marginals(p.Moments())
@@ -121,8 +122,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 		return p, nil
 	}
 	mean, cov := p.Moments()
-	if p.Prior, err = m.AgainstPrior(mean, cov); err != nil || m.Study.Model.Program == nil {
-		return p, err
+	if p.Prior, err = m.AgainstPrior(mean, cov); err != nil {
+		return nil, err
 	}
 	family, q, err := p.gaussian()
 	if err != nil {
@@ -178,7 +179,7 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 		return err
 	}
 	if p.Quantities != nil {
-		fmt.Fprint(w, "\nQuantities that the program generates:\n\n")
+		fmt.Fprint(w, "\n"+words.QuantitiesTitle+"\n\n")
 		if err := words.Quantities(w, p.Quantities, nil); err != nil {
 			return err
 		}

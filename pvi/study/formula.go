@@ -15,6 +15,10 @@ type Formula struct {
 	Text   string // formula of the study
 	Family string // family with its link, as written in the study
 	Priors []formula.Prior
+
+	// Effects is the program with the correlated effects of groups as generated quantities; nil if
+	// there are none.
+	Effects *syntax.Program
 }
 
 // readFormula reads a model that is given as a formula, and translates it to a program.
@@ -56,6 +60,12 @@ func readFormula(s *Study, t, prior *document.Table) {
 		return
 	}
 	p.Tree = tree
+	if written.Effects != "" {
+		if f.Effects, err = syntax.Parse(written.Effects); err != nil {
+			t.Errorf("formula", "its program with effects cannot be read, which is a mistake of this build: %v", err)
+			return
+		}
+	}
 	for _, v := range written.Variables {
 		s.addVariable(v, t)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"fedpvi/pvi/fit"
 )
@@ -46,8 +47,21 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 	if ratios && !found {
 		return ErrNoRatio
 	}
-	return Table(w, "  ", 2, rows)
+	if err := Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rows, func(row []string) bool { return strings.HasPrefix(row[1], logOdds) }) {
+		_, err := io.WriteString(w, "\n"+Wrap(oddsNote))
+		return err
+	}
+	return nil
 }
+
+// logOdds begins the units of coefficients of log odds.
+const logOdds = "log odds"
+
+// oddsNote explains these units.
+const oddsNote = "Log odds of a probability p are ln(p/(1 − p)). A difference of 0.1 multiplies the odds p/(1 − p) by 1.105."
 
 // Estimates writes a table of point estimates in natural units and on the model's scale. If
 // pooled is not nil, it has the posterior of the same parameters from the pooled records, which

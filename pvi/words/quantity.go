@@ -8,20 +8,23 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// Quantities writes a table of quantities that a program generates. If pooled is not nil, it has the
+// QuantitiesTitle is the title of a table of [Quantities].
+const QuantitiesTitle = "Quantities computed from the parameters"
+
+// Quantities writes a table of quantities that are computed from parameters. If pooled is not nil, it has the
 // same quantities from the pooled records, which the table shows to the right of a vertical bar.
 func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	columns := []string{"mean", "sd", "2.5 %", "50 %", "97.5 %"}
 	if slices.ContainsFunc(of, func(q fit.Quantity) bool { return q.Estimate != nil }) {
 		columns = []string{"estimate"}
 	}
-	rows := [][]string{append([]string{""}, columns...)}
+	rows := [][]string{append([]string{"", "unit"}, columns...)}
 	if pooled != nil {
 		rows[0] = append(rows[0], "│", "mean", "sd", "2.5 %", "50 %", "97.5 %")
 	}
 	for i := range of {
-		row := append([]string{of[i].Name}, QuantityCells(of[i])...)
-		for len(row) <= len(columns) {
+		row := append([]string{of[i].Name, of[i].Unit}, QuantityCells(of[i])...)
+		for len(row) < len(columns)+2 {
 			row = append(row, "")
 		}
 		if pooled != nil {
@@ -29,7 +32,7 @@ func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 		}
 		rows = append(rows, row)
 	}
-	return Table(w, "  ", 1, rows)
+	return Table(w, "  ", 2, rows)
 }
 
 // QuantityCells returns the numbers of a quantity as text: its estimate, or its mean, its sd, and

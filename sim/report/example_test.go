@@ -39,6 +39,12 @@ func ExamplePlan() {
 	//   a coordinator who can open every client's message           zero-out              77.33
 	//   a coordinator who can open every client's message           replace-one           235.4
 	//
+	// In words, against one other participant, who knows its own noise: a guess whether the
+	// contribution of one client's whole data set counts or is zero (zero-out) is right with
+	// probability at most 1.000, and a guess which of two contents one client's whole data set has
+	// (replace-one) is right with probability at most 1.000. Tossing a coin is right with
+	// probability 0.5.
+	//
 	// In the end the noise on every natural parameter has sd of about 5.735; clients that all
 	// saturated the clip in one direction would add up to 100: a signal of at most 17.4 times the
 	// noise.

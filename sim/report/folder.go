@@ -360,7 +360,7 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	}
 	for i, q := range r.Quantities {
 		own, pooled := spread(&q), spread(&r.NonPrivateQuantities[i])
-		out.Write(append(slices.Concat([]string{q.Name}, own, pooled, own, pooled), ""))
+		out.Write(append(slices.Concat([]string{q.Name}, own, pooled, own, pooled), q.Unit))
 	}
 	out.Flush()
 	return out.Error()
@@ -390,7 +390,7 @@ func estimatesCSV(w io.Writer, r *sim.Result) error {
 		if q.Estimate != nil {
 			value = exact(*q.Estimate)
 		}
-		rows = append(rows, append(slices.Concat([]string{q.Name}, value, pooled, value, pooled), ""))
+		rows = append(rows, append(slices.Concat([]string{q.Name}, value, pooled, value, pooled), q.Unit))
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -129,6 +129,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
+	fmt.Fprintf(w, "\n%s", wrap(words.Meaning(st.Privacy.Protects(), costs)))
 	atTwo, err := words.AtTwoClients(p)
 	if err != nil {
 		return err

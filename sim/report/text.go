@@ -74,16 +74,19 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Version > 1 {
 		of = "this posterior"
 	}
-	_, err := fmt.Fprintf(w, "KL divergence of %s from the pooled posterior: %.4g nats. %s\n", of, *r.KL, moves(r))
+	_, err := fmt.Fprintf(w, "KL divergence of %s from the pooled posterior: %.4g nats. %s\n%s", of, *r.KL, moves(r), wrap(natsNote))
 	return err
 }
 
-// quantitiesTable writes a table of the quantities that the program generates, if there are any.
+// natsNote explains the size of a divergence. The divergence of N(0, 1) from N(d, 1) is d²/2.
+const natsNote = "Equal posteriors have 0 nats. In one coefficient, means that are one sd apart have 0.5 nats."
+
+// quantitiesTable writes a table of the quantities that are computed from parameters, if there are any.
 func quantitiesTable(w io.Writer, r *sim.Result) error {
 	if r.Quantities == nil {
 		return nil
 	}
-	io.WriteString(w, "\nQuantities that the program generates\n\n")
+	io.WriteString(w, "\n"+words.QuantitiesTitle+"\n\n")
 	if err := words.Quantities(w, r.Quantities, r.NonPrivateQuantities); err != nil {
 		return err
 	}
@@ -316,8 +319,8 @@ func oddsInWords(p sim.Privacy) string {
 		odds, probability = accountant.GaussianOdds(of.Mu, p.Delta), p.Delta
 		guess = accountant.GaussianGuess(of.Mu)
 	}
-	return fmt.Sprintf("In words: all releases together can change this observer's odds on %s by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), factor(odds), probability, guess)
+	return fmt.Sprintf("In words: all releases together can change this observer's odds p/(1 − p) on %s (%s) by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		inWords(p.Adjacency, p.Unit), p.Adjacency, factor(odds), probability, guess)
 }
 
 func views(w io.Writer, p sim.Privacy) error {

@@ -1,0 +1,39 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/method"
+)
+
+// Guess describes in words what (ε, δ) differential privacy bounds: the probability that an
+// observer guesses correctly in which of two neighbouring data sets a record is. The argument
+// protects names the privacy unit, such as "one row".
+func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
+	guess := "whether " + protects + " is there or not"
+	switch adjacency {
+	case accountant.ReplaceOne:
+		guess = "which of two contents " + protects + " has"
+	case accountant.ZeroOut:
+		guess = "whether the contribution of " + protects + " counts or is zero"
+	}
+	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
+}
+
+// Coin ends a text with [Guess].
+const Coin = "Tossing a coin is right with probability 0.5."
+
+// Meaning explains the costs of a study for the strongest observer, in sentences. The argument
+// costs is the result of [pvi.Protocol.Costs].
+func Meaning(protects string, costs []method.Cost) string {
+	strongest := method.Strongest(costs).View
+	var guesses []string
+	for _, c := range costs {
+		if c.View.Name == strongest.Name {
+			guesses = append(guesses, Guess(protects, c.Adjacency, c.Epsilon, c.Delta))
+		}
+	}
+	return fmt.Sprintf("In words, against %s: %s. %s", strongest.Who, strings.Join(guesses, ", and "), Coin)
+}

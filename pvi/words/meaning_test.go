@@ -1,0 +1,33 @@
+package words_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/words"
+)
+
+// For randomised response, which answers correctly with probability e^ε/(1 + e^ε), the bound on
+// guesses is that probability.
+func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
+	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
+	for _, epsilon := range []float64{.1, 1, 4} {
+		text := words.Meaning("one row", []method.Cost{
+			{View: view, Adjacency: accountant.AddRemove, Epsilon: epsilon},
+			{View: view, Adjacency: accountant.ReplaceOne, Epsilon: 2 * epsilon},
+		})
+		for _, want := range []string{
+			"against the coordinator", words.Coin,
+			fmt.Sprintf("whether one row is there or not (add-remove) is right with probability at most %.3f", math.Exp(epsilon)/(1+math.Exp(epsilon))),
+			fmt.Sprintf("which of two contents one row has (replace-one) is right with probability at most %.3f", math.Exp(2*epsilon)/(1+math.Exp(2*epsilon))),
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q lacks %q", text, want)
+			}
+		}
+	}
+}
