@@ -90,7 +90,7 @@ type sitePhase interface {
 // kept is the part of a saved state that belongs to a phase but is not in the phase's section.
 type kept struct {
 	Verdicts tally
-	InARow   int    `json:",omitempty"` // number of rejected rounds since the last accepted one
+	InARow   int    `json:",omitempty"` // number of rejected rounds since the last accepted round
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 

@@ -21,9 +21,9 @@ type Rehearsal struct {
 	last   Answer // answer that was computed last
 }
 
-// NewRehearsal returns a rehearsal of a study before its first plan. The first clients of the
-// roster have made-up records, as many as records gives for each. The other clients send copies of
-// these answers. There must be at least as many clients as numbers of records.
+// NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
+// records[m] made-up records. The clients beyond the end of records send copies of the other
+// clients' answers. There must be at least as many clients as elements of records.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -40,8 +40,8 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns made-up records. Every second outcome is the highest one, so that fits are as
-// long as with real records.
+// rehearsed returns made-up records. Every second outcome has the highest value, so that fits are
+// as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
 	outcome := st.ColumnIndex(st.Model.Outcome)

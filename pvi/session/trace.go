@@ -34,8 +34,8 @@ func (s *Server) Traced(plan int) (TracedRound, bool) {
 	return t, err == nil
 }
 
-// Trace returns the trace of the study with the given rounds. It adds their distances from the
-// posterior's mean.
+// Trace returns the trace of the study with the given rounds. It adds to each round the distance of
+// the mean of q from the posterior's mean.
 func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	t := &Trace{SDs: "the posterior", Rounds: rounds}
 	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))

@@ -34,7 +34,7 @@ type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
-	// InARow is the number of rounds since the last accepted one that were rejected, or were void
+	// InARow is the number of rounds since the last accepted round that were rejected, or were void
 	// although clients had answered. Clients have paid for each of these rounds without effect.
 	InARow int `json:"rejected_in_a_row"`
 }
@@ -81,8 +81,8 @@ func (s *Site) History() History { return historyOf(s.phases) }
 // [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
-// Last returns the verdict and the influences of a plan's round. It returns false unless the plan
-// is the last one that ended and belongs to the rounds.
+// Last returns the verdict and the influences of a plan's round. It returns false unless this is
+// the round that ended last.
 func (s *Server) Last(plan int) (Round, bool) {
 	if s.last == nil || s.last.Plan != plan {
 		return Round{}, false

@@ -237,7 +237,7 @@ type decoder struct {
 	report  Report
 	row     []float64
 	counted []bool    // whether each column must have whole numbers
-	absent  []bool    // whether the table may lack each column, and does; nil if it must have all
+	absent  []bool    // whether each column is absent, if the table may lack columns; otherwise nil
 	seen    *examiner // values that do not fit; nil unless [Examine] reads the table
 	missing []int     // columns in which the present record has no value; nil if the study does not describe records
 }

@@ -9,8 +9,9 @@ import (
 // A Combination is the way in which the releases of a round move λ.
 type Combination string
 
-// Combinations. The robust combinations are functions of published releases, so they cost no
-// privacy. They are useful if all clients have about the same number of records.
+// BySum, ByMedian and ByTrimmed are the combinations. The robust combinations are functions of
+// published releases, so they cost no privacy. They are useful if all clients have about the same
+// number of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
 	ByMedian  Combination = "median"  // number of releases times the median of each element

@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts has the verdict for each byte that encodes one. Byte 0 is invalid.
+// verdicts has the verdict for each byte that encodes a verdict. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }

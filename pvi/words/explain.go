@@ -33,7 +33,7 @@ type Explained struct {
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
-	Kept   []string          `json:"kept"`             // descriptions of the records that are used and of those that are left out
+	Kept   []string          `json:"kept"`             // descriptions of the records that are used and of the records that are left out
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
 	Read   string            `json:"who_can_read"` // description of the people who could read an answer

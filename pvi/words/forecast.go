@@ -76,8 +76,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 }
 
-// hides returns a sentence if the noise hides more records than all clients have by the study's
-// nominal number, and otherwise "".
+// hides returns a sentence if the noise hides more records than the nominal number of all clients
+// together, and otherwise "".
 func hides(p *pvi.Protocol, f method.Forecast) string {
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
 	if records == 0 || f.Noise/f.Largest < records {

@@ -13,7 +13,8 @@ import (
 const narrow = 0.1
 
 // recordsKept describes the records of a file that a study uses. If a study leaves out records
-// because of their values, its answers are about the others, which may be few people.
+// because of their values, its results are about the remaining records, which may belong to few
+// people.
 func recordsKept(st *study.Study) []string {
 	read := map[int]bool{}
 	for _, i := range st.Reads() {

@@ -63,7 +63,8 @@ type Predictions struct {
 	Quantities []string `json:"quantities"`
 	Lacking    []string `json:"lacking,omitempty"` // quantities that need a column that the table lacks
 
-	// LogDensity is the sum of the records' log predictive densities; nil if log_lik is no quantity.
+	// LogDensity is the sum of the records' log predictive densities. It is nil if log_lik is not a
+	// quantity.
 	LogDensity *float64 `json:"log_density,omitempty"`
 }
 

@@ -16,8 +16,8 @@ func Readers(p *pvi.Protocol) string {
 }
 
 // ReadersOfAny is like Readers for a study without a roster. Its sentence is true for every roster
-// with which the study can begin, because a client refuses a roster in which secure aggregation
-// hides less.
+// with which the study can begin, because a client refuses a roster in which fewer colluding
+// clients could read an answer.
 func ReadersOfAny(p *pvi.Protocol) string {
 	hidden := max(1, p.Colluders())
 	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))

@@ -65,7 +65,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		// All other records have the opposite vector, which replaces the record's in the batch.
+		// All other records have the opposite vector, which replaces the record's vector in the
+		// batch.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
 		// With a fixed size, another record takes the place of the absent record in the batch.

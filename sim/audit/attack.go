@@ -128,7 +128,7 @@ type rule struct {
 	threshold float64
 }
 
-// rulesFrom returns a rule for each world and ε. The threshold is the best one in the pilot
+// rulesFrom returns a rule for each world and ε. The threshold is the best threshold in the pilot
 // runs.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule

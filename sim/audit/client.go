@@ -50,7 +50,7 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 // insiders is the number of clients of a study in which one of them is the observer.
 const insiders = 3
 
-// newInsider returns a federation in which one client attacks another one. The study assumes the
+// newInsider returns a federation in which one client attacks another client. The study assumes the
 // given number of colluders, 0 or 1.
 func newInsider(colluders int) (*federation, error) {
 	p, err := newProtocol(clientStudy, insiders, set("inference.rounds", federationRounds), set("privacy.noise_multiplier", 2.0), set("federation.colluders", colluders),

@@ -129,7 +129,7 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach returns the lines in order, without each line whose key occurs again in a later line.
+// lastOfEach returns, for each key, the last of the lines with this key. The lines stay in order.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {

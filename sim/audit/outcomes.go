@@ -105,14 +105,14 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 	return records.Keep(st), nil
 }
 
-// A play runs a study of two clients, of which the first one has two files.
+// A play runs a study of two clients. The first client has two files.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
-	// sensitivity returns the largest distance of the numbers of two answers to a round, or 0 if
-	// it is not known because they do not come from one mechanism.
+	// sensitivity returns the largest distance between the numbers of two answers to a round. It
+	// returns 0 if this distance is not known, because the numbers do not come from one mechanism.
 	sensitivity func(round int) float64
 	once        bool // whether only the first answers are compared, because later states depend on the file
 
