@@ -1,4 +1,4 @@
 package page
 
-// PictureOf is pictureOf, for tests.
-var PictureOf = pictureOf
+// PicturesOf is picturesOf, for tests.
+var PicturesOf = picturesOf

@@ -8,7 +8,9 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/describe"
@@ -70,6 +72,7 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 		names, _ := words.TableHead(s)
 		return names
 	},
+	"most":  func() int { return mostBars },
 	"along": func(share float64) float64 { return barWidth * share },
 }).ParseFS(sources, "*.html"))
 
@@ -171,22 +174,23 @@ func (v *view) References() []string {
 	return all
 }
 
-// Dimensions of the picture of effects, in the units of the picture.
+// Dimensions of a picture of effects, in the units of the picture.
 const (
 	pictureWidth = 720
-	nameWidth    = 220
 	rowHeight    = 22
 	axisHeight   = 40
+	letterWidth  = 6.5 // of a letter in a name, about
+	longestName  = 46  // letters of a name that is shown in full
 )
 
-// A Bar is the interval of an effect in the picture.
+// A Bar is the interval of an effect in a picture.
 type Bar struct {
 	Name                string
 	Y, Left, Right, Mid float64
 	Zero                bool // whether the interval contains 0
 }
 
-// A Picture is the picture of all effects, with their intervals on one axis.
+// A Picture is a picture of effects, with their intervals on one axis.
 type Picture struct {
 	Width, Height, Names float64
 	Bars                 []Bar
@@ -201,28 +205,45 @@ type Tick struct {
 	Text string
 }
 
-// mostBars is the largest number of effects in the picture.
-const mostBars = 60
+// mostBars is the largest number of effects in all pictures, and barsOfOne is that in one picture.
+// Two such pictures fit on a printed page.
+const (
+	mostBars  = 150
+	barsOfOne = 18
+)
 
-// Picture returns the picture of the report's effects.
-func (v *view) Picture() *Picture { return pictureOf(v.Effects) }
+// Pictures returns the pictures of the report's effects.
+func (v *view) Pictures() []*Picture { return picturesOf(v.Effects) }
 
-// pictureOf returns the picture of the effects on the model's scale, in which effects of different
-// columns can be compared. It leaves out the intercept and positive parameters, and returns nil if
-// nothing is left.
-func pictureOf(effects []Effect) *Picture {
-	low, high := 0., 0.
+// picturesOf returns pictures of the effects on the model's scale, in which effects of different
+// columns can be compared. All pictures have the same axis. They leave out the intercept and
+// positive parameters, and show the first mostBars of the other effects.
+func picturesOf(effects []Effect) []*Picture {
+	low, high, letters := 0., 0., 0
 	var shown []Effect
 	for _, e := range effects {
 		if e.Log || len(shown) == mostBars || math.IsInf(e.Low, 0) || math.IsInf(e.High, 0) || e.Name == "intercept" {
 			continue
 		}
+		if name := []rune(e.Name); len(name) > longestName {
+			e.Name = string(name[:longestName-1]) + "…"
+		}
 		shown = append(shown, e)
-		low, high = min(low, e.Low), max(high, e.High)
+		low, high, letters = min(low, e.Low), max(high, e.High), max(letters, utf8.RuneCountInString(e.Name))
 	}
 	if len(shown) == 0 || !(low < high) {
 		return nil
 	}
+	var all []*Picture
+	for part := range slices.Chunk(shown, barsOfOne) {
+		all = append(all, pictureOf(part, low, high, letterWidth*float64(letters)+20))
+	}
+	return all
+}
+
+// pictureOf returns a picture of effects, on an axis from low to high. The names of the effects
+// have the given width.
+func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
 	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}
 	for i, e := range shown {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"fedpvi/internal/table"
@@ -146,7 +148,11 @@ func TestPicture(t *testing.T) {
 		{{Name: "a", Low: 1e-9, High: 2e-9}},
 		{{Name: "a", Low: -4e12, High: 1e12}},
 	} {
-		p := page.PictureOf(effects)
+		all := page.PicturesOf(effects)
+		if len(all) != 1 {
+			t.Fatalf("%v: %d pictures", effects, len(all))
+		}
+		p := all[0]
 		if len(p.Bars) != len(effects) || len(p.Ticks) < 3 || len(p.Ticks) > 12 {
 			t.Errorf("%v: %d bars and %d ticks", effects, len(p.Bars), len(p.Ticks))
 		}
@@ -156,8 +162,32 @@ func TestPicture(t *testing.T) {
 			}
 		}
 	}
-	if page.PictureOf([]page.Effect{{Name: "sd", Log: true, Low: 1, High: 2}, {Name: "intercept", Low: 1, High: 2}}) != nil {
+	if page.PicturesOf([]page.Effect{{Name: "sd", Log: true, Low: 1, High: 2}, {Name: "intercept", Low: 1, High: 2}}) != nil {
 		t.Error("there is a picture of nothing")
+	}
+}
+
+// Many effects are shown in several pictures with the same axis, two of which fit on a printed
+// page. Every name is in its picture.
+func TestManyEffects(t *testing.T) {
+	var effects []page.Effect
+	for i := range 200 {
+		effects = append(effects, page.Effect{Name: strings.Repeat("ä", i), Low: float64(i), High: float64(i + 1)})
+	}
+	all, bars := page.PicturesOf(effects), 0
+	for _, p := range all {
+		bars += len(p.Bars)
+		if p.Height > 440 || !cmp.Equal(p.Ticks, all[0].Ticks) {
+			t.Errorf("a picture has height %g and ticks %v", p.Height, p.Ticks)
+		}
+		for _, b := range p.Bars {
+			if letters := utf8.RuneCountInString(b.Name); 6*float64(letters) > p.Names || letters > 46 {
+				t.Errorf("a name of %d letters has the width %g", letters, p.Names)
+			}
+		}
+	}
+	if len(all) != 9 || bars != 150 {
+		t.Errorf("%d pictures with %d bars", len(all), bars)
 	}
 }
 
