@@ -34,19 +34,19 @@ func (c *commands) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// order writes an order of this user to the audit log before it is carried out. The returned
-// function writes the error of the order, if any, and returns it.
+// order writes an order of this user to the audit log before the order is carried out. The returned
+// function writes the error of the order to the log if there is one, and returns this error.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
 
-// ofStudy describes a study for the audit log.
+// ofStudy returns the attributes of the audit log that describe a study.
 func ofStudy(m *client.Member) []slog.Attr {
 	return []slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}
 }
 
-// approve records the consent to a study, and writes it or its refusal to the audit log. The
-// function digest returns the digest that the data holder confirms.
+// approve records the consent to a study, and writes the consent or its refusal to the audit log.
+// The function digest returns the digest that the data holder confirms.
 func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Policy, dataset string, digest func() (string, error)) (client.Terms, error) {
 	end := c.order("approve", append(ofStudy(m), slog.String("dataset", dataset), slog.String("policy", policy.Hash.String()))...)
 	confirmed, err := digest()
@@ -57,8 +57,8 @@ func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Po
 	return t, end(err)
 }
 
-// auditConfiguration writes the configuration of a run to the audit log. It is called before the
-// first connection, after the records were read: the time between both depends on the records.
+// auditConfiguration writes the configuration of a run to the audit log. It is called after the
+// records were read and before the first connection. The time of reading depends on the records.
 func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client.Member, policy *client.Policy) {
 	attrs := append(audit.User(os.Getuid(), os.Getpid()), ofStudy(m)...)
 	fingerprint, err := k.Fingerprint()

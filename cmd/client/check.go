@@ -68,7 +68,7 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// readStudy reads a study file, and the program that it names.
+// readStudy reads a study file, and the file of its program if it has one.
 func readStudy(path string) (*study.Study, error) {
 	document, err := os.ReadFile(path)
 	if err == nil {
@@ -80,7 +80,8 @@ func readStudy(path string) (*study.Study, error) {
 	return study.Parse(path, document)
 }
 
-// examine examines the records for a study. The argument p is nil if the study is not over.
+// examine examines the records for a study. The argument p is the posterior of the study, or nil if
+// the study is not over.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e := &words.Examined{Study: st, File: r.Data}
 	if r.Data != "" {
@@ -117,7 +118,8 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 	return cli.Print(os.Stdout, e.Write)
 }
 
-// compare compares records with a posterior. It returns nil if outcomes cannot be drawn from it.
+// compare compares records with a posterior. It returns nil if outcomes cannot be drawn from the
+// posterior.
 func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
 	source := dpmech.NewStream()
 	defer source.Wipe()
@@ -128,7 +130,7 @@ func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) 
 	return checks, err
 }
 
-// writePage writes the page of an examination, which only its owner may read.
+// writePage writes the page of an examination to a new file. Only its owner can read the file.
 func writePage(path string, e *words.Examined) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"fedpvi/transport"
 )
 
-// A connection has the flags of every command that connects to a coordinator.
+// A connection contains the flags of every command that connects to a coordinator.
 type connection struct {
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 	Proxy    string        `help:"Connect through this proxy, which knows CONNECT or SOCKS5, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, else in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The proxy is the one in the flag. If the flag
-// is not set, it is the proxy in the policy. If the policy names no proxy, the environment
-// determines it. The argument p is nil if there is no policy yet.
+// network returns the configuration of connections. The proxy is the proxy in the flag or, if the
+// flag is not set, the proxy in the policy. If the policy names no proxy, the environment variables
+// determine the proxy. The argument p is nil if there is no policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {

@@ -19,7 +19,7 @@ type recordFlags struct {
 	DecimalComma bool   `help:"Numbers in this CSV file have a decimal comma."`
 }
 
-// source returns the table of records that a flag --data names.
+// source returns the table of records that the flag --data selects.
 func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	s := origin.Source{From: data, Query: r.Query, Comma: r.DecimalComma}
 	if r.Separator != "" {
@@ -58,7 +58,8 @@ func progress(line *cli.Line, began time.Time) func(read, all int64) {
 	}
 }
 
-// progressLine describes the progress of reading. The argument took is the time since its start.
+// progressLine describes the progress of reading. The argument took is the time since the start of
+// reading.
 func progressLine(read, all int64, took time.Duration) string {
 	line := fmt.Sprintf("reading records: %d rows", read)
 	if all > 0 {

@@ -22,13 +22,13 @@ type joinCommand struct {
 	firstPolicy `embed:""`
 }
 
-// firstPolicy has the flags for the policy that joining writes if there is none yet.
+// firstPolicy contains the flags for the policy that joining writes if there is no policy yet.
 type firstPolicy struct {
 	Epsilon *float64 `help:"Cap on ε for all studies together. Joining writes it into the policy if there is none yet. Default: 1." placeholder:"ε"`
 	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
 }
 
-// promise returns the limit that the policy states.
+// promise returns the privacy limit that the policy states.
 func (f firstPolicy) promise() (accountant.Target, error) {
 	t := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	if f.Epsilon != nil {
@@ -54,8 +54,8 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// A letter is the argument that gives an invitation: the name of a file, "-" for standard input, or
-// the text of the invitation.
+// A letter is the argument that contains an invitation: the name of a file, "-" for standard input,
+// or the text of the invitation.
 type letter string
 
 // read returns the invitation.
@@ -115,13 +115,13 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	return nil
 }
 
-// wrotePolicy tells the data holder that joining wrote a policy.
+// wrotePolicy returns the message that joining wrote a policy with the given limit.
 func wrotePolicy(k *client.Client, promise accountant.Target) string {
 	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
 }
 
-// join redeems an invitation. It returns the study, and whether it wrote a policy with the given
-// promise because there was none.
+// join redeems an invitation. It returns the study. If there was no policy, join writes a policy
+// with the given promise and reports this.
 func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
 	policy, err := c.policy()
 	if err != nil && client.CodeOf(err) != client.Declined {

@@ -70,8 +70,8 @@ func (r *keysProtect) Run(c *commands) error {
 
 func (keysUnprotect) Run(c *commands) error { return c.convert(keyfile.Unprotect) }
 
-// convert calls f with the state directory and its lock, while no other process uses the directory.
-// The directory may be without a ledger, so that even the first keys can be protected.
+// convert calls f with the state directory and its lock. Meanwhile no other process can use the
+// directory. The directory need not contain a ledger, so that even the first keys can be protected.
 func (c *commands) convert(f func(dir string, l *keyfile.Lock) error) error {
 	dir, err := c.directory()
 	if err != nil {

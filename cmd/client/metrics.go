@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. No metric depends on records, so no metric shows a loss, a
-// norm, the number of records, or the computing time.
+// figures contains the metrics of a run. No metric depends on records. For this reason there is no
+// metric of a loss, a norm, the number of records, or the computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -78,6 +78,6 @@ func (f *figures) serve(address string) (stop func(), err error) {
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) // the program ends, so an error does not matter
+		_ = server.Shutdown(ctx) // an error does not matter, because the program ends
 	}, nil
 }

@@ -38,7 +38,7 @@ func (c *commands) next(command string) string {
 // open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
-// openOr opens the state directory. If create is set, it makes a missing directory.
+// openOr opens the state directory. If create is true, it creates a missing directory.
 func (c *commands) openOr(create bool) (*client.Client, error) {
 	return c.openWith(create, c.unlock())
 }
@@ -54,7 +54,7 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	// Other processes can see this text, so it omits the arguments, which may contain an
+	// Other processes can see this text, so it omits the arguments, which can contain an
 	// invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {

@@ -71,7 +71,8 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 
 var errNotOver = errors.New("the study is not over: it has no posterior yet")
 
-// over returns the posterior of a study that is over.
+// over returns the posterior of a study. If the study has no posterior yet, over returns a
+// UsageError.
 func over(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	ending, err := k.Ending(m)
 	if err != nil {

@@ -85,7 +85,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// joined redeems the invitation, unless this client has joined its study before. Then it calls f
+// joined redeems the invitation, unless this client has already joined the study. It then calls f
 // with the study.
 func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Client, *client.Member) error) error {
 	if c.Study != "" {
@@ -121,7 +121,8 @@ func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Cli
 	return f(k, m)
 }
 
-// reading tells the data holder how many records and values were changed when they were read.
+// reading prints, for the data holder, how many records and values were changed when they were
+// read.
 func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
@@ -216,7 +217,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return p.Table(os.Stdout, false)
 }
 
-// described is the JSON form of a study's result, with the marginal of each parameter.
+// described is the JSON form of a study's result, with the marginal distribution of each parameter.
 type described struct {
 	*session.Result
 	Marginals []session.Marginal `json:"marginals,omitempty"`

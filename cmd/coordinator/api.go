@@ -15,7 +15,7 @@ import (
 )
 
 // api returns an API for the state directory. It connects to the coordinator that runs on this
-// directory, or opens the directory itself if none runs. The caller must call done.
+// directory. If none runs, api opens the directory itself. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -44,7 +44,8 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Audited{API: admin.Local{Hub: hub}, Log: log}, done, nil
 }
 
-// founded returns an error if the state directory has no study, or if this user may not read it.
+// founded returns an error if the state directory contains no study, or if this user is not allowed
+// to read it.
 func (e *environment) founded() error {
 	_, err := os.Stat(store.Path(e.state))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -73,7 +73,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	// A study that cannot be added must not leave a state directory or a folder behind.
+	// If a study cannot be added, no state directory and no folder are created for it.
 	st, err := study.Parse(c.File, document)
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file describes an invitation that writeInvitations has written to a file.
+// A file describes an invitation that writeInvitations wrote to a file.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
 	Expires time.Time     `json:"expires"`
 }
 
-// writable makes the folder for invitations, and returns an error if no file can be made there.
+// writable creates the folder for invitations. It returns an error if no file can be created there.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -201,8 +201,7 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere returns a path relative to the working directory if the file is in it, and otherwise
-// the path itself.
+// fromHere returns the path of a file, relative to the working directory if the file is inside it.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

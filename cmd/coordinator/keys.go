@@ -64,8 +64,8 @@ func (r *keysProtect) Run(e *environment) error {
 
 func (r keysUnprotect) Run(e *environment) error { return e.convert(r.JSON, keyfile.Unprotect) }
 
-// convert calls f with the state directory and its lock, while no other process uses the directory.
-// The directory may be without a study, so that even the first keys can be protected.
+// convert calls f with the state directory and its lock. Meanwhile no other process can use the
+// directory. The directory need not contain a study, so that even the first keys can be protected.
 func (e *environment) convert(asJSON bool, f func(dir string, l *keyfile.Lock) error) (err error) {
 	if _, e2 := os.Lstat(store.Path(e.state)); !errors.Is(e2, os.ErrNotExist) {
 		held, err := store.Open(e.state, store.Options{})

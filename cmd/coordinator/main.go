@@ -98,18 +98,18 @@ func run(args []string) int {
 	})
 }
 
-// environment holds the context and the state directory of a command.
+// environment contains the context, the state directory and the common flags of a command.
 type environment struct {
 	ctx    context.Context
 	state  string
-	chosen string   // state directory that the command line or the environment names; empty if neither does
+	chosen string   // state directory that the command line names; empty if it is the default or comes from the environment
 	audit  []string // destinations of the audit log
 	unlock keyfile.Unlock
 	quiet  bool // whether only results, warnings and errors are printed
 }
 
-// chosen returns the state directory. It returns "" if this is the default directory, or the
-// directory that the environment names.
+// chosen returns the state directory that the command line names. It returns "" if this is the
+// default directory, or if the environment names the directory.
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {

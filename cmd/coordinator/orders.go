@@ -141,8 +141,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file and calls write to write its content. It removes the file if write
-// fails. It returns an error if the file already exists.
+// writeNew creates a file and calls write to write its content. If write fails, writeNew removes
+// the file. It returns an error if the file already exists.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)

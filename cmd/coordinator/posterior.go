@@ -151,8 +151,8 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// drawsCSV writes independent draws of the parameters from the posterior, one draw per row. It
-// draws from the noise-aware posterior if the study has one.
+// drawsCSV writes independent draws of the parameters from the posterior, one draw per row. If the
+// study has a noise-aware posterior, the draws are from this posterior.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -185,7 +185,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		quantities.Shared(generated, theta, k)
 		draw := theta
 		if natural {
-			draw = z // z is no longer needed, so its memory is reused
+			draw = z // z is no longer needed, so draw reuses its memory
 			p.Units.Map(draw, theta)
 		}
 		for i := range p.Marginals {

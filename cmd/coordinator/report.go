@@ -51,8 +51,8 @@ func (c *reportCommand) Run(e *environment) error {
 	return nil
 }
 
-// page verifies the bundle, and returns the report. Without a bundle it does so with the study in
-// the state directory.
+// page verifies a bundle and returns the data of the report page. If the command names no bundle,
+// page uses the study in the state directory.
 func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 	if c.File == "" {
 		err = e.with(func(api admin.API) error {

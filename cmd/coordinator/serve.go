@@ -60,7 +60,7 @@ func (c *serveCommand) Validate() error {
 	return err
 }
 
-// balancers returns the networks of --proxy-from.
+// balancers returns the networks in the flag --proxy-from.
 func (c *serveCommand) balancers() (all []netip.Prefix, err error) {
 	for _, text := range c.ProxyFrom {
 		p, err := netip.ParsePrefix(text)
@@ -93,7 +93,7 @@ func (c *serveCommand) Run(e *environment) error {
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet), Web: c.Web, WebOrigin: c.WebOrigin,
 	}
 	if cli.Terminal(os.Stderr) && !e.quiet {
-		// A log leaves the machine, so the link is printed at a terminal alone.
+		// The link is printed only on a terminal, because a log can be sent to other machines.
 		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link) }
 	}
 	if c.Traces != "" {

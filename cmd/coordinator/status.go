@@ -121,9 +121,9 @@ func (c *watchCommand) Validate() error {
 // accepting orders.
 const startingUp = 10 * time.Second
 
-// Run prints a line for each change of the status, or with --quiet only for the last. On a
-// terminal the new line replaces the last line. Between two checks Run closes its connection and the state directory, so that a
-// coordinator can be restarted meanwhile.
+// Run prints a line for each change of the status. With --quiet it prints only the last status. On
+// a terminal a new line replaces the previous line. Between two checks Run closes its connection
+// and the state directory, so that a coordinator can be restarted in the meantime.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -178,7 +178,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.line != nil:
 		w.line.Draw(line)
 	case steady != w.last && w.json:
-		// The JSON is on one line, because the reader may be a program that reads line by line.
+		// The JSON is on one line, because the reader can be a program that reads line by line.
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	case steady != w.last:
 		fmt.Println(line)

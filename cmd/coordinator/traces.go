@@ -36,6 +36,6 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // when the program ends, an unreachable collector is no error
+		_ = provider.Shutdown(ctx) // an unreachable collector is no error when the program ends
 	}, nil
 }

@@ -52,7 +52,7 @@ more.`
 }
 
 func (c *privacyCommand) Run() error {
-	// The accountant allocates few, large arrays. With the limit, the garbage collector frees
+	// The accountant allocates a few large arrays. With this limit, the garbage collector frees
 	// them early.
 	debug.SetMemoryLimit(160 << 20)
 	if err := checkPlot(c.Plot); err != nil {

@@ -156,10 +156,10 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// mostOfFit is the time after which the fit of the pooled records stops at its next step.
+// mostOfFit is the time after which the fit of the pooled records ends with its current step.
 const mostOfFit = 2 * time.Minute
 
-// after returns a function that reports whether the given time has passed since the call of after.
+// after returns a function that reports whether the duration d has passed since the call of after.
 func after(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }
