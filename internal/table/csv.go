@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 // A Format describes text files.
@@ -26,8 +28,8 @@ type csvReader struct {
 }
 
 // NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark. A row is a line of
-// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if the file
-// has no header, although the format says that it has one.
+// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if the format
+// says that the file has a header, and the first line is missing or is not text in UTF-8.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -48,11 +50,33 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: its first line must name the columns")
 	}
+	var quotes *csv.ParseError
+	if errors.As(err, &quotes) {
+		return nil, errors.New("the first line is not divided into names: a quote in it is within a name, or does not end on the line")
+	}
 	if err != nil {
 		return nil, c.malformed(err)
 	}
+	if err := legible(header); err != nil {
+		return nil, err
+	}
 	c.names = append(c.names, header...) // for later lines encoding/csv requires as many fields as the header has
 	return c, nil
+}
+
+// legible returns an error if a header is not text in UTF-8 with line ends that encoding/csv reads. A
+// header names columns and is no record, so the error depends on no record.
+func legible(header []string) error {
+	line := strings.Join(header, "")
+	switch {
+	case strings.ContainsRune(line, 0):
+		return errors.New("the first line has bytes that are zero, so this is no text in UTF-8: if it is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8")
+	case !utf8.ValidString(line):
+		return errors.New("the first line is not text in UTF-8: convert the file, for example from the encoding of Windows: iconv -f WINDOWS-1252 -t UTF-8")
+	case strings.ContainsRune(line, '\r'):
+		return errors.New("the lines end with a carriage return alone: convert the file: tr '\\r' '\\n'")
+	}
+	return nil
 }
 
 func (c *csvReader) Columns() []string { return c.names }

@@ -17,14 +17,19 @@ import (
 // field, two quotes within it mean one quote, and encoding/csv refuses a line with a quote at any
 // other place. Conversely, encoding/csv refuses every line with an odd number of quotes, or
 // continues on the next line.
+//
+// A line that is longer than maxLine is replaced as well, so that no file can fill the memory.
 type lines struct {
 	from   *bufio.Reader
-	broken []byte // replacement of a line with an odd number of quotes
+	broken []byte // replacement of a line that is too long or has an odd number of quotes
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet
 	err  error  // error of the reader from, returned after the current line
 }
+
+// maxLine is the largest length in bytes of a line that is read.
+const maxLine = 16 << 20
 
 func newLines(from *bufio.Reader, separator rune) *lines {
 	broken := "x\"\n" // a quote in a field without quotes
@@ -51,12 +56,15 @@ func (l *lines) Read(p []byte) (int, error) {
 
 func (l *lines) next() {
 	l.line, l.err = l.line[:0], bufio.ErrBufferFull
+	tooLong := false
 	for errors.Is(l.err, bufio.ErrBufferFull) {
 		var part []byte
 		part, l.err = l.from.ReadSlice('\n')
-		l.line = append(l.line, part...)
+		if tooLong = tooLong || len(l.line)+len(part) > maxLine; !tooLong {
+			l.line = append(l.line, part...)
+		}
 	}
-	if l.rest = l.line; bytes.Count(l.line, []byte{'"'})%2 == 1 {
+	if l.rest = l.line; tooLong || bytes.Count(l.line, []byte{'"'})%2 == 1 {
 		l.rest = l.broken
 	}
 }

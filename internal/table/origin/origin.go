@@ -4,8 +4,6 @@ package origin
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
-	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
 
@@ -64,7 +59,8 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []string, 
 	format.Comma = s.Comma
 	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
 		var path *os.PathError
-		if errors.As(err, &path) || ctx.Err() != nil {
+		located := strings.HasPrefix(err.Error(), s.From) // an error of use has the place in the file
+		if errors.As(err, &path) || ctx.Err() != nil || located {
 			return err
 		}
 		return fmt.Errorf("%s: %w", s.From, err)
@@ -77,24 +73,22 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
+	if err := readable(info.Mode()); err != nil {
+		return err
+	}
 	bytes := &counted{ctx: ctx, r: f, show: s.Progress, all: info.Size()}
 	buffered := bufio.NewReaderSize(io.TeeReader(bytes, named), 1<<16)
-	start, err := buffered.Peek(16)
-	if err != nil && !errors.Is(err, io.EOF) {
+	start, err := beginning(buffered)
+	if err != nil {
 		return err
 	}
 	if isParquet(start) {
 		if _, err := io.Copy(io.Discard, buffered); err != nil { // named needs the whole file
 			return err
 		}
-		var err error
-		fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) })
-		if fault != nil {
-			return errors.New("this Parquet file is damaged, or of a kind that cannot be read")
-		}
-		return err
+		return s.guarded(ctx, f, info, wanted, use)
 	}
-	text, err := decompress(start, buffered)
+	text, err := text(start, buffered)
 	if err == nil {
 		var rows table.Reader
 		if rows, err = table.NewCSV(text, format); err == nil {
@@ -108,36 +102,25 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return err
 }
 
-// decompress returns a reader of the text of a file, whose first bytes are start. For a format that
-// cannot be read it returns an error that explains how to convert the file.
-func decompress(start []byte, r io.Reader) (io.Reader, error) {
-	for _, other := range []struct{ magic, is, do string }{
-		{"PK\x03\x04", "an Excel workbook or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
-		{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
-		{"\xff\xfe", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
-		{"\xfe\xff", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
-		{"SQLite format 3\x00", "an SQLite database", "export the table: sqlite3 -header -csv FILE 'select …' > records.csv"},
-		{"ARROW1", "an Arrow file", "write the table as Parquet"},
-		{"$FL2", "an SPSS file", "export the table as CSV or Parquet"},
-		{"<stata_dta>", "a Stata file", "export the table: export delimited"},
-		{"BZh", "a file compressed by bzip2", "use gzip or zstd, or no compression"},
-		{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
-	} {
-		if bytes.HasPrefix(start, []byte(other.magic)) {
-			return nil, fmt.Errorf("this is %s, which cannot be read: %s", other.is, other.do)
-		}
-	}
+// readable returns an error for a directory or a device. A pipe can be read, such as the output of a
+// program that decrypts the records.
+func readable(mode os.FileMode) error {
 	switch {
-	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(r)
-	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
+	case mode.IsDir():
+		return errors.New("this is a directory: name one file in it")
+	case mode.IsRegular(), mode&os.ModeNamedPipe != 0:
+		return nil
 	}
-	return r, nil
+	return errors.New("this is a device and no file: name a file of records")
+}
+
+// beginning returns the first bytes of a file.
+func beginning(r *bufio.Reader) ([]byte, error) {
+	start, err := r.Peek(16)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return start, err
 }
 
 // counted counts the bytes that were read. It stops when its context is done.

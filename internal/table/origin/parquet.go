@@ -14,16 +14,32 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
 
 func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")) }
 
+// again is the remedy for a damaged Parquet file.
+const again = "copy the file again, or write it again with the program that made it"
+
+// guarded reads a Parquet file as parquet does. If the decoder panics, guarded returns an error.
+func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []string, use func(table.Reader) error) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("a Parquet file cannot be read from a pipe: name the file")
+	}
+	var err error
+	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
+		return errors.New("this Parquet file is damaged, or of a kind that cannot be read: " + again)
+	}
+	return err
+}
+
 // parquet calls use with a reader of the wanted columns of a Parquet file.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []string, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
-		return err
+		return errors.New("this Parquet file ends early or is damaged: " + again) // the error of the package may have bytes of the file
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {
@@ -127,7 +143,7 @@ func newColumn(field *parquet.Column) (*column, error) {
 	}
 	c := &column{index: field.Index(), texts: map[string]string{}}
 	if c.decode = c.decoder(field.Type()); c.decode == nil {
-		return nil, fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts", field.Name(), field.Type())
+		return nil, fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", field.Name(), field.Type())
 	}
 	return c, nil
 }

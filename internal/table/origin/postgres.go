@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,8 +57,11 @@ func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reade
 	for _, f := range rows.FieldDescriptions() {
 		r.names = append(r.names, f.Name)
 	}
-	if len(r.names) == 0 && rows.Err() != nil {
-		return r.failed(rows.Err())
+	if len(r.names) == 0 { // the query failed, or is no SELECT statement
+		if _, err := r.Next(); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		return fmt.Errorf("%s: the query %s returns no columns: write one SELECT statement", address, s.Query)
 	}
 	return use(r)
 }
@@ -72,12 +76,24 @@ func hasPassword(address string) bool {
 	return in || u.Query().Has("password")
 }
 
+// states has the remedies for the errors of a database that people meet most often, by the SQLSTATE.
+var states = map[string]string{
+	"25006": "the query changes the database, and the program only reads: write one SELECT statement",
+	"28000": "the server does not let this user in from here: check the user and pg_hba.conf",
+	"28P01": "the password is wrong: put it into PGPASSWORD, or into a file that PGPASSFILE names",
+	"3D000": "the server has no such database: check the end of the address",
+	"42501": "the user may not read a table of the query: GRANT SELECT ON it",
+	"42601": "the query has a syntax error: write one SELECT statement, and try it with psql",
+	"42703": "a column of the query does not exist: try the query with psql",
+	"42P01": "a table of the query does not exist: try the query with psql",
+}
+
 // reason returns the end of an error message: the code of the database's error and advice, or only
 // advice for another error. It omits the text of the error, which can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
-		return fmt.Sprintf(" (SQLSTATE %s): run it with psql to see the reason", told.Code)
+		return fmt.Sprintf(" (SQLSTATE %s): %s", told.Code, cmp.Or(states[told.Code], "run it with psql to see the reason"))
 	}
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }

@@ -1,0 +1,107 @@
+package origin
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// These are the first bytes of compressed files.
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// foreign lists the formats that cannot be read: their first bytes, their names, and the remedies.
+var foreign = []struct{ magic, is, do string }{
+	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
+	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
+	{"%PDF-", "a PDF file", "ask for the table itself, as CSV or Parquet"},
+	{"\xff\xfe", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
+	{"\xfe\xff", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
+	{"SQLite format 3\x00", "an SQLite database", "export the table: sqlite3 -header -csv FILE 'select …' > records.csv"},
+	{"ARROW1", "an Arrow file", "write the table as Parquet"},
+	{"\xff\xff\xff\xff", "an Arrow stream", "write the table as Parquet"},
+	{"$FL2", "an SPSS file", "export the table as CSV or Parquet"},
+	{"<stata_dta>", "a Stata file", "export the table: export delimited"},
+	{"RDX2\n", "a file of R objects", "write the table in R: write.csv(table, \"records.csv\", row.names = FALSE)"},
+	{"RDX3\n", "a file of R objects", "write the table in R: write.csv(table, \"records.csv\", row.names = FALSE)"},
+	{"BZh", "a file compressed by bzip2", "use gzip or zstd, or no compression"},
+	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
+}
+
+// known returns an error that says how to convert a file, if its first bytes are those of a format
+// that cannot be read.
+func known(start []byte) error {
+	for _, other := range foreign {
+		if bytes.HasPrefix(start, []byte(other.magic)) {
+			return fmt.Errorf("this is %s, which cannot be read: %s", other.is, other.do)
+		}
+	}
+	return nil
+}
+
+// text returns a reader of the text of a file, whose first bytes are start. It returns an error for a
+// format that cannot be read, also if the file is compressed.
+func text(start []byte, r io.Reader) (io.Reader, error) {
+	if err := known(start); err != nil {
+		return nil, err
+	}
+	inside, err := decompress(start, r)
+	if err != nil || inside == nil {
+		return r, err
+	}
+	buffered := bufio.NewReader(inside)
+	start, err = beginning(buffered)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(start); err != nil {
+		return nil, fmt.Errorf("uncompressed, %w", err)
+	}
+	if isParquet(start) || bytes.HasPrefix(start, gzipMagic) || bytes.HasPrefix(start, zstdMagic) {
+		return nil, errors.New("this is a compressed file inside a compressed file: unpack it once, with gunzip or unzstd")
+	}
+	return buffered, nil
+}
+
+// decompress returns a reader of a compressed file, or nil if the file is not compressed.
+func decompress(start []byte, r io.Reader) (io.Reader, error) {
+	switch {
+	case bytes.HasPrefix(start, gzipMagic):
+		d, err := gzip.NewReader(r)
+		return unpacked{d, "gzip"}, told(err, "gzip")
+	case bytes.HasPrefix(start, zstdMagic):
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return unpacked{d.IOReadCloser(), "zstd"}, nil
+	}
+	return nil, nil
+}
+
+// unpacked is the text of a compressed file. Its errors say that the file is damaged.
+type unpacked struct {
+	io.Reader
+	by string // name of the program that compressed the file
+}
+
+func (u unpacked) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	return n, told(err, u.by)
+}
+
+// told describes an error of a decoder, which may come from data that end early. It returns io.EOF
+// and nil as they are.
+func told(err error, by string) error {
+	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
+		return err
+	}
+	return fmt.Errorf("the %s data end early or are damaged (%w): copy the file again, and test it with %s -t", by, err, by)
+}
