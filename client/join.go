@@ -43,7 +43,7 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 // study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
-		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
+		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s, by the clock of this machine: ask for a new one, or set the clock", i.Expires.Format(time.DateOnly))}
 	}
 	k, own, err := c.keysToJoin(i.Study)
 	if err != nil {

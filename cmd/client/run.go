@@ -60,6 +60,9 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // found before the study and not after it
+		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
+	}
 	with := c.with
 	if r.Join != "" {
 		with = func(f func(*client.Client, *client.Member) error) error { return r.joined(ctx, c, f) }

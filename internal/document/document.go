@@ -106,7 +106,7 @@ func Parse(file string, src []byte) (*Document, error) {
 		var syntax *toml.DecodeError
 		if errors.As(err, &syntax) {
 			line, column := syntax.Position()
-			return nil, &Error{File: file, Line: line, Column: column, Message: strings.TrimPrefix(syntax.Error(), "toml: ")}
+			return nil, &Error{File: file, Line: line, Column: column, Message: "this is not TOML: " + strings.TrimPrefix(syntax.Error(), "toml: ")}
 		}
 		return nil, &Error{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	}

@@ -154,7 +154,7 @@ func (t *Table) List(key string) ([]any, bool) {
 func (t *Table) Choice(key string, options ...string) (string, bool) {
 	s, ok := t.String(key)
 	if ok && !slices.Contains(options, s) {
-		t.Errorf(key, "%q is unknown%s: use %s", s, didYouMean(s, options), orList(options))
+		t.Errorf(key, "%q is unknown%s: use %s", s, DidYouMean(s, options), orList(options))
 		return "", false
 	}
 	return s, ok
@@ -183,7 +183,7 @@ func (t *Table) reportUnknown() {
 	known := slices.Sorted(maps.Keys(t.asked))
 	for _, key := range t.Keys() {
 		if !t.asked[key] {
-			t.Errorf(key, "unknown key%s", didYouMean(key, known))
+			t.Errorf(key, "unknown key%s", DidYouMean(key, known))
 		}
 	}
 	for _, inner := range t.inner {
@@ -191,9 +191,9 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// didYouMean returns a suggestion of the option that is most similar to got. It returns "" if no
+// DidYouMean returns a suggestion of the option that is most similar to got. It returns "" if no
 // option is similar.
-func didYouMean(got string, options []string) string {
+func DidYouMean(got string, options []string) string {
 	best, least := "", 3
 	for _, o := range options {
 		if d := editDistance(got, o); d < least {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fedpvi/internal/document"
 	"fedpvi/internal/table"
 	"fedpvi/pvi/study"
 )
@@ -280,14 +281,43 @@ func (d *decoder) find(header []string, name string) (int, error) {
 			continue
 		}
 		if at >= 0 {
-			return 0, d.errorf(name, "the header names this column twice")
+			return 0, d.errorf(name, "the header names this column twice: remove or rename one of the two")
 		}
 		at = j
 	}
 	if at < 0 {
-		return 0, d.errorf(name, "the header does not name this column")
+		return 0, d.errorf(name, "the header does not name this column%s", nearest(header, name))
 	}
 	return at, nil
+}
+
+// distinct is the smallest length of a name for which a similar field of the first line is surely a
+// misspelt name and not a value.
+const distinct = 5
+
+// nearest returns the end of a message about a column that the header does not name: the likely
+// mistake, and its remedy. It shows a name of the header only if it is almost the name of the column,
+// because the first line of a file without a header is a record.
+func nearest(header []string, name string) string {
+	if len(header) == 1 {
+		for _, separator := range []string{";", "\t", "|", ","} {
+			if strings.Contains(header[0], separator) {
+				return fmt.Sprintf(". The first line is one field, and it has the character %q: if this is the separator, name it with --separator or in the study's table.separator", separator)
+			}
+		}
+	}
+	for _, field := range header {
+		switch {
+		case strings.TrimSpace(field) == name:
+			return fmt.Sprintf(", but %q: remove the blanks, or write table.trim = true in the study", field)
+		case strings.EqualFold(strings.TrimSpace(field), name):
+			return fmt.Sprintf(", but %q: write the name as the study does", field)
+		}
+	}
+	if meant := document.DidYouMean(name, header); meant != "" && len(name) >= distinct {
+		return meant + ": write the name as the study does"
+	}
+	return ": add the column, or check that this is the right file"
 }
 
 func (d *decoder) trim(field string) string {

@@ -33,8 +33,8 @@ func readIntervals(s *Study, t *document.Table) {
 		return
 	}
 	fitting := s.fitting()
-	if s.Honest() || !slices.Contains(fitting, in.Solver) {
-		return // an error about the solver was reported
+	if s.Honest() || !slices.Contains(fitting, in.Solver) || s.Privacy.Unit == "" {
+		return // an error about the solver or the unit was reported
 	}
 	instead := ""
 	switch {

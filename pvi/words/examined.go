@@ -24,7 +24,10 @@ type Examined struct {
 func (e *Examined) Used() string {
 	x := e.Of
 	text := fmt.Sprintf("%s: the study uses %s", Plural(x.Rows, "row"), Plural(x.Records, "record"))
-	if out := x.LeftOut(); out > 0 {
+	switch out := x.LeftOut(); {
+	case out == 1:
+		text += ", and 1 does not fit and is left out"
+	case out > 1:
 		text += fmt.Sprintf(", and %d do not fit and are left out", out)
 	}
 	if x.Surplus > 0 {
