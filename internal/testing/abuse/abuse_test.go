@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/internal/testing/manual"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/prove/threat-model.md")
@@ -33,8 +35,8 @@ func TestPageMatchesTests(t *testing.T) {
 	}
 	want := string(written)
 	for name, list := range map[string][]Case{"cases": Cases, "advisories": Advisories} {
-		if want, err = between(want, name, Table(list, shows)); err != nil {
-			t.Fatal(err)
+		if want, err = manual.Between(want, name, Table(list, shows)); err != nil {
+			t.Fatalf("%s: %v", page, err)
 		}
 	}
 	if *update {

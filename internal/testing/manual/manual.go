@@ -1,7 +1,8 @@
-// Package manual checks the manual pages of the commands.
+// Package manual checks the manual pages of the commands, and pages with tables that tests make.
 package manual
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,17 @@ func Check(t *testing.T, run func(args []string) int, commands any) {
 	for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS"} {
 		has(`.SH "` + section + `"`)
 	}
+}
+
+// Between returns a page in which table replaces the text between the two marks with the given name.
+func Between(page, name, table string) (string, error) {
+	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		return "", fmt.Errorf("the page has no place for the table %q", name)
+	}
+	return before + begin + "\n" + table + "\n" + end + after, nil
 }
 
 func print(t *testing.T, run func(args []string) int) string {

@@ -1,0 +1,159 @@
+// Package mistakes tests the messages of the commands for the mistakes of people, and writes the
+// messages to docs/use/mistakes.md. The tests of the commands list the mistakes. To write the page:
+//
+//	go test -p 1 ./cmd/... -run TestMistakes -args -update
+package mistakes
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/internal/testing/manual"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/use/mistakes.md")
+
+// A Mistake is a command line or a file with a mistake.
+type Mistake struct {
+	Name string   // the mistake in words
+	Args []string // arguments of the command
+	Code int      // exit code
+	Has  string   // text that the message must contain: the place or the remedy
+}
+
+// Of returns a mistake with the given fields.
+func Of(name string, args []string, code int, has string) Mistake {
+	return Mistake{Name: name, Args: args, Code: code, Has: has}
+}
+
+// A Program is a command whose messages are tested.
+type Program struct {
+	Name string
+	Run  func(args []string) int
+	// Message returns the message for people in the output of the command.
+	Message func(stdout, stderr string) string
+	// Hide replaces texts that differ between two runs of a test, such as ports.
+	Hide []string
+	// After, if set, is called after each command.
+	After func(t *testing.T, m Mistake)
+}
+
+// Check runs the command for each mistake, and checks its exit code and message. It also checks
+// that the table with the given name on the page has these messages. With the flag -update, Check writes
+// the table instead. The argument root is the path of the
+// repository.
+func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| | mistake | command and message | exit code |\n|---|---|---|---|\n")
+	for i, m := range all {
+		code, message := p.try(t, m)
+		if code != m.Code {
+			t.Errorf("%s: exit code %d, want %d\n%s", m.Name, code, m.Code, message)
+		}
+		if m.Has == "" || !strings.Contains(message, m.Has) {
+			t.Errorf("%s: the message lacks %q:\n%s", m.Name, m.Has, message)
+		}
+		if p.After != nil {
+			p.After(t, m)
+		}
+		command := strings.NewReplacer(p.Hide...).Replace(p.Name + " " + strings.Join(m.Args, " "))
+		fmt.Fprintf(&b, "| %d | %s | `%s`<br>%s | %d |\n", i+1, m.Name, command, cell(message), code)
+	}
+	path := filepath.Join(root, "docs", "use", "mistakes.md")
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := manual.Between(string(written), name, b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(written), want); diff != "" {
+		t.Errorf("the page has other messages, run go test -p 1 ./cmd/... -run TestMistakes -args -update (-page +command):\n%s", diff)
+	}
+}
+
+// Succeed runs a command that must succeed, and returns its output.
+func (p Program) Succeed(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, stderr := p.output(t, args)
+	if code != 0 {
+		t.Fatalf("%s %s: exit code %d\n%s", p.Name, strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+// Code runs a command and returns its exit code.
+func (p Program) Code(t *testing.T, args ...string) int {
+	t.Helper()
+	code, _, _ := p.output(t, args)
+	return code
+}
+
+// try runs the command, and returns its exit code and its message.
+func (p Program) try(t *testing.T, m Mistake) (code int, message string) {
+	t.Helper()
+	code, stdout, stderr := p.output(t, m.Args)
+	return code, strings.TrimSpace(strings.NewReplacer(p.Hide...).Replace(p.Message(stdout, stderr)))
+}
+
+// output runs the command, and returns its exit code and what it wrote.
+func (p Program) output(t *testing.T, args []string) (code int, stdout, stderr string) {
+	t.Helper()
+	var files [3]*os.File // standard output, standard error, and standard input, which is empty
+	for i := range files {
+		f, err := os.CreateTemp(t.TempDir(), "output")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	usual := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+	os.Stdin, os.Stdout, os.Stderr = files[2], files[0], files[1]
+	code = p.Run(args)
+	os.Stdin, os.Stdout, os.Stderr = usual[0], usual[1], usual[2]
+	var texts [2]string
+	for i, f := range files[:2] {
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(b)
+	}
+	return code, texts[0], texts[1]
+}
+
+// cell returns a message as the text of a cell of a table.
+func cell(message string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
+}
+
+// Stderr returns the message that the named program has written to standard error. The log before
+// the message and the line with the exit code after it are no part of it.
+func Stderr(name string) func(stdout, stderr string) string {
+	return func(_, stderr string) string {
+		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")
+		if at < 0 {
+			return ""
+		}
+		message := stderr[at:]
+		if end := strings.Index(message, "\n(exit code "); end >= 0 {
+			message = message[:end]
+		}
+		return message
+	}
+}
