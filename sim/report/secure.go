@@ -40,7 +40,7 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 }
 
 // sizesOfSecure returns the sizes of secure aggregation for messages with the given number of
-// elements, from m clients of which fewest must answer.
+// elements from m clients. At least fewest clients must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
 	words := (s.Numbers + s.Missing) / (s.Missing + 1) // each word of a column packs D + 1 elements

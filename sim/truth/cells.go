@@ -75,7 +75,7 @@ var groupFactors = []factor{
 // Names returns the names of a cell's properties.
 func Names() []string {
 	names := []string{"set"}
-	for _, f := range groupFactors { // they include all properties of cells without groups
+	for _, f := range groupFactors { // groupFactors include all properties of cells without groups
 		names = append(names, f.name)
 	}
 	return names
@@ -169,7 +169,7 @@ func (r row) cell(factors []factor) Cell {
 const (
 	mostWork     = 2.5e9 // maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled records is proportional to it
 	leastMany    = 10    // minimum number of clients in a study whose privacy unit is the client
-	mostOfClient = 10    // maximum number of coefficients in such a study; the time grows with its sixth power
+	mostOfClient = 10    // maximum number of coefficients if the privacy unit is the client; the time grows with the sixth power of this number
 	mostEffects  = 60    // maximum number of effects of groups, of all kinds
 )
 
@@ -280,7 +280,7 @@ func design(factors []factor, size int) []Cell {
 	return cells
 }
 
-// candidates is the number of random cells from which the next one is chosen.
+// candidates is the number of random cells from which the next cell is chosen.
 const candidates = 100
 
 // each calls do with every possible combination of levels that begins with r.

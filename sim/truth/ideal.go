@@ -104,8 +104,8 @@ func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []f
 	return nil
 }
 
-// afterRelease returns the variances after a release with noise of the given sd and a bias, both
-// in units L.
+// afterRelease returns the variances after a release with noise of the given sd and a bias. Both
+// are in the units that lower, the Cholesky root of the pooled precision, defines.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R

@@ -21,7 +21,7 @@ import (
 type model struct {
 	family     study.Family
 	keys       string       // further keys of [model]
-	drawn      study.Family // family from which outcomes are drawn, if it differs from the fitted one
+	drawn      study.Family // family from which outcomes are drawn, if it differs from the fitted family
 	outcome    string       // keys of the outcome's column; empty for a number within ±bound or from 0 to bound
 	bound      float64
 	effect     float64 // prior sd of the change of the predictor if a column changes by its sd

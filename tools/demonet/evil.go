@@ -16,7 +16,7 @@ import (
 )
 
 // An attack is a study of ten rounds with an attacker. Either the attacker's program differs from
-// the usual one by a line, or the attacker is a client with changed records.
+// the usual program by a line, or the attacker is a client with changed records.
 type attack struct {
 	says, by, fault string // description, name of the attacker, and fault of its program
 	clients         int

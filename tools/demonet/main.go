@@ -1,16 +1,16 @@
-// Command demonet runs federations over a network on one machine. The coordinator and its
-// clients are separate processes with mutual TLS between them.
+// Command demonet runs federations over a network on one machine. The coordinator and its clients
+// are separate processes with mutual TLS between them.
 //
 // Without arguments it is a demonstration, in which four clients take part in a study twice. The
 // first run has no faults. In the second run a client and the coordinator are killed half way and
 // restarted. The posteriors of both runs are equal bit for bit. The study has no privacy noise,
 // because noise would differ between the runs. Then the demonstration runs two studies with secure
-// sums: one with three hospitals, and one with four hospitals of which one may be missing. Each
-// study runs twice. In the second run, processes are killed in each step of a round. Both runs draw
-// the same noise from a seed.
+// sums: one with three hospitals, and one with four hospitals, where one may be missing. Each study
+// runs twice. In the second run, processes are killed in each step of a round. Both runs draw the
+// same noise from a seed.
 //
-// If the first argument is a study, demonet runs that study once. Further arguments are settings
-// in the form that sim accepts.
+// If the first argument is a study, demonet runs that study once. Further arguments are settings in
+// the form that sim accepts.
 //
 // With upgrade and a folder that contains the programs of an earlier build, demonet runs a study
 // that the earlier build begins and this build ends.
@@ -20,11 +20,11 @@
 // With the arguments outcomes all it runs more studies. It also runs daemons with planted faults,
 // which it must find.
 //
-// With evil it runs studies in which the coordinator or a client attacks the others. Each attack must be
-// found, named and stopped before it has cost the others more than three rounds.
+// With evil it runs studies in which the coordinator or a client attacks the others. Each attack
+// must be found, named and stopped before it has cost the others more than three rounds.
 //
-// With siege, a number of runs and a seed, demonet runs a study many times. It kills processes
-// at random moments, cuts connections and simulates full disks.
+// With siege, a number of runs and a seed, demonet runs a study many times. It kills processes at
+// random moments, cuts connections and simulates full disks.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 )
 
 // secureNetworks are studies with secure sums: one with three hospitals that must all answer, and
-// one with four hospitals of which one may be missing.
+// one with four hospitals, where one may be missing.
 var secureNetworks = []struct {
 	name    string
 	clients int
