@@ -215,8 +215,9 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the distribution of the privacy loss. For removal the loss is log S/k, with S drawn
-// under the mixture. For addition it is −log S/k, with S drawn under N(0, σ²I).
+// law returns the distribution of the privacy loss, for the sum S that [RandomAllocation] defines.
+// For removal the loss is log(S/k), with S drawn under the mixture (1/k) Σ N(e_i, σ²I). For
+// addition it is −log(S/k), with S drawn under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

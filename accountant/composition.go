@@ -79,7 +79,7 @@ type saddle struct {
 	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64
 	logDelta float64
-	spread   float64 // standard deviation of the loss tilted by e^(cL)
+	spread   float64 // standard deviation of the loss L tilted by e^(cL)
 }
 
 // maxOrder is the largest order at which the search for a saddle ends.

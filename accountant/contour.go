@@ -27,7 +27,7 @@ const (
 // there is no proof of this accuracy.
 type contour struct {
 	order, step float64
-	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
+	logs        []complex128 // K(s) − K(c) − log s(s+1), with K = log M and s = c+it, for t = 0, step, 2·step, ...
 	cumulant    float64      // K(c) = log M(c), for the real part c of the line
 	infinite    float64
 }
@@ -108,8 +108,8 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// e^(itL) is split into 1 + itL and a remainder, because the mean of the tilted loss is
-	// known without cancellation.
+	// Let L be the loss. e^(itL) is split into 1 + itL and a remainder, because the mean of the
+	// tilted loss is known without cancellation.
 	_, mean, _ := m.cumulant(c)
 	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
 	for i, l := range loss {

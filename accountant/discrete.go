@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. Every element
-// gets Shares independent samples of the discrete Gaussian N_Z(0, Sigma²) as noise.
+// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. The noise of
+// every element is the sum of Shares independent samples of the discrete Gaussian N_Z(0, Sigma²).
 //
 // The accountant replaces the noise by a continuous Gaussian of variance v = Shares·Sigma² − 1/12
 // that is rounded to integers. It adds a bound on the max divergence between the two distributions.
@@ -26,7 +26,7 @@ import (
 //     Discrete Gaussian Mechanism", 2021, corollary 12).
 //
 // The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸ for each
-// element. For Sigma below 1024 the omitted terms matter. For such noise the accountant uses the
+// element. For Sigma below 1024 the omitted terms matter. In this case the accountant uses the
 // exact distribution of the noise of a single integer, and refuses vectors.
 type DiscreteGaussian struct {
 	Sensitivity float64

@@ -199,8 +199,8 @@ func (l law) split(g grid, cut float64) masses {
 // method reach returns. The interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
-// integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi. The errors of both are
-// about 10⁻¹³·∫ p.
+// integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, for the densities p
+// and q of the part. The errors of both are about 10⁻¹³·∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
@@ -309,8 +309,9 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 // guess is an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// As a function of its upper limit, the integral ∫ (p − e^at·q) from begin falls until the
-	// limit reaches the output with the loss at, and then rises.
+	// Let p and q be the densities of the part. As a function of its upper limit, the integral ∫ (p
+	// − e^at·q) from begin falls until the limit reaches the output with the loss at, and then
+	// rises.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -342,8 +343,8 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 // and whose merged output has the loss at. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// As the lower limit decreases, the integral ∫ (p − e^at·q) up to end rises until the limit
-	// reaches the output with the loss at, and then falls.
+	// Let p and q be the densities of the part. As the lower limit decreases, the integral ∫ (p −
+	// e^at·q) up to end rises until the limit reaches the output with the loss at, and then falls.
 	low, high := lo, min(end, p.at(at))
 	if low >= high {
 		return 0, 0, false

@@ -17,7 +17,7 @@ type law struct {
 	most     float64 // μ of a Gaussian release with Rényi divergences at least as large; 0 if no such μ is known
 }
 
-// A part is a pair of densities, for P and Q, on an interval of the line.
+// A part consists of the densities of two distributions P and Q on an interval of the line.
 type part struct {
 	pair
 	lo, hi float64

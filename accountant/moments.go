@@ -11,7 +11,7 @@ import (
 type moments struct {
 	loss      []float64
 	logWeight []float64 // logarithm of the mass under P of each node
-	weight    []float64 // P-mass of each node
+	weight    []float64 // mass of each node under P
 	drop      []float64 // mass under Q minus mass under P, for each node
 	lost      float64   // mass under P of outputs with an infinite loss
 }

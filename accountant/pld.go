@@ -39,7 +39,7 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of each cell.
 const quadratureError = 5e-14
 
-// tilting discretises the composition and tilts it. It removes a P-mass of at most cut from
+// tilting discretises the composition and tilts it. It removes a mass under P of at most cut from
 // every step. The grids of the steps are aligned with their losses if aligned is true. tilting
 // returns an error if a grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {

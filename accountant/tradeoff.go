@@ -42,9 +42,9 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
 }
 
-// best returns approximately the t at which H_a + a·fpr has its only minimum, where a = e^t. The
-// sum is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at which one of
-// these bounds exceeds the sum at t = 0.
+// best returns approximately the t at which the sum of [test.estimate] has its only minimum. With a
+// = e^t the sum is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at
+// which one of these bounds exceeds the sum at t = 0.
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -66,7 +66,7 @@ func (d test) best(fpr float64) float64 {
 	}
 	t := (low + high) / 2
 	least := f(t)
-	// The divergence H_a has a kink at the largest privacy loss.
+	// The hockey-stick divergence has a kink at the largest privacy loss.
 	for _, end := range []float64{d.forth.most(), -d.back.most()} {
 		if math.IsInf(end, 0) {
 			continue
@@ -78,14 +78,16 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the relative increase of H_a + a·fpr that the method atLeast needs on both sides of the
-// minimum. It is a little more than the distance between certified lower and upper bounds.
+// rise is the relative increase of the sum of [test.estimate] that the method atLeast needs on both
+// sides of the minimum. It is a little more than the distance between certified lower and upper
+// bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on H_a + a·fpr over all a > 0, or 0 if it finds none. The function
-// is convex in a. If its values at two points a₋ < a₊ are larger than its value at a₀ between them,
-// the minimum is between a₋ and a₊. Between a₋ and a₀ the function is above the line through its
-// values at a₀ and a₊. Between a₀ and a₊ it is above the line through its values at a₋ and a₀.
+// atLeast returns a lower bound on the sum of [test.estimate] over all a = e^t, or 0 if it finds
+// none. The sum is a convex function of a. If its values at two points a₋ < a₊ are larger than its
+// value at a₀ between them, the minimum is between a₋ and a₊. Between a₋ and a₀ the function is
+// above the line through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through
+// its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -102,9 +104,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the t at which H_a + a·fpr has increased by the fraction rise from
-// its minimum at the argument t. The argument side selects the side of the minimum: −1 or 1. If
-// there is no such point, risen returns an infinity.
+// risen returns approximately the point at which the sum of [test.estimate] has increased by the
+// fraction rise from its minimum at t. The argument side selects the side of the minimum: −1 or 1.
+// If there is no such point, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6

@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// An approval records that the data holder consented to the exact bytes of one study under the
-// exact bytes of one policy.
+// An approval records that the data holder consented to a study. It contains the hashes of the
+// study document and of the policy, so it is valid only for these exact bytes.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`

@@ -15,10 +15,10 @@ const correctionAsk = 0
 
 // correct corrects charges that earlier versions of the program computed too low. If the policy
 // trusted the coordinator and the study assumed no colluders, those versions computed the cost
-// against an outsider, and ignored that each other participant knows its own noise. For each such
-// study, correct adds one entry with the missing cost to the ledger. If the budget of the data set
-// does not cover a correction, correct returns an error, and no more is released about this data
-// set.
+// against an outsider, and ignored that each other participant knows its own noise. For each study
+// of this kind, correct adds one entry with the missing cost to the ledger. If the budget of the
+// data set does not cover a correction, correct returns an error, and no more is released about
+// this data set.
 func (c *Client) correct(dataset string) error {
 	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
 	charged := map[ledger.Hash]accountant.Composed{}
@@ -97,7 +97,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // The maximum over the observers is the number for an outsider, who knows no noise share.
+		unknown = max(unknown, of.View.Shares) // The maximum over the observers is the number for an outsider, which does not know any noise share.
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

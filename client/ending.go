@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Ending holds the result of a study, or the reason why the study was aborted.
+// An Ending contains the result of a study, or the reason why the study was aborted.
 type Ending struct {
 	Aborted bool   `json:"aborted"`
 	By      string `json:"by,omitempty"`

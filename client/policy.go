@@ -56,7 +56,7 @@ type Dataset struct {
 	Promise accountant.Target
 	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
 	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
-	// is empty, the column is the one that the first study names.
+	// is empty, the first study determines the column.
 	Person string
 	Filter string // "auto", ledger.Gaussian or ledger.Renyi
 	Order  float64

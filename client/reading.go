@@ -107,7 +107,7 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 
 // ExamineRecords examines a table of records for a study, and returns the records that a client
 // would use. It needs no state directory and stores nothing. The argument person is the column that
-// identifies the person of a row. If it is empty, the column is the one in the study. Only the data
+// identifies the person of a row. If it is empty, the study determines the column. Only the data
 // holder may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)

@@ -33,8 +33,8 @@ type Review struct {
 	Noise       Noise            `json:"noise"`
 	Terms       Terms            `json:"terms"`
 	Approved    bool             `json:"approved"`
-	// Strangers are the clients in the roster of a study with secure aggregation that the policy
-	// does not recognise.
+	// Strangers are the clients in the roster that the policy does not recognise. The field is set
+	// only for studies with secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
 	// Problems are the reasons why the study cannot be approved. It is empty if the study can be
 	// approved.

@@ -14,7 +14,7 @@ const (
 	cacheEntries = 64
 )
 
-// A cache holds the newest entries of a transcript, which all clients request at the same time.
+// A cache contains the newest entries of a transcript, which all clients request at the same time.
 type cache struct {
 	mu    sync.Mutex
 	items map[uint64]transport.Item

@@ -20,7 +20,7 @@ type certifier struct {
 	mu        sync.Mutex
 	authority *channel.Authority
 	config    *tls.Config
-	of        roster.Entry // the coordinator's entry for which config was made
+	of        roster.Entry // the coordinator's roster entry for which config was made
 	until     time.Time    // when config must be made again
 }
 

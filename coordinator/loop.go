@@ -185,7 +185,8 @@ func (s *Study) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// A batch holds the state and the changes of commands that the loop carries out in one transaction.
+// A batch contains the state and the changes of commands that the loop carries out in one
+// transaction.
 type batch struct {
 	study  *Study
 	state  *state

@@ -44,8 +44,8 @@ func (r *publishedRelease) Read(b []byte, from int64) error {
 	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
 }
 
-// writeReleases writes those releases for a plan to a bundle that clients fetch one by one. If
-// there are none, it does nothing.
+// writeReleases writes the releases for a plan to a bundle, if clients fetch these releases one by
+// one. Otherwise it does nothing.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		r := &publishedRelease{s, v}

@@ -233,8 +233,9 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece stores the next piece of a body. A long body goes to a file. If the coordinator
-// stops before the body is complete, the file is lost and the client must begin again.
+// keepPiece stores the next piece of a body. A long body is written to a file. If the coordinator
+// stops before the body is complete, the file is lost and the client must send the body from its
+// beginning.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
 	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // an earlier version of the program kept the first pieces in the database and not in a file
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // the caller does not change piece before this write is on disk

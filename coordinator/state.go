@@ -41,7 +41,7 @@ type state struct {
 	excluded map[identity.Name]string // reasons for which clients were excluded
 
 	changes keyChanges
-	own     roster.Entry       // the coordinator's entry that is in force
+	own     roster.Entry       // the coordinator's roster entry that is in force
 	who     *identity.Identity // identity in own
 	edition int                // number of changes of the membership since the state was read
 }
@@ -284,8 +284,8 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 	return nil
 }
 
-// readFormer records the identities of the clients whose entries differ from those in the previous
-// version of the roster.
+// readFormer records the previous identities of the clients whose roster entries differ between the
+// previous and the present version of the roster.
 func (st *state) readFormer(previous *roster.Roster) {
 	for name, c := range st.clients {
 		before, had := previous.Named(name)

@@ -14,7 +14,7 @@ type view struct {
 	over    bool
 	ending  string                   // reason, in words for the operator, why no more entries follow; empty while the study runs
 	members map[identity.Name]member // clients that have joined
-	own     roster.Entry             // the coordinator's entry that is in force
+	own     roster.Entry             // the coordinator's roster entry that is in force
 	edition int                      // edition of the membership
 	chain   transcript.Chain
 	open    map[uint64]Hash // hashes of the models of the open plans, by number of the plan

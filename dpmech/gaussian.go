@@ -74,7 +74,7 @@ func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// Each remaining sample gets one word. Rejected words are replaced in the next
+		// One word is drawn for each remaining sample. Rejected words are replaced in the next
 		// iteration.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)

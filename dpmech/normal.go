@@ -18,7 +18,7 @@ import "math"
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// Each remaining number gets one word. Rejected words are replaced in the next
+		// One word is drawn for each remaining number. Rejected words are replaced in the next
 		// iteration.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)

@@ -61,7 +61,7 @@ func within(rows []int32, n int) bool {
 }
 
 // addFormed adds rows like AddRows, one by one. It computes the vector slope·row for each row for
-// which the proof of scaled does not hold.
+// which the proof of [gate.scaled] does not hold.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {

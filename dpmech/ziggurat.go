@@ -36,7 +36,7 @@ const (
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
 	from, span uint64 // if place − from < span, modulo 2^64, a point is under the curve for every y in the layer
-	foot       uint64 // lower bound on yᵢ; the error is less than i units
+	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; the error is less than i units
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
@@ -111,9 +111,10 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 		x = -x
 	}
 	low, high := z.curve.at(x)
-	// The number y is yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part. It
-	// exceeds foot+part by at most i because foot is rounded, and by at most 3 more because word,
-	// rise and the product are rounded.
+	// The height y of the point is yᵢ + v·rise, where yᵢ is the height at which layer i begins, and
+	// v is in [word, word+1)/2^64. It is at least foot+part. It exceeds foot+part by at most i
+	// because foot is rounded, and by at most 3 more because word, rise and the product are
+	// rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {
@@ -133,8 +134,9 @@ func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 		v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(src.Uint64()))
 		area := new(big.Int).SetUint64(z.area)
 		area.Lsh(area, precision-areaBits)
-		// In units of 2^-precision, y = Σ area/widthⱼ + v·area/widthᵢ. Each term is a lower bound
-		// with an error below one. The error of the last term is below two, since v has more bits.
+		// In units of 2^-precision, the height of the point is y = Σ area/widthⱼ + v·area/widthᵢ,
+		// where the sum is over the layers below layer i. Each term is a lower bound with an error
+		// below one. The error of the last term is below two, since v has more bits.
 		y, term, width := new(big.Int), new(big.Int), new(big.Int)
 		for _, layer := range z.layers[:i] {
 			y.Add(y, term.Quo(area, width.SetUint64(layer.width)))

@@ -83,7 +83,7 @@ func top(area, sigma, bound float64) (height float64) {
 // stack makes the layers for the area z.area and reports whether they cover the region under the
 // curve.
 func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
-	foot := uint64(0) // yᵢ lies in [foot, foot+i]
+	foot := uint64(0) // lower bound on yᵢ, the exact height at which layer i begins; yᵢ is at most foot+i
 	half := bound
 	for i := range z.layers {
 		if i > 0 && foot < 1<<unitBits {
@@ -100,8 +100,9 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the smallest number n ≥ half for which f(n+1) is proven to be at most foot. Because
-// foot is at most yᵢ, every x with a density above yᵢ satisfies |x| ≤ n.
+// cover returns the smallest number n ≥ half for which f(n+1) is proven to be at most foot. Since
+// foot is at most the height at which the layer begins, every x with a density above this height
+// satisfies |x| ≤ n.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {
@@ -112,7 +113,7 @@ func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 }
 
 // under returns the largest m ≤ n for which f(x) ≥ head is proven for all |x| < m. The caller
-// passes a head of at least yᵢ₊₁.
+// passes a head that is at least the height at which the layer ends.
 func (z *discreteZiggurat) under(head, n uint64) uint64 {
 	for n > 0 {
 		if low, _ := z.curve.at(n - 1); low >= head {

@@ -44,7 +44,7 @@ type answer struct {
 	ask   uint64
 }
 
-// An account holds a data set's budget and its charges.
+// An account contains a data set's budget and its charges.
 type account struct {
 	budget  Budget
 	filter  *accountant.Filter

@@ -4,8 +4,8 @@
 // Every data set has a budget, which is a limit (ε, δ) for a privacy unit under an adjacency. The
 // budget never changes, and a filter of package accountant enforces it. The budget belongs to the
 // data set and not to a file. If the data holder exports the records again with another row, the
-// new file has the name of the same data set and the same budget. Every charge names the file that
-// was used.
+// new file belongs to the same data set and is charged to the same budget. Every charge names the
+// file that was used.
 //
 // A [Store] keeps budgets and charges as a chain of entries. Each entry contains the hash of the
 // previous entry, and the data holder signs each entry. One transaction writes a charge, the

@@ -18,8 +18,8 @@ const Version = 1
 // valid only in this domain.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the maximum length in bytes of an entry's line. The largest event in base64 and the
-// other fields fit into it.
+// maxLine is the maximum length in bytes of an entry's line. It suffices for the largest event in
+// base64 and the other fields.
 const maxLine = 128 << 10
 
 // An Entry is one step of the ledger. It creates a budget or charges an answer. The encoding of an

@@ -51,7 +51,7 @@ var (
 	markKey   = []byte("mark")
 )
 
-// A Store holds a data holder's ledger and the states of the data holder's studies in one file.
+// A Store contains a data holder's ledger and the states of the data holder's studies in one file.
 // Only one process can open the file at a time. The methods of a Store can be called concurrently.
 type Store struct {
 	dir      string

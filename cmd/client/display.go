@@ -19,7 +19,8 @@ type display struct {
 // tick is the interval at which a display redraws its line.
 const tick = time.Second
 
-// newDisplay returns a display on a line, or a display that shows nothing if the line is nil.
+// newDisplay returns a display on a line of the terminal. If the line is nil, the display shows
+// nothing.
 func newDisplay(line *cli.Line) *display {
 	d := &display{line: line, events: make(chan client.Status), over: make(chan struct{})}
 	go d.loop()

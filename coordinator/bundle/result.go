@@ -10,8 +10,8 @@ import (
 )
 
 // rounding is the accepted relative difference between moments that two machines compute from the
-// same λ. The moments differ because some CPUs round a product and a sum once together, and others
-// round each.
+// same λ. The moments differ because some CPUs round the result of a multiplication and an addition
+// once, and others round after each operation.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
@@ -37,7 +37,7 @@ func same(own *session.Result, published []byte) error {
 		}
 	}
 	// The published result must have the same encoding as own, except for the moments. Before the
-	// comparison, the moments of own therefore replace those of rest.
+	// comparison, the moments of own therefore replace the moments of rest.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()

@@ -65,7 +65,7 @@ const maxHeader = 8 << 10
 // farewell is the maximum time for which a stopping daemon waits for running calls.
 const farewell = 10 * time.Second
 
-// A server holds everything that a daemon must close.
+// A server contains everything that a daemon must close.
 type server struct {
 	config  Config
 	metrics *metrics

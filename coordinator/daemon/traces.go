@@ -14,9 +14,10 @@ import (
 // monitoring system. Calls that wait for new entries have no span, because its length would show
 // how long other clients took.
 //
-// Traces contain the times of events. A client sends an answer as soon as it has computed it, so
-// traces show roughly how long the computation took. An observer of the network learns the same
-// times. Only people who may learn these times should receive traces.
+// Traces contain the times of events. In a study without a pace, a client sends an answer as soon
+// as the answer is computed, so traces show roughly how long the computation took. An observer of
+// the network learns the same times. Only people who are allowed to learn these times should
+// receive traces.
 
 // scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"

@@ -255,7 +255,7 @@ func fileKey(part string, key []byte) []byte { return append(append([]byte(part)
 // file returns the value under a key if the value is in a file. Otherwise it returns nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // earlier versions of the program made no such bucket
+	if bucket == nil { // earlier versions of the program did not create this bucket
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))

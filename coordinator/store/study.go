@@ -172,8 +172,8 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the saved state. In a store of format 3 the key of the saved state may be
-// another one, which is then the value under stateSlot.
+// stateNow is the key of the saved state. In a store of format 3 the state can be saved under
+// another key, which is then the value under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm in place of the earlier state.

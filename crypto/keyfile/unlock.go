@@ -138,8 +138,8 @@ func withPassphrase(passphrase, named string) (material, error) {
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the recipients for which a new lock is encrypted, so that the material opens
-// it.
+// recipients returns the recipients for which a new lock is encrypted. The material then opens the
+// lock.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")

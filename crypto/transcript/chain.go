@@ -74,7 +74,7 @@ func (c Chain) Commits() bool { return c.commits }
 
 // Fetches reports whether clients fetch the releases that are too long for an outcome one by one.
 // The first entry of the transcript states this. Studies that began with an earlier version of the
-// program may have commitments without this rule. Their outcomes then contain only the sum of such
+// program may have commitments without this rule. Their outcomes then contain only the sum of these
 // releases.
 func (c Chain) Fetches() bool { return c.fetches }
 

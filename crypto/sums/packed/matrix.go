@@ -103,8 +103,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst. The numbers in dst can be P or larger before the call. A nil k
-// stands for zeros.
+// addCrossed adds F(k, src), which is defined above, to dst. The numbers in dst can be P or larger
+// before the call. A nil k means zeros.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64
