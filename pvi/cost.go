@@ -190,9 +190,9 @@ func (p *Protocol) Published() string {
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases, under the study's own
-// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns.
-// All three are for an outsider if the privacy unit is the client, and for any observer if it is
-// the record. The costs are equal unless the method is unsound ([method.Unsound]).
+// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns. All
+// three are for an outsider if the privacy unit is the client, and for any observer if the privacy
+// unit is the record. The costs are equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {

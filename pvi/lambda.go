@@ -225,7 +225,7 @@ func (q *posterior) borderline() (so bool) {
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		// Another machine may find q proper although this one does not, or the reverse.
+		// Another machine may find that q is proper when this machine does not, or the reverse.
 		if so = !q.nudged(-1) && q.nudged(1); so {
 			q.then.known = true
 		}

@@ -162,7 +162,7 @@ func noTest(st *study.Study, n int) error {
 }
 
 // holdOut divides records into records for the clients and held-out records. It chooses the
-// held-out records at random, or takes the last ones, as the study requires. If the records have
+// held-out records at random, or takes the last records, as the study requires. If the records have
 // persons, it chooses persons instead of records, so that the records of a person stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()

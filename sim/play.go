@@ -20,8 +20,8 @@ type Options struct {
 	Workers   int    // number of goroutines; 1 if 0
 
 	// Secure, if not nil, makes the clients add up securely in all phases, as the daemons do in a
-	// study with secure aggregation. It returns the seconds since a fixed time. The results stay
-	// the same to the bit.
+	// study with secure aggregation. The function returns the seconds since a fixed time. The
+	// results stay the same to the bit.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit

@@ -20,7 +20,7 @@ type Predictions struct {
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose most likely outcome was observed
 	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
-	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record gets a higher prediction than a negative one; ties count half
+	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record gets a higher prediction than a negative record; ties count half
 	Brier    *float64 `json:"brier,omitempty"`    // mean square of predicted probability minus outcome
 	RMSE     *float64 `json:"rmse,omitempty"`     // root mean squared difference between expected and observed outcome, in the unit of the outcome
 

@@ -88,11 +88,12 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 }
 
 // widestFit is the largest number of parameters for which a reference has a full covariance
-// although q has a diagonal one.
+// although the covariance of q is diagonal.
 const widestFit = 1000
 
-// widens reports whether the reference has a full covariance although q has a diagonal one. From
-// version 2 of the study language on, the reference of every regression has a full covariance.
+// widens reports whether the reference has a full covariance although the covariance of q is
+// diagonal. From version 2 of the study language on, the reference of every regression has a full
+// covariance.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
@@ -165,8 +166,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// Short steps keep the region, because a new region would move the mean a little, and the
-		// search would not end.
+		// After a short step the region of spreads stays the same, because a new region would move
+		// the mean a little, and the search would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {

@@ -19,7 +19,8 @@ const (
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log is lost")
 
 // A syslog is a sink that sends lines to a syslog in the form of RFC 5424. The message is the JSON
-// object of the line. A goroutine sends the lines, so that a syslog that hangs stops nothing else.
+// object of the line. A goroutine sends the lines, so that a syslog that hangs does not stop the
+// program.
 type syslog struct {
 	network, address string
 	host, program    string

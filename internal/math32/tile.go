@@ -16,15 +16,15 @@ func Padded(n, size int) int { return Tiles(n, size) * size }
 
 // SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1. Each
 // element of a vector is a product of two numbers. The terms may be added in any order, with or
-// without fused operations. Nothing may underflow.
+// without fused operations. No product and no sum may underflow.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This
-// also holds if parts of the sum are added separately, as on a graphics card
-// (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that
-// part, and then once for every other part that has a term. There are at most n − k such parts.
-// Adding zero causes no rounding. So the error of an element is at most γ·Σ|terms| with γ =
-// n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section
-// 3.1). The norm of the vector of Σ|terms| is at most n.
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This also
+// holds if parts of the sum are added separately, as on a graphics card
+// (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that part,
+// and then once for every other part that has a term. There are at most n − k such parts. Adding
+// zero causes no rounding. So the error of an element is at most γ·Σ|terms| with γ = n·2⁻²⁴/(1 −
+// n·2⁻²⁴) (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1). The norm
+// of the vector of Σ|terms| is at most n.
 func SumError(n int) float64 {
 	nu := float64(n) * 0x1p-24
 	if !(nu < 0.5) {

@@ -60,9 +60,9 @@ func nearMills(t float64) float64 {
 }
 
 // millsTable holds the Taylor series of the Mills ratio M around the midpoints of intervals of
-// length ⅛. Because M' = tM − 1, all terms of a series can be computed from the first one. The
-// first terms are computed by a recursion that starts with a continued fraction at the largest
-// t, and whose errors shrink as t decreases.
+// length ⅛. Because M' = tM − 1, all terms of a series can be computed from the first term. The
+// first terms are computed by a recursion that starts with a continued fraction at the largest t,
+// and whose errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

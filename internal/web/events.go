@@ -8,11 +8,11 @@ import (
 
 const (
 	toNotify = 10 * time.Second // for an event, after which a slow reader is cut off
-	silence  = 15               // looks at the state without an event, after which a comment shows that the stream lives
+	silence  = 15               // number of reads of the state without an event after which a comment is sent to keep the stream alive
 )
 
-// events sends an event when the stream opens, and whenever the state changes. The page then loads
-// its live parts. The stream ends with the session and with the site.
+// events sends an event when the stream opens, and whenever the state changes. On an event the page
+// loads its live parts again. The stream ends with the session and with the site.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
 	select {
 	case s.streams <- struct{}{}:

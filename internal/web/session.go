@@ -29,7 +29,7 @@ type entry struct {
 	sessions map[[32]byte]*session // by the SHA-256 of the cookie
 }
 
-// A session is that of a browser that is signed in.
+// A session is the state of a browser that is signed in.
 type session struct {
 	token string    // token against forged requests
 	until time.Time // end of the session
@@ -45,7 +45,7 @@ func (s *Site) newLink() (link string, err error) {
 	return s.replaceLink()
 }
 
-// replaceLink is newLink for callers that hold the lock.
+// replaceLink is [Site.newLink] for callers that hold the lock s.mu.
 func (s *Site) replaceLink() (string, error) {
 	token := newToken()
 	link := s.base + "/login?token=" + token
@@ -64,7 +64,8 @@ func (s *Site) forgetLink() error {
 	return private.Remove(s.o.LinkFile)
 }
 
-// errLink returns the error for a browser that is not signed in.
+// errLink returns the error for a browser that is not signed in. The error states where the user
+// finds a login link.
 func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
@@ -104,7 +105,8 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// begin begins a session with the token of a login link. It returns the value of the cookie.
+// begin begins a session if token is the token of the valid login link, and replaces the link. It
+// returns the value of the cookie.
 func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +175,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(toRead)) // a writer without deadlines is one of a test
+	_ = control.SetReadDeadline(time.Now().Add(toRead)) // only the writers of tests have no deadlines
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -192,15 +194,15 @@ func (s *Site) protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// trusted returns an error if a request is addressed to another name, as after DNS rebinding, or if
-// another site has made it.
+// trusted returns an error if a request is addressed to another host name, as after DNS rebinding,
+// or if another site has made the request.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// A link on another site may lead to a page. Nothing else of another site has a reason to.
+		// Another site may contain a link to a page. It has no reason to make any other request.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

@@ -1,9 +1,9 @@
-// Package web serves the pages of a daemon to the people who run it. The pages are rendered on
-// the server and work without script. They load nothing from elsewhere. A browser signs in with a
-// link that is valid once.
+// Package web serves the pages of a daemon to the people who run it. The pages are rendered on the
+// server and work without script. They load nothing from elsewhere. A browser signs in with a link
+// that is valid once.
 //
 // A [Site] listens only at an address of this machine. Browsers on other machines reach it through
-// a proxy that speaks TLS, or through a tunnel such as that of ssh.
+// a proxy that speaks TLS, or through a tunnel, such as an ssh tunnel.
 package web
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 	Title  string             // name of the site
 	Links  []Link             // links to the main pages
 	Pages  *template.Template // templates of the pages, which are executed with a [View]
-	Style  string             // style sheet of the pages, in addition to that of the site
+	Style  string             // style sheet of the pages, in addition to the style sheet of the site
 	// LinkFile is the path of the file to which the next login link is written. Only its owner
 	// may read it.
 	LinkFile string
@@ -136,7 +136,8 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	return s, nil
 }
 
-// local returns an error unless an address is one of this machine alone.
+// local returns an error unless an address is a loopback address, which only this machine can
+// reach.
 func local(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -234,8 +235,8 @@ func (s *Site) listenerClose() error {
 	return nil
 }
 
-// ServeHTTP implements [http.Handler]. A page that panics leaves the daemon running, and nothing of
-// the panic is logged, because a page can show records.
+// ServeHTTP implements [http.Handler]. A page that panics leaves the daemon running, and the panic
+// is not logged, because a page can show records.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.protect(w.Header())
 	if err := s.trusted(r); err != nil {
@@ -312,7 +313,7 @@ func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) 
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // a writer without deadlines is one of a test
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // only the writers of tests have no deadlines
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the browser went away

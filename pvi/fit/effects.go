@@ -7,15 +7,16 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// generated are numbers that are computed from parameters, for [Model.Quantities].
+// generated is a set of numbers that are computed from the parameters, for [Model.Quantities].
 type generated struct {
 	names, units []string // units is nil if the numbers have no units
 	random       []bool   // whether a number depends on random numbers; nil if none does
 	at           func(dst, theta []float64, draw int)
 }
 
-// allGenerated returns the quantities that the program of the study generates, and the effects of
-// groups whose parameters are in sds.
+// allGenerated returns all sets of quantities of the study: the quantities that its program
+// generates, the correlated effects of the groups of its formula, and the effects of groups whose
+// parameters are in units of the effects' sd.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {

@@ -97,8 +97,8 @@ func body(name string, of any) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// shift returns the distance of another posterior's mean from the mean of a, in sds of a. It
-// returns a dash if there is no such posterior.
+// shift returns the distance of another posterior's mean from the mean of a, in units of the sd of
+// a. It returns a dash as text if there is no such posterior.
 func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	if other == nil {
 		return "–"
@@ -147,7 +147,7 @@ func (v *view) Participants() string {
 	return fmt.Sprintf("%s: %s.", words.Plural(len(v.Clients), "client"), strings.Join(v.Clients, ", "))
 }
 
-// Methods returns a text about the methods that a paper can quote.
+// Methods returns a description of the methods for a paper.
 func (v *view) Methods() string {
 	st := v.Study()
 	text := fmt.Sprintf("We estimated one Bayesian posterior from the records of %s without pooling them, by partitioned variational inference [1], with the program %s. The model was: %s.",
@@ -163,7 +163,7 @@ func (v *view) Methods() string {
 	return text
 }
 
-// References lists the works that Methods quotes.
+// References lists the works that the text of [view.Methods] cites.
 func (v *view) References() []string {
 	all := []string{"Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."}
 	if v.Costs != nil {
@@ -179,7 +179,7 @@ const (
 	pictureWidth = 720
 	rowHeight    = 22
 	axisHeight   = 40
-	letterWidth  = 6.5 // of a letter in a name, about
+	letterWidth  = 6.5 // average width of a letter in a name
 	longestName  = 46  // letters of a name that is shown in full
 )
 
@@ -205,8 +205,8 @@ type Tick struct {
 	Text string
 }
 
-// mostBars is the largest number of effects in all pictures, and barsOfOne is that in one picture.
-// Two such pictures fit on a printed page.
+// mostBars is the largest number of effects in all pictures, and barsOfOne is the largest number in
+// one picture. Two such pictures fit on a printed page.
 const (
 	mostBars  = 150
 	barsOfOne = 18

@@ -44,8 +44,9 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if the version or the digest of a state differs from the machine's.
-// In the error, machine names the kind of digest, which is "protocol", "scaling" or "last round".
+// CheckState returns an error if the version or the digest of a state differs from the version or
+// the digest of the machine. In the error, machine names the kind of digest, which is "protocol",
+// "scaling" or "last round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)

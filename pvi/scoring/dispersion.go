@@ -22,7 +22,7 @@ const (
 	// squared residual is 1 on average if counts vary as the model says.
 	dispersionClip = 8.0
 	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
-	// value is wrong because made-up columns differ from the real ones, and because θ is not the
+	// value is wrong because made-up columns differ from the real columns, and because θ is not the
 	// posterior mode.
 	dispersionSlack = 0.03
 )

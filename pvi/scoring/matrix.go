@@ -199,8 +199,8 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack returns scale times the symmetric matrix that pack would write as packed. With scale 1,
-// independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
+// unpack returns scale times the symmetric matrix that pack writes as the slice packed. With scale
+// 1, independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
 // matrix and of sd τ/√2 off the diagonal.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)

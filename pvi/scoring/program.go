@@ -120,7 +120,7 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values writes the values of the columns of the margins of a record to dst.
+// values writes to dst the values that a record has in the columns of the margins.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {

@@ -16,10 +16,10 @@ type programMadeUp struct {
 	*program
 	*Problem
 	x    []float64 // values of the columns of the margins, one record after another
-	base []float64 // numbers of the records; here the outcomes follow the margins as well
+	base []float64 // numbers of the records; in this slice the outcomes follow the margins, too
 
 	mu    sync.Mutex
-	known []float64 // point at which last was computed
+	known []float64 // point θ at which the field last was computed
 	last  *mat.SymDense
 
 	drawing sync.Mutex
@@ -78,7 +78,8 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 // unsurePoints is the number of points from a normal distribution at which outcomes are drawn.
 const unsurePoints = 40
 
-// scores implements [population]. Records share the points at which their outcomes are drawn.
+// scores implements [population]. If cov is not nil, outcomes are drawn at several points from a
+// normal distribution with mean θ and covariance cov. Records share these points.
 func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64)) {
 	points := [][]float64{theta}
 	if cov != nil {
@@ -99,9 +100,9 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int
 	}
 }
 
-// rows returns the scores at θ of made-up records less their mean. The mean is almost 0 if all
-// outcomes are drawn at θ. If outcomes are drawn at other points, the mean comes from the choice of
-// these points and is no property of the records.
+// rows returns the scores at θ of made-up records. It subtracts the mean of the scores. The mean is
+// almost 0 if all outcomes are drawn at θ. If outcomes are drawn at other points, the mean comes
+// from the choice of these points and does not describe the records.
 func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
 	d := len(theta)
 	rows, mean := mat.NewDense(madeUpRecords, d, nil), make([]float64, d)
@@ -150,7 +151,8 @@ func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *pr
 	return &programRecords{m.program, x, table}
 }
 
-// drawerAt returns [program.drawer] for these records. It keeps the last one for a single point.
+// drawerAt returns the function [program.drawer] for these records. It keeps the function for the
+// latest single point, so that it is not computed again.
 func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)

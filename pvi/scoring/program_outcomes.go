@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// sweeps returns the number of times that each outcome of a record is drawn given the others.
+// sweeps returns the number of times that each outcome of a record is drawn given the other
+// outcomes of the record.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -40,8 +41,8 @@ func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 // An outcome is drawn on a grid of gridPoints points. The grid of a whole outcome has all whole
 // numbers in the outcome's range, but at most mostWhole. At most mostGrids grids are computed. Each
 // later grid covers only the points of the grid before it whose density was at least
-// exp(−gridDepth) times the largest density. Unless the outcome is whole, as many points are added
-// at the end where the probability mass lies.
+// exp(−gridDepth) times the largest density. Unless the outcome is whole, gridPoints further points
+// are added at the end, at quantiles of the density.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -61,8 +62,8 @@ type conditional struct {
 	drawn []bool    // see [program.drawn]
 }
 
-// draw draws the number for all records of x. It does not change a record
-// for which drawn is false.
+// draw draws the number anew for all records of x, from the standard normal numbers z. It does not
+// change a record for which the field drawn is false.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -160,7 +161,7 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the first and the last index of an element of v that is at least least.
+// above returns the first and the last index of an element of v that is not below the bound least.
 func above(v []float64, least float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -199,8 +200,8 @@ func quantiles(dst, grid, logs []float64) {
 	}
 }
 
-// merged returns two grids of every record as one, in order, and the logarithms of the densities there.
-// Each grid has count points for a record.
+// merged merges two grids of every record into one, in increasing order. It returns the points and
+// the logarithms of the densities at the points. Each of the two grids has count points for a record.
 func merged(grid, logs, more, heights []float64, count int) (points, values []float64) {
 	points, values = make([]float64, 0, 2*len(grid)), make([]float64, 0, 2*len(grid))
 	for from := 0; from < len(grid); from += count {
@@ -282,7 +283,7 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 		if r.density(of, part, rows, theta) {
 			continue
 		}
-		for i := range to - from { // one record's computation panics, which must not change the results of the others
+		for i := range to - from { // If the computation of one record panics, the results of the other records must not change.
 			one := part[i*count : (i+1)*count]
 			if !r.density(of, one, rows[i*count*n:(i+1)*count*n], theta) {
 				fill(one, math.Inf(-1))

@@ -53,7 +53,7 @@ type programEvaluator struct {
 	point  []float64
 	theta  []float64 // θ of the program at the point
 	x      []float64
-	i      int // the present record
+	i      int // index of the present record
 
 	scores blockOf
 	curved blockOf

@@ -131,9 +131,9 @@ func total[T any](f func() T) (result T, err error) {
 // norms of scores then.
 const firstClips = 1.5
 
-// leastClip is the smallest clip. With a smaller one the squared norm of a block could underflow, and
-// then the block would be longer than its clip after it was divided by its norm. The computed clip is
-// smaller than leastClip only if the posterior is about to overflow.
+// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow,
+// and then the block would be longer than its clip after it was divided by its norm. The computed
+// clip is smaller than leastClip only if the posterior is about to overflow.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {

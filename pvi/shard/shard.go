@@ -29,7 +29,7 @@ func (r *Records) leaveOut(st *study.Study) {
 	}
 }
 
-// Fitting returns the records without the empty ones.
+// Fitting returns the records that are not empty.
 func (r *Records) Fitting() *Records {
 	fitting := *r
 	fitting.empty = 0

@@ -13,11 +13,11 @@ import (
 // program of the model.
 type Formula struct {
 	Text   string // formula of the study
-	Family string // family with its link, as written in the study
+	Family string // family with its link, in the spelling of the study
 	Priors []formula.Prior
 
-	// Effects is the program with the correlated effects of groups as generated quantities; nil if
-	// there are none.
+	// Effects is the program that computes the correlated effects of groups as generated
+	// quantities. It is nil if there are none.
 	Effects *syntax.Program
 }
 
@@ -72,7 +72,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	s.findIntegers()
 }
 
-// columnOfFormula returns the description of a column for package formula.
+// columnOfFormula returns the description of a column in the form that package formula expects.
 func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
@@ -98,7 +98,7 @@ func reportFormula(err error, t, prior *document.Table) {
 	}
 }
 
-// addVariable adds a variable of the data block of a formula's program.
+// addVariable adds a variable to the data block of the program of a formula.
 func (s *Study) addVariable(v formula.Variable, t *document.Table) {
 	part := ProgramPart{Column: s.ColumnIndex(v.Column)}
 	if v.Is != "" {

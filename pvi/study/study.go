@@ -298,7 +298,7 @@ type Simulation struct {
 	// divided among the clients. TestData names files of test records, which replace the share.
 	// If Test is 0 and TestData is empty, there are no test records.
 	Test     float64
-	TestLast bool // whether the last records are held out, as in some papers, instead of random ones
+	TestLast bool // whether the last records are held out, as in some papers, instead of random records
 	TestData []string
 }
 

@@ -33,7 +33,7 @@ func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
 	add := func(columns []string) {
-		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are one term and have the same key
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are the same term and have the same key
 		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}

@@ -163,8 +163,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the honest clients' messages in all rounds, all of which are void. A message
-// has as many elements as the mechanism of its round.
+// answers returns the honest clients' messages in all rounds. All rounds are void. A message has as
+// many elements as the mechanism of its round.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {

@@ -20,7 +20,7 @@ import (
 type attack struct {
 	says, by, fault string // description, name of the attacker, and fault of its program
 	clients         int
-	file            func(records string) error // changes the records; nil for none
+	file            func(records string) error // function that changes the attacker's records; nil if they stay the same
 
 	finder, log string         // party whose log names the attack, and the text
 	exits       map[string]int // exit codes of parties when the attack is over

@@ -10,9 +10,10 @@ import (
 	"unicode"
 )
 
-// compare returns an error if a command did not print what the page shows. White space may differ.
-// At a terminal the programs draw their noise from the system, and numbers may differ. Elsewhere
-// numbers agree to 2 %, because the last digits depend on the processor.
+// compare returns an error if the output of a command differs from the output on the page. White
+// space is allowed to differ. In a command at a named terminal all numbers are allowed to differ,
+// because the programs draw their noise from the system. Elsewhere numbers must agree to 2 %,
+// because the last digits depend on the processor.
 func (c *command) compare(output []string) error {
 	same := near
 	if c.terminal != "" {
@@ -24,7 +25,8 @@ func (c *command) compare(output []string) error {
 	return nil
 }
 
-// match reports whether lines fit those of a page, and otherwise the first line that does not fit.
+// match reports whether lines agree with the lines of a page. If they do not, it also returns the
+// index of the first line that differs.
 func match(page, lines []string, same func(a, b string) bool) (at int, ok bool) {
 	for n, want := range page {
 		if want == omitted {

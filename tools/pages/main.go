@@ -94,8 +94,8 @@ func (p page) record(ctx context.Context, programs string) (err error) {
 	return os.WriteFile(p.path, []byte(write(p.text, p.commands, outputs)), 0o644)
 }
 
-// play runs the commands of a page in an empty folder, to which it adds links to the programs and
-// to the experiments. It returns the lines that the commands print.
+// play runs the commands of a page in an empty folder, in which it creates links to the programs
+// and to the experiments. It returns the lines that the commands print.
 func (p page) play(ctx context.Context, dir, programs string) ([][]string, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p page) play(ctx context.Context, dir, programs string) ([][]string, error
 	return place{dir: dir, environment: []string{"HOME=" + dir, "TZ=UTC"}, port: port}.play(ctx, p.commands)
 }
 
-// freePort returns a port at which nobody listens.
+// freePort returns a TCP port of this machine that is not in use.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,12 +1,12 @@
 //go:build unix
 
-// Command pages runs the commands of documentation pages, and writes what they print into the
-// pages. Its test compares what they print with the pages.
+// Command pages runs the commands of documentation pages, and writes their outputs into the pages.
+// Its test compares the outputs with the pages.
 //
-// A command is in a fenced block of the kind console. The line "$ COMMAND" has the command, and the
-// lines after it have its output. A line "NAME$ COMMAND" is a command that a person types at a
-// terminal of that name. Commands of several terminals run at the same time. A line "..." stands for
-// output that the page leaves out.
+// A page has its commands in fenced blocks of the kind console. The line "$ COMMAND" contains a
+// command, and the lines after it contain the output. A line "NAME$ COMMAND" is a command that a
+// person types at the terminal with that name. Commands of several terminals run at the same time.
+// A line "..." replaces output that the page omits.
 package main
 
 import (
@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// A command is a command of a page with its output.
+// A command is a command on a page, with the output that the page shows.
 type command struct {
 	terminal string // name of the terminal; empty if the command needs none
-	line     string // what the person types
+	line     string // command line that the person types
 	output   []string
 
 	begin, end int // lines of the output in the page
@@ -56,8 +56,8 @@ func write(text string, commands []*command, outputs [][]string) string {
 
 const omitted = "..."
 
-// shorten leaves out of an output what the page leaves out: it keeps as many lines before and after
-// the lines "..." as the page has there.
+// shorten omits the lines of an output that the page omits. It keeps as many lines before and after
+// the line "..." as the page has before and after it.
 func (c *command) shorten(output []string) []string {
 	first, last := -1, -1
 	for n, line := range c.output {

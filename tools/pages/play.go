@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A place is where the commands of a page run.
+// A place is the folder and the environment in which the commands of a page run.
 type place struct {
 	dir         string   // working directory
 	environment []string // environment variables
@@ -29,9 +29,10 @@ type place struct {
 // shown is the path that a page shows in place of the working directory.
 const shown = "/home/ann/fedpvi"
 
-// play runs commands, and returns the lines that they print. A command begins when the commands
-// before it at its terminal and those without a terminal have ended, and those at other terminals
-// have printed something. Where a command asks "Type yes: ", the person types yes.
+// play runs commands, and returns the lines that they print. A command begins when all commands
+// before it have progressed far enough: commands at the same terminal and commands without a
+// terminal have ended, and commands at other terminals have printed something. If a command prompts
+// with "Type yes: ", the answer is yes.
 func (p place) play(ctx context.Context, commands []*command) ([][]string, error) {
 	outputs := make([][]string, len(commands))
 	group, ctx := errgroup.WithContext(ctx)
@@ -68,7 +69,8 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output is the text that a command has printed. It calls first before it stores the first byte.
+// output is the text that a command has printed. It calls the function first before it stores the
+// first byte.
 type output struct {
 	bytes.Buffer
 	first func()
@@ -95,7 +97,8 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 	return errors.Join(converse(terminal, printed), process.Wait())
 }
 
-// converse copies what a terminal shows until its process ends, and answers its question.
+// converse copies the output of a terminal until the process of the terminal ends, and answers the
+// question of the process.
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
@@ -109,7 +112,7 @@ func converse(terminal io.ReadWriter, printed *output) error {
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // the end of a pseudo-terminal on Linux is EIO
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // on Linux, reading a closed pseudo-terminal fails with EIO
 			return nil
 		case err != nil:
 			return err
@@ -117,8 +120,8 @@ func converse(terminal io.ReadWriter, printed *output) error {
 	}
 }
 
-// lines returns the lines of a text as a page shows them, without those that show progress. A
-// program shows its progress by returning to the beginning of its line.
+// lines returns the lines of a text as a page shows them, without lines that only show progress. A
+// program redraws its progress after a carriage return.
 func (p place) lines(text string) []string {
 	text = strings.NewReplacer(p.dir, shown, ":"+p.port, ":7443").Replace(text)
 	var lines []string

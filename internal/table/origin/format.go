@@ -11,13 +11,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// These are the first bytes of compressed files.
+// First bytes of compressed files.
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
-// foreign lists the formats that cannot be read: their first bytes, their names, and the remedies.
+// foreign lists the file formats that the program cannot read: their first bytes, their names, and
+// the remedies.
 var foreign = []struct{ magic, is, do string }{
 	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
@@ -35,8 +36,8 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known returns an error that says how to convert a file, if its first bytes are those of a format
-// that cannot be read.
+// known returns an error if the first bytes of a file belong to a known format that the program
+// cannot read. The error describes how to convert the file.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -46,8 +47,9 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, whose first bytes are start. It returns an error for a
-// format that cannot be read, also if the file is compressed.
+// text returns a reader of the text of a file, whose first bytes are start. It decompresses a
+// compressed file. It returns an error if the file, or the content of the compressed file, has a
+// format that cannot be read.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked is the text of a compressed file. Its errors say that the file is damaged.
+// unpacked is the text of a compressed file. Its read errors state that the file is damaged.
 type unpacked struct {
 	io.Reader
 	by string // name of the program that compressed the file
@@ -97,8 +99,8 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told describes an error of a decoder, which may come from data that end early. It returns io.EOF
-// and nil as they are.
+// told describes a decoder's error, which may be the result of a file that ends too early. It
+// returns io.EOF and nil unchanged.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
 		return err

@@ -59,7 +59,7 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []string, 
 	format.Comma = s.Comma
 	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
 		var path *os.PathError
-		located := strings.HasPrefix(err.Error(), s.From) // an error of use has the place in the file
+		located := strings.HasPrefix(err.Error(), s.From) // an error of use already names the place in the file
 		if errors.As(err, &path) || ctx.Err() != nil || located {
 			return err
 		}

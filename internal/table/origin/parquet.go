@@ -39,7 +39,7 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []string, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
-		return errors.New("this Parquet file ends early or is damaged: " + again) // the error of the package may have bytes of the file
+		return errors.New("this Parquet file ends early or is damaged: " + again) // the error of the package may contain bytes of the file
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {
@@ -63,7 +63,7 @@ type parquetReader struct {
 	show    func(read, all int64)
 	names   []string
 	columns []*column
-	groups  []parquet.RowGroup // groups of rows of which no row was read
+	groups  []parquet.RowGroup // groups of rows that were not begun
 	left    int64              // rows of the current group that were not read
 	read    int64              // rows that were read
 	all     int64

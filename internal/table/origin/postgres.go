@@ -76,7 +76,7 @@ func hasPassword(address string) bool {
 	return in || u.Query().Has("password")
 }
 
-// states has the remedies for the errors of a database that people meet most often, by the SQLSTATE.
+// states has the remedies for the errors of a database that are most frequent, by SQLSTATE.
 var states = map[string]string{
 	"25006": "the query changes the database, and the program only reads: write one SELECT statement",
 	"28000": "the server does not let this user in from here: check the user and pg_hba.conf",

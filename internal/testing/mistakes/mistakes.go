@@ -110,7 +110,7 @@ func (p Program) try(t *testing.T, m Mistake) (code int, message string) {
 	return code, strings.TrimSpace(strings.NewReplacer(p.Hide...).Replace(p.Message(stdout, stderr)))
 }
 
-// output runs the command, and returns its exit code and what it wrote.
+// output runs the command, and returns its exit code and its output.
 func (p Program) output(t *testing.T, args []string) (code int, stdout, stderr string) {
 	t.Helper()
 	var files [3]*os.File // standard output, standard error, and standard input, which is empty

@@ -79,9 +79,9 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 // Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without them,
 // N_t is the round's noise, and L_t is the noise in the other clients' factors. If n_t is the
 // client's share of N_t, then L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
-// factor hides nothing, because the client's change has the norm of the clip in any case. The sums
-// are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the covariance of
-// the sums. A Kalman filter that predicts L from the sums computes μ in O(T).
+// factor does not hide the record, because the client's change has the norm of the clip in any
+// case. The sums are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the
+// covariance of the sums. A Kalman filter that predicts L from the sums computes μ in O(T).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
 	total := noiseMultiplier * noiseMultiplier
 	others := total * float64(clients-1) / float64(clients)
