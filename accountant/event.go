@@ -33,8 +33,8 @@ type counted struct {
 // lossy is an event that is not a Gaussian release. Two lossy events can be compared with ==.
 type lossy interface {
 	Event
-	// laws returns distributions of the privacy loss that bound the cost from above and,
-	// if such a bound is known, from below.
+	// laws returns distributions of the privacy loss. They bound the cost from above and, if a
+	// lower bound is known, from below.
 	laws() (upper, lower directions, err error)
 }
 

@@ -55,9 +55,9 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least as large as those of c. It
-// replaces each step that has a mass at infinity by a Gaussian release with larger divergences, if
-// such a release is known.
+// bounded returns a composition whose Rényi divergences are at least as large as the divergences of
+// c. It replaces each step that has a mass at infinity by a Gaussian release with larger
+// divergences, if a suitable release is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {

@@ -50,9 +50,9 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 		if names[i] != a.member.Name {
 			continue
 		}
-		// This client signed the number and hash of a ledger entry with its release. If the ledger
-		// lacks this entry, it was restored from an earlier copy. The check works even if the
-		// coordinator hides entries.
+		// With its release this client signed the number and hash of an entry of its ledger. If the
+		// ledger lacks this entry, the ledger was restored from an earlier copy. The check works
+		// even if the coordinator hides entries.
 		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
 			return nil, err
 		}

@@ -224,9 +224,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a policy with explanations if the state directory has none, and reports
-// whether it wrote one. The policy allows one coordinator. It has a data set named "records"
-// with the given promise.
+// WritePolicy writes a policy with explanations if the state directory has no policy, and reports
+// whether it wrote the policy. The policy allows one coordinator, and contains a data set named
+// "records" with the given promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
 	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))

@@ -226,8 +226,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 			continue
 		}
 		// A new entry can have closed the plan since the last request. An answer to a closed plan
-		// would be charged without any use, so the number of entries is requested again before an
-		// answer.
+		// would be charged and not be used. The number of entries is therefore requested again
+		// before an answer.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}

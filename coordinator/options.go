@@ -77,7 +77,7 @@ func (o Options) traced(name string, do func() error) error {
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
 // openers returns the number of answers of the given size in bytes that can be decrypted at the
-// same time. An answer that arrived in pieces has only one chunk of at most maxPiece bytes in
+// same time. Of an answer that arrived in pieces, only one chunk of at most maxPiece bytes is in
 // memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 

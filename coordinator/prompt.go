@@ -54,7 +54,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // lets another answer be decrypted while this answer is written to disk
+		defer release() // another answer can be decrypted while this answer is written to disk
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:

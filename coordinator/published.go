@@ -9,8 +9,9 @@ import (
 	"fedpvi/transport"
 )
 
-// If the releases of a round are too long for its outcome, the coordinator keeps each of them in a
-// file. The file has the form whose hash the client has signed, and clients fetch it by this hash.
+// If the releases of a round are too long for its outcome, the coordinator keeps each release in a
+// file. The file has the form whose hash the client has signed, and clients fetch the file by this
+// hash.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {

@@ -297,7 +297,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	defer release()
 	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
-		defer release() // lets another answer be decrypted while this answer is written to disk
+		defer release() // another answer can be decrypted while this answer is written to disk
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)

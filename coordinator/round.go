@@ -228,7 +228,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // frees the memory of this plan's sum and outcome before the next plan is computed
+		debug.FreeOSMemory() // the memory of this plan's sum and outcome is freed before the next plan is computed
 	}
 	b.write(func(kept store.Study) error {
 		if !fetched {

@@ -105,7 +105,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	_, err = s.certifier.tls(s.st.own, h.options.Now()) // reports a missing key when the coordinator starts, and not at the first connection
+	_, err = s.certifier.tls(s.st.own, h.options.Now()) // a missing key is reported when the coordinator starts, and not at the first connection
 	return s, err
 }
 

@@ -45,7 +45,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		v.members = old.members // still correct, because the membership has not changed
+		v.members = old.members // the members are still correct, because the membership has not changed
 	} else {
 		v.members = s.st.listed()
 	}

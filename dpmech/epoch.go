@@ -9,7 +9,7 @@ import (
 
 // RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
 // Picks batches has the same probability, and the sets for different records and epochs are
-// independent. The cost is that of [accountant.RandomAllocation]. A client that stops before the
+// independent. The cost is stated by [accountant.RandomAllocation]. A client that stops before the
 // end of an epoch is charged for the whole epoch.
 type RandomAllocation struct {
 	Steps int // number of steps in an epoch
@@ -61,7 +61,7 @@ func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// draw draws the steps of every record and sorts the records by step.
+// draw assigns random steps to every record and sorts the records by step.
 func (s *allocationSampler) draw(src *Stream) {
 	s.choices = s.choices[:0]
 	for range s.records {
@@ -88,7 +88,7 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 
 // Permutation shuffles the records at the start of each epoch and divides them into batches. Every
 // order has the same probability. If the number of records is not a multiple of Batches, the first
-// batches have one record more than the others. The cost is that of [accountant.Permutation]. That
+// batches have one record more than the others. The cost is stated by [accountant.Permutation]. That
 // bound does not profit from the random order, and there is no bound under add-remove.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records

@@ -11,7 +11,7 @@ import (
 // Poisson puts every record into every batch with probability Rate, independently of all other
 // records and batches. To do so, it draws the size of a batch from Binomial(records, Rate), to
 // within statistical distance 2^-200, and then draws that many records without replacement. The
-// cost is that of [accountant.Poisson].
+// cost is stated by [accountant.Poisson].
 //
 // The size of a batch is private under add-remove, and so are the time and the memory that a step
 // takes. Divide sums by a public number and never by the size of the batch. Under add-remove the
@@ -59,7 +59,7 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 }
 
 // WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
-// the same probability, independently of other steps. The cost is that of
+// the same probability, independently of other steps. The cost is stated by
 // [accountant.WithoutReplacement]. If a record is removed from the input, another record takes its
 // place in the batch. A release therefore costs up to twice as much as with [Poisson], even under
 // add-remove. The size of the batch is public, also under add-remove.

@@ -224,8 +224,8 @@ func (p *BatchPlan) Records() int { return p.records }
 // MaxBatch returns the largest possible size of a batch.
 func (p *BatchPlan) MaxBatch() int { return p.sampler.MaxBatch() }
 
-// Words appends to dst the data that a device needs. Since a BatchPlan has no noise, they contain
-// no noise table.
+// Words appends to dst the data that a device needs. These data contain no table of the noise,
+// because a BatchPlan has no noise.
 func (p *BatchPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err

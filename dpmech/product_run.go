@@ -211,8 +211,8 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 // limit returns the maximum norm of a vector that factor does not shorten.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds the vector of a record, as integers, if the record is not among the first Together
-// records of the batch.
+// addBeyond adds the vector of a record as integers. It is called for the records after the first
+// Together records of the batch.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return

@@ -74,7 +74,7 @@ type Accumulator struct {
 
 	formed []float64 // buffer of AddRows for one vector
 
-	joining bool      // whether added vectors are joined into joined instead of being added to the sum
+	joining bool      // whether vectors are added to the field joined instead of the field sum
 	joined  []float64 // sum of the vectors of one record, before the clip
 }
 

@@ -35,7 +35,7 @@ type slicedGaussian struct {
 }
 
 const (
-	columnBits    = 12 // number of those of the 32 bits that select a column
+	columnBits    = 12 // number of bits, out of 32, that select a column
 	thresholdBits = 7  // number of bits that select one of the two slices of a column
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
@@ -225,7 +225,8 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 }
 
 // tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many slots
-// of the height unit as fit under the curve. The wedge covers the area above the rectangle.
+// as fit under the curve. The height of a slot is unit. The wedge covers the area above the
+// rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int

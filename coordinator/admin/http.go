@@ -74,7 +74,7 @@ func NewServer(api API) *http.Server {
 		out := &started{w: w}
 		if err := api.Bundle(r.Context(), s.Study, out); err != nil {
 			if out.begun {
-				panic(http.ErrAbortHandler) // breaks the connection, so that the reader notices the error
+				panic(http.ErrAbortHandler) // the panic breaks the connection, so that the reader notices the error
 			}
 			fail(w, err)
 		}

@@ -49,7 +49,7 @@ type verifier struct {
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
-	sums     *sums.Progress           // progress of secure aggregation; nil without
+	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
 	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
 	excluded map[identity.Name]uint64 // number of the last plan before the exclusion or revocation, by name of the client
 	revoked  int                      // number of clients whose keys were revoked
@@ -66,10 +66,10 @@ type verifier struct {
 //   - all signatures, and the hashes that chain the entries of the transcript
 //   - that all plans and the posterior follow from the published sums
 //   - that every client consented, and signed each of its answers
-//   - that each published release is the one that its client signed, in a study with commitments
+//   - that the client has signed each published release, in a study with commitments
 //   - that the ledger entry numbers of each client increase from answer to answer
 //
-// A [*Fault] describes an error and its place. The coordinator's key comes from the bundle
+// A [*Fault] describes an error and its place. The coordinator's key is read from the bundle
 // itself, so callers should compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
 	v := newVerifier(r)

@@ -8,11 +8,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file defines the contents of traces. A span covers one call or one local operation. It has a
-// name from the list below and an outcome, but no study, client, round, address or size. A span
-// never continues a trace of the caller. Otherwise text that the caller chose would reach the
-// monitoring system. Calls that wait for new entries have no span, because its length would show
-// how long other clients took.
+// This file defines the contents of traces. A span covers one call or one local operation. Each
+// span has a name from the list below and an outcome. It contains no study, client, round, address
+// or size. A span never continues a trace of the caller. Otherwise text that the caller chose would
+// reach the monitoring system. Calls that wait for new entries have no span, because the length of
+// the span would show how long other clients took.
 //
 // Traces contain the times of events. In a study without a pace, a client sends an answer as soon
 // as the answer is computed, so traces show roughly how long the computation took. An observer of

@@ -72,7 +72,7 @@ func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	}
 	defer clear(text)
 	key, err := age.ParseHybridIdentity(string(bytes.TrimSpace(text)))
-	if err != nil { // not returned, because its text may quote the key
+	if err != nil { // the error is not returned, because its text can quote the key
 		return nil, fmt.Errorf("%s: %w: it has no key for key files; restore it from a backup", path, ErrDamaged)
 	}
 	return &Lock{key}, nil

@@ -80,7 +80,7 @@ func Load(l *keyfile.Lock, path string) (*Key, error) {
 	}
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
-	if err != nil { // not returned, because its text may quote the key
+	if err != nil { // the error is not returned, because its text can quote the key
 		return nil, fmt.Errorf("sealing key: key file %s: %w: it holds no key of the hybrid kind; restore it from a backup", path, keyfile.ErrDamaged)
 	}
 	return &Key{identity}, nil
