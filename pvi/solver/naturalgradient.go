@@ -113,7 +113,7 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: the posterior would be improper after any step", ErrDiverged)
+	return fmt.Errorf("%w: after any step the posterior would be improper or no better; inference.solver = \"svi\" takes steps that need not be so, and a narrower prior helps", ErrDiverged)
 }
 
 // proper computes the q that results if the client makes its change to s.target multiplied by

@@ -162,4 +162,15 @@ func TestScaling(t *testing.T) {
 	}
 }
 
+// A Poisson regression with groups starts with samples of q, because the expected rate exp(exp(log
+// sd)·z) is infinite under every Gaussian q. Other regressions with groups start with exact steps.
+func TestSolverOfGroups(t *testing.T) {
+	for family, want := range map[study.Family]study.Solver{study.Poisson: study.SVI, study.Logistic: study.NaturalGradient, study.NegativeBinomial: study.NaturalGradient} {
+		m := &study.Model{Family: family, Groups: []study.Group{{}}}
+		if got := study.Fitting(m, study.None)[0]; got != want {
+			t.Errorf("%s: %q, want %q", family, got, want)
+		}
+	}
+}
+
 func abs(x float64) float64 { return max(x, -x) }
