@@ -53,7 +53,7 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the observer who can open every message. If clients aggregate securely, the
+// whoeverOpens returns the observer that can open every message. If clients aggregate securely, the
 // list begins with the largest coalition that cannot open messages, unless this coalition is no
 // larger than t, the number of colluders that the study assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {

@@ -6,7 +6,7 @@ import "fedpvi/pvi/lambda"
 // sum.
 func (p *Protocol) MessageSize() int { return p.messages.Size }
 
-// A Wide is an element of λ, in units of the lattice.
+// A Wide is a 128-bit integer: an element of λ, in units of the lattice.
 type Wide = lambda.Wide
 
 // Fewest returns the smallest number of answers with which a round is not void. It is

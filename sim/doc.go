@@ -1,7 +1,8 @@
 // Package sim runs a whole federation in one process. It connects the clients' sites and the
-// coordinator's server of package pvi, which exchange messages in virtual time. All randomness
-// is seeded. The same study, seed and program give the same bits with any number of workers.
+// coordinator's server of package pvi, which exchange messages in virtual time. All randomness is
+// seeded. The same study, seed and program give the same bits with any number of workers.
 //
-// The package is for research. The seed is known, so its releases protect nobody. It also
-// computes values that no federation could compute, such as the pooled posterior ([Reference]).
+// The package is for research. The seed is known, so the releases protect no record. The package
+// also computes values that no federation could compute, such as the pooled posterior
+// ([Reference]).
 package sim

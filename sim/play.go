@@ -179,8 +179,8 @@ func (p *Play) PooledTest() (*Predictions, error) {
 }
 
 // odometer returns a function that computes the proven ε of a client's releases so far, for an
-// observer who sees the public messages. The function returns nil if the study has no privacy.
-// It recomputes ε only after a new release.
+// observer that sees the public messages. The function returns nil if the study has no privacy. It
+// recomputes ε only after a new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {

@@ -1,6 +1,6 @@
-// Package audit writes an audit log: who connected, joined, was refused or gave an order, how
-// rounds ended, and with which configuration a program ran. The log goes to files as JSON lines, to
-// syslog (RFC 5424), or to another [Sink]. No line depends on records.
+// Package audit writes an audit log. It contains connections, joins, refusals, orders, the ends of
+// rounds, and the configuration of the program. The log goes to files as JSON lines, to syslog (RFC
+// 5424), or to another [Sink]. No line depends on records.
 package audit
 
 import (

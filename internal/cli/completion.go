@@ -68,7 +68,7 @@ func fish(b *strings.Builder, model *kong.Application) {
 	}
 }
 
-// commandsOf returns the commands directly below a node, without hidden ones.
+// commandsOf returns the commands directly below a node, except hidden commands.
 func commandsOf(n *kong.Node) (all []*kong.Node) {
 	for _, child := range n.Children {
 		if !child.Hidden {

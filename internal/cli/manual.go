@@ -49,7 +49,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns all commands below a node that the user can type, without hidden ones.
+// leaves returns all commands below a node that the user can type, except hidden commands.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {

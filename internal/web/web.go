@@ -42,8 +42,9 @@ type Options struct {
 	LinkFile string
 	// Announce, unless nil, is called with the first login link.
 	Announce func(link string)
-	// State returns a text that differs whenever the live parts of pages differ. It is called every
-	// second while a page is open.
+	// State returns a text that changes whenever the content of a live part changes. A live part is
+	// a part of a page that is updated while the page is open. State is called every second while a
+	// page is open.
 	State func(ctx context.Context) (string, error)
 	Now   func() time.Time // nil for time.Now
 }
@@ -191,8 +192,8 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post serves a form of signed-in browsers. The function order carries out the order in the form,
-// and returns the path of the page to show next.
+// Post handles a form that signed-in browsers send to a path. The function order carries out the
+// order in the form, and returns the path of the page to show next.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
 		next, err := order(r)

@@ -71,7 +71,7 @@ func runs(m *model.Model) error {
 	return err
 }
 
-// numbers returns how many numbers a program reads from each record.
+// numbers returns the number of values that the program of the study reads from each record.
 func (m *Model) numbers() int {
 	n := 0
 	if p := m.Study.Model.Program; p != nil {

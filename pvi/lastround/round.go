@@ -128,8 +128,8 @@ func (r *Round) ReleasesSize() int {
 	return len(r.roster.Clients) * r.Size()
 }
 
-// Fetched reports whether the releases are too long for the outcome, so that everybody fetches them.
-// See [phase.Fetched].
+// Fetched reports whether the releases are too long for the outcome, so that each reader of the
+// outcome fetches them. See [phase.Fetched].
 func (r *Round) Fetched() bool {
 	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
 }

@@ -17,7 +17,7 @@ type View struct {
 const (
 	Coalition        = "coalition"         // as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
-	Outsider         = "outside"           // an observer who adds no noise
+	Outsider         = "outside"           // an observer that adds no noise
 	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
 	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
 	Anyone           = "anyone"            // every reader of single messages, if these may be read
@@ -68,7 +68,7 @@ type Unsound interface {
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 	// Proved returns the number of noise shares that, according to a proof, hide a release from an
-	// observer who cannot subtract the given number of noise shares.
+	// observer that cannot subtract the given number of noise shares.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.

@@ -190,7 +190,7 @@ func (r *Refiner) RestoreRefined(m *Memory) error {
 	}
 	if s, ok := r.Solver.(releaser); ok && s.Releases() != m.Spent.Statistics {
 		err := fmt.Errorf("%d sums were released and %d charged", s.Releases(), m.Spent.Statistics)
-		return errors.Join(err, s.Restore(nil)) // Nothing is charged, so the solver must have taken no steps.
+		return errors.Join(err, s.Restore(nil)) // No release was charged, so the solver must have taken no steps.
 	}
 	r.Factor.Restore(m)
 	return nil

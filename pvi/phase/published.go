@@ -19,15 +19,16 @@ var MaxPublished = 1 << 20
 //
 // Anyone may read a message in a study that opens messages, because each message has enough noise
 // by itself. The releases make the coordinator's sum verifiable: each client has signed the hash of
-// its release ([Commits]), and anyone can compare these hashes and add up the releases. In studies of
-// version 1 outcomes contain only the sum. If the releases of all clients would be too long for an
-// outcome, everybody fetches them ([Fetched]).
+// its release ([Commits]), and anyone can compare these hashes and add up the releases. In studies
+// of version 1 outcomes contain only the sum. If the releases of all clients would be too long for
+// an outcome, each reader of the outcome fetches the releases ([Fetched]).
 func Publishes(st *study.Study, clients, size int) bool {
 	return Commits(st) && clients*size <= MaxPublished
 }
 
-// Fetched reports whether the releases of the participants are too long for the outcomes of a phase.
-// Everybody then fetches them one by one, by the hashes that their clients have signed. See [AddUp].
+// Fetched reports whether the releases of the participants are too long for the outcomes of a
+// phase. Each reader of an outcome then fetches the releases one by one, by the hashes that their
+// clients have signed. See [AddUp].
 func Fetched(st *study.Study, clients, size int) bool {
 	return Commits(st) && !Publishes(st, clients, size)
 }

@@ -181,8 +181,8 @@ func (s *Scaling) ReleasesSize(n int) int {
 	return len(s.roster.Clients) * s.Size(n)
 }
 
-// Fetched reports whether the releases of pass number n are too long for its outcome, so that
-// everybody fetches them. See [phase.Fetched].
+// Fetched reports whether the releases of pass number n are too long for its outcome, so that each
+// reader of the outcome fetches them. See [phase.Fetched].
 func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }

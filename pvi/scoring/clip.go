@@ -21,8 +21,8 @@ const unsureShare = 0.5
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
-	// directions is the effective number of coordinates about which the records say more than
-	// the prior.
+	// directions is the effective number of coordinates about which the records have more
+	// information than the prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
@@ -30,7 +30,7 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 		c := quantile(norms, q)
 		bias := norm(s.lost(c, p.Records))
 		// The sum of clipped scores changes less with θ than the sum of the scores does. slope is
-		// the size of the difference.
+		// an estimate of this difference.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + slope*slope + noise; loss < least {

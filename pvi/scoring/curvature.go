@@ -263,9 +263,9 @@ const hiddenRange = 10
 
 // positive returns X after its eigenvalues in units of A Aᵀ were made positive. It replaces an
 // eigenvalue e below bend by bend·exp(e/bend − 1), but at least by bend/30. random is nil or has a
-// standard normal number for each eigenvalue. With these numbers the logarithm of an eigenvalue that
-// the noise hides is drawn evenly from a range below this value, because the release says only that
-// the eigenvalue is below the noise.
+// standard normal number for each eigenvalue. With these numbers the logarithm of an eigenvalue
+// that the noise hides is drawn evenly from a range below this value, because the release shows
+// only that the eigenvalue is below the noise.
 func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

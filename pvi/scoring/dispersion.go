@@ -8,10 +8,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is a belief about how much more the counts of a Poisson regression vary than the
-// model says. The mean μ of every count is multiplied by a random factor with mean 1 and variance
-// a, so that the count has a negative binomial distribution with the variance μ(1 + aμ). In the
-// prior a is 0 with probability one half, and otherwise log a is uniform on a grid.
+// A dispersion is a belief about how much more the counts of a Poisson regression vary than under
+// the Poisson model. The mean μ of every count is multiplied by a random factor with mean 1 and
+// variance a, so that the count has a negative binomial distribution with the variance μ(1 + aμ).
+// In the prior a is 0 with probability one half, and otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
@@ -19,7 +19,8 @@ const (
 	leastFrailty, mostFrailty = 0.02, 5.0
 
 	// dispersionClip is the clip of a record's squared residual, in units of its variance. The
-	// squared residual is 1 on average if counts vary as the model says.
+	// squared residual is 1 on average if the variance of the counts is the variance under the
+	// model.
 	dispersionClip = 8.0
 	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
 	// value is wrong because made-up columns differ from the real columns, and because θ is not the

@@ -54,8 +54,8 @@ type population interface {
 	// row returns the values of the columns of the margins of record i.
 	row(i int) []float64
 
-	// scores calls to with the score at θ of every record. The outcome of each record is drawn at
-	// θ, or, if cov is not nil, at a point of its own from N(θ, cov).
+	// scores calls the function to with the score at θ of every record. The outcome of each record
+	// is drawn at θ, or, if cov is not nil, at a point of its own from N(θ, cov).
 	scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.

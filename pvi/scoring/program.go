@@ -157,7 +157,7 @@ func (r *program) numbersOf(dst, x []float64) {
 	}
 }
 
-// inside returns the number closest to x that the datum can be.
+// inside returns the possible value of the datum that is closest to x.
 func (n *datum) inside(x float64) float64 {
 	if n.whole {
 		x = math.Round(x)

@@ -120,8 +120,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls to with the score at θ of every record. A score that is not finite is replaced by
-// 0.
+// eachScore calls the function to with the score at θ of every record. A score that is not finite
+// is replaced by 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {

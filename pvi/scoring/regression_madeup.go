@@ -129,7 +129,8 @@ func (m *madeUp) drawn(theta []float64, number int) Records {
 	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
 }
 
-// A curved has the information F of one record in units, as a matrix A with A Aᵀ = F.
+// A curved has the information matrix F of one record, in the units that norm was given, as a
+// matrix A with A Aᵀ = F.
 type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }

@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // norm that a block at its clip has in the vector, by block
+	scales         [blocks]float64 // norm in the vector of a block that is as long as its clip, by block
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
@@ -359,8 +359,8 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// unnoticed is a number of records. If so many are clipped in one direction, their effect is
-	// as large as the noise.
+	// unnoticed is the number of records that, clipped in one direction, have the same effect as
+	// the noise.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)

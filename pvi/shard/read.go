@@ -106,11 +106,11 @@ func Wanted(st *study.Study) []string {
 // ReadTable reads records from a table. The name file is used in messages only. If the study
 // protects persons, the caller must call [Records.Keep] after all tables were read.
 //
-// ReadTable leaves out a record that does not fit, even if the study says "refuse". An error would
-// reveal something about the record to anyone who notices that the client does not start, and a
-// series of studies could ask such questions. For the same reason a study cannot limit the number
-// of records. ReadTable returns an error only if the table cannot be read at all: if reading fails,
-// if its columns do not fit the study, or if it has more than [MaxRows] records.
+// ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
+// the client would not start, and anyone who notices this would learn something about the record. A
+// series of studies could find out more in the same way. For the same reason a study cannot limit
+// the number of records. ReadTable returns an error only if the table cannot be read at all: if
+// reading fails, if its columns do not fit the study, or if it has more than [MaxRows] records.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {

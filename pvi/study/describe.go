@@ -66,8 +66,8 @@ func readDescribe(s *Study, root *document.Table) {
 	}
 }
 
-// readDescribed reads the names of the described columns. The default is all columns except the one
-// that divides the tables.
+// readDescribed reads the names of the described columns. The default is all columns except the
+// column that divides the tables.
 func readDescribed(s *Study, d *Describe, t *document.Table) {
 	names, ok := t.Strings("columns")
 	if !ok {

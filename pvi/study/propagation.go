@@ -70,8 +70,8 @@ const (
 	DrawnStart Start = "draw"
 )
 
-// Sampled reports whether clients take private steps, in each of which a client releases a noisy
-// sum over a batch of its records.
+// Sampled reports whether clients take private steps. In each step a client releases a noisy sum
+// over a batch of its records.
 func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
 
 func readPropagation(s *Study, t *document.Table) {

@@ -167,7 +167,7 @@ func (e *Examined) Finding(f shard.Finding) string {
 	return text + verb(". The record is left out.", ". The records are left out.")
 }
 
-// Places lists the first rows of a finding, and how many there are besides.
+// Places lists the first rows of a finding, and states the number of further rows.
 func (e *Examined) Places(f shard.Finding) string {
 	text := e.rows(f)
 	var values []string

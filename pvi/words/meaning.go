@@ -22,7 +22,7 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin ends a text with [Guess].
+// Coin is the sentence that texts with a [Guess] end with. It gives the probability for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
 // Meaning explains the costs of a study for the strongest observer, in sentences. The argument

@@ -57,7 +57,7 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 	return nil
 }
 
-// logOdds begins the units of coefficients of log odds.
+// logOdds is the beginning of the unit of a coefficient of log odds.
 const logOdds = "log odds"
 
 // oddsNote explains these units.

@@ -19,7 +19,7 @@ type federation struct {
 	name      string
 	adjacency accountant.Adjacency
 	protocol  *pvi.Protocol
-	insider   bool // whether the observer is the last client, who subtracts its own message
+	insider   bool // whether the observer is the last client, which subtracts its own message
 }
 
 const (

@@ -65,8 +65,8 @@ const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardis
 
 var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
 
-// notNumbers are texts that stand for a missing number. The studies declare them as missing. A
-// record with any other text instead of a number is left out.
+// notNumbers are texts in place of a missing number. The studies declare them as missing. A record
+// with any other text instead of a number is left out.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -206,7 +206,7 @@ func (c combination) corners() []string {
 	return append(rows, "1,"+longLevel+","+highest, "0.5,undeclared,0", "0.5,,0", "0.5,a,")
 }
 
-// rowsOfAll are rows that both neighbours have.
+// rowsOfAll are rows that both neighbouring files contain.
 var rowsOfAll = []string{"0.5,a,1", "-0.25,b,0", "0.1,a,1", "-0.9,b,0", "0.3,a,0", "0.7,b,1"}
 
 func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") + "\n" }

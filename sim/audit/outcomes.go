@@ -174,7 +174,7 @@ func (p *play) run(others string) (string, error) {
 	return "", nil
 }
 
-// tell lets all sites follow an entry.
+// tell applies an entry of the transcript at all sites.
 func (p *play) tell(e session.Entry) error {
 	for _, site := range append(p.fresh, p.sites...) {
 		if err := site.Follow(e); err != nil {

@@ -144,7 +144,7 @@ func (c scored) nothing() *shard.Records {
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		n, x = 60, 1 // with longer records, their information would shrink the client's gradient
+		n, x = 60, 1 // more records with larger values would shrink the client's gradient, because their information is larger
 	}
 	switch {
 	case world == 1 && c.unit == study.Person:

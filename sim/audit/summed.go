@@ -14,9 +14,9 @@ import (
 )
 
 // A summed is a test case of clients whose gradients are opened only as a sum. The last clients
-// collude with the observer, who knows their messages. Their records have no gradient. Only the noise
-// shares of the other clients protect the record. There are as few other clients as the study
-// assumes.
+// collude with the observer, which knows the messages of these clients. The records of these
+// clients have no gradient. Only the noise shares of the other clients protect the record. There
+// are as few other clients as the study assumes.
 type summed struct {
 	mode      string // kind of gradients
 	rate      float64

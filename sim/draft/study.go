@@ -112,7 +112,8 @@ func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns a comment for the end of a line, or nothing if the draft has it already.
+// comment returns a comment for the end of a line, or an empty text if the draft already has the
+// comment.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""

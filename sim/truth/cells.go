@@ -202,8 +202,8 @@ var nothing = Cell{
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
-// named returns cells that are like the first studies on which the defaults of version 1 of the study
-// language were seen to fail.
+// named returns the named cells. They are like the first studies for which the defaults of version
+// 1 of the study language failed.
 func named() (cells []Cell) {
 	for _, one := range []struct {
 		Cell

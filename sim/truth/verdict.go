@@ -180,7 +180,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick returns the value of the function of for every cell for which it is not NaN.
+// pick applies the function of to every cell, and returns the results that are not NaN.
 func pick(all []Summary, of func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := of(&all[i]); !math.IsNaN(v) {

@@ -341,7 +341,7 @@ func sortHalf(records *shard.Records, order []int) {
 	}
 }
 
-// draw appends n records at θ.
+// draw appends n records whose outcomes are drawn from the model m with the parameters theta.
 func (p *plan) draw(records *shard.Records, n int, m *fit.Model, theta []float64, r *rand.Rand) {
 	fresh := new(shard.Records)
 	row := make([]float64, len(m.Study.Columns))

@@ -90,7 +90,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	copies, err := os.MkdirTemp("", "outcomes") // in the repository the copies would be a package
+	copies, err := os.MkdirTemp("", "outcomes") // inside the repository, the go command would treat the copies as a package
 	if err != nil {
 		return "", err
 	}

@@ -97,7 +97,7 @@ func (n *network) without(ctx context.Context, victim string, until func(status)
 }
 
 // seeding returns the edit with which a client draws noise that depends only on its name and the
-// plan. Such noise protects nobody.
+// plan. Such noise protects no record.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }
