@@ -215,7 +215,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns a fast approximation of ε(δ), which is never far below the exact value.
+// estimate returns a fast approximation of ε(δ). The approximation is never far below the exact
+// value.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)

@@ -158,7 +158,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns the upper or the lower bound on ε(δ) for a given tilt and grid width.
+// read returns a bound on ε(δ) for a given tilt and grid width: the upper bound if upper is true,
+// and otherwise the lower bound.
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {

@@ -43,8 +43,8 @@ func (c *composition) length() float64 {
 	return n
 }
 
-// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. L is the composed
-// privacy loss where it is finite.
+// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. Here L is the
+// composed privacy loss, without the outputs at which it is infinite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
 		c.made = order + min(order, 8) // later calls can use the rules for slightly larger orders

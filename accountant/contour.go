@@ -233,7 +233,8 @@ func solveFalling(f func(float64) float64, goal, guess, width float64) (float64,
 	if !(atLow >= goal && atHigh <= goal) {
 		return 0, errContour
 	}
-	// The method is false position (Illinois rule) on the logarithm, which is nearly linear.
+	// The method is false position (with the Illinois rule) on the logarithm of f, which is nearly
+	// linear.
 	value := func(delta float64) float64 {
 		if delta <= 0 {
 			return -800

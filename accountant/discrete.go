@@ -36,14 +36,15 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the least σ for a release of a vector. For larger σ, the first omitted
-// term of the log ratio is below 2⁻⁸ of the charged term for |k| ≤ 64s: their ratio is
-// (k/s)²/s².
+// minDiscreteSigma is the least standard deviation σ of the noise for a release of a vector. For
+// larger σ, the first omitted term of the log ratio in [DiscreteGaussian] is below 2⁻⁸ of the
+// charged term for |k| ≤ 64s, because the ratio of the two terms is (k/s)²/s².
 const minDiscreteSigma = 1024
 
-// smoothing is the variance of a Gaussian that the lower bound adds to the discrete Gaussian.
-// The sum is N(0, s² + smoothing) up to max divergence 4e^(−2π²·smoothing) (Poisson summation),
-// and adding noise is post-processing. smoothingDivergence bounds this divergence.
+// smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower
+// bound. Adding noise is post-processing. The sum has the distribution N(0, s² + smoothing), where
+// s² is the variance of the discrete Gaussian, up to a max divergence of 4e^(−2π²·smoothing)
+// (Poisson summation). smoothingDivergence bounds this divergence.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110
@@ -94,7 +95,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	return same(above), same(below), nil
 }
 
-// roundingDivergence returns the leading term of the largest log ratio between the
-// rounded Gaussian of variance s² − 1/12 and the discrete Gaussian of parameter s, for
-// |k| ≤ z·s and z ≥ 2.5.
+// roundingDivergence returns the leading term of the largest log ratio between the rounded Gaussian
+// of variance s² − 1/12 and the discrete Gaussian of parameter s, over all integers k with |k| ≤
+// z·s. It requires z ≥ 2.5.
 func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }

@@ -256,7 +256,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // ratio of the parts of the last cell above and below its grid point, minus 1
+	var shift float64 // ratio of the part of the last cell above its grid point to the part below this point, minus 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -372,6 +372,6 @@ func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64
 	return 0, 0, false
 }
 
-// mergeError bounds the distance between the loss of a merged cell and its grid point, in units
-// of the grid width.
+// mergeError bounds the distance between the loss of a merged cell and the loss of its grid point,
+// in units of the grid width.
 const mergeError = 1e-9

@@ -22,16 +22,16 @@
 //
 // # Methods
 //
-// In this package a law is a probability distribution, usually that of a privacy loss. Every
-// event has one law for each order of two adjacent inputs (pair.go, law.go). The methods compose
-// these laws:
+// In this package a law is a probability distribution, usually the distribution of a privacy loss.
+// Every event has one law for each order of two adjacent inputs (pair.go, law.go). The methods
+// compose these laws:
 //
 //   - [Exact] composes Gaussian releases in closed form (gaussian.go).
 //   - [LossDistribution] composes all events by a Fourier transform of the discretised laws. The
-//     laws are tilted (multiplied by e^(θL) and normalised) so that the tail that determines δ is
-//     not lost in rounding errors (discretise.go, pld.go, certify.go). The bounds are certified.
-//     The upper and the lower bound both include the errors of discretisation, truncation,
-//     wrap-around and rounding.
+//     laws are tilted (multiplied by e^(θL) at the loss L, and normalised) so that the tail that
+//     determines δ is not lost in rounding errors (discretise.go, pld.go, certify.go). The bounds
+//     are certified. The upper and the lower bound both include the errors of discretisation,
+//     truncation, wrap-around and rounding.
 //   - [Contour] integrates the moment generating function along a contour (contour.go).
 //     It is accurate to a dozen digits within a millisecond, but its result is not
 //     certified.
@@ -46,9 +46,9 @@
 //  1. event.go (or a file beside it, such as sampled.go): a comparable struct with an
 //     Adjacency, with the methods addTo and laws. addTo checks the fields and calls
 //     t.gaussian for Gaussian noise or t.sample for any other noise. laws returns the
-//     laws of the loss, and its comment has the proof. law.go and pair.go have the usual
-//     laws.
-//  2. encoding.go: a new number among the kinds, a case in eventWriter.event and one in
+//     laws of the loss, and its comment contains the proof. law.go and pair.go contain the
+//     usual laws.
+//  2. encoding.go: a new number among the kinds, a case in eventWriter.event and a case in
 //     eventReader.event. Ledgers keep these numbers for ever.
 //
 // Tests: an entry in the table of encoding_test.go, reference values or a closed form as in

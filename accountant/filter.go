@@ -232,7 +232,7 @@ func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget))
 
 // Epsilon returns the ε of the releases so far, at the target's δ, as if their sequence had been
 // fixed in advance. It is for information only. If releases depend on earlier releases, the
-// guarantee is the whole [Filter.Target], even if little of the budget has been spent.
+// guarantee is the whole [Filter.Target], even if only a small part of the budget has been spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

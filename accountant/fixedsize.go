@@ -67,8 +67,8 @@ func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 	return least, nil
 }
 
-// evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most. It uses quadrature, because the
-// closed form is an alternating sum, which loses digits by cancellation.
+// evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most, where u is the privacy loss. It uses
+// quadrature, because the closed form is an alternating sum, which loses digits by cancellation.
 func evenMoments(sigma float64, most int) []float64 {
 	m := mixture{1, sigma}
 	step := min(sigma/8, sigma*sigma/6)

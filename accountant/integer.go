@@ -89,7 +89,8 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The rounding error of the exponent matters only while the term is a normal number.
+	// The rounding error of the exponent matters only as long as the term is a normal float64
+	// number.
 	return 10 * sum * (1 + 0x1p-41)
 }
 

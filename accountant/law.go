@@ -10,7 +10,7 @@ import (
 // P. It consists of parts with a density, atoms (losses with positive probability), and a mass at
 // infinity. The mass at infinity is the mass under P of the outputs at which Q is zero.
 type law struct {
-	mu       float64 // μ of a Gaussian release, whose moments have a closed form; otherwise 0
+	mu       float64 // μ of a Gaussian release, for which the moments have a closed form; 0 for other events
 	parts    []part
 	atoms    []atom
 	infinite float64

@@ -18,9 +18,8 @@ func normalDensity(x float64) float64 { return invSqrt2Pi * math.Exp(-x*x/2) }
 // normalCDF returns Φ(x).
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// millsTail returns the continued fraction K(x) = 1/(x + 2/(x + 3/(x + ...))). Mills' ratio is
-// 1/(x + K) (Abramowitz and Stegun 26.2.14). The fraction converges in fewer than 150 terms for
-// x ≥ 2.5.
+// millsTail returns the continued fraction K = 1/(x + 2/(x + 3/(x + ...))). Mills' ratio is 1/(x +
+// K) (Abramowitz and Stegun 26.2.14). The fraction converges in fewer than 150 terms for x ≥ 2.5.
 func millsTail(x float64) float64 {
 	terms := 10 + int(900/(x*x))
 	k := x

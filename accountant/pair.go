@@ -74,17 +74,17 @@ func (m mixture) tail(x float64) float64 {
 
 func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mass) }
 
-// normalTail returns a z ≥ 1 beyond which a standard normal variable has at most the
-// given mass: Φ(−z) ≤ e^(−z²/2)/2.
+// normalTail returns a z ≥ 1 beyond which a standard normal variable has at most the given mass.
+// This follows from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
 // share returns the probability that an output of the mixture was drawn from the shifted component,
 // where u is the log ratio of the two components at the output.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
-// The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode,
-// converges to it and never goes below it.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
+// the densities of the pair and c is order. The mode of p·(p/q)^c solves x = (1+c)·share(x). The
+// iteration begins above the largest mode, converges to this mode and never goes below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -202,9 +202,9 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
-// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and away from the mode
-// p·(p/q)^c falls at least as fast as p.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
+// the densities of the pair and c is order. The logarithm of p·(p/q)^c is concave. The mode of
+// p·(p/q)^c solves x = c·share(−x). Away from the mode, this function falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

@@ -295,7 +295,7 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
 			grown := complex(0, 0) // remains 0 if the power underflows
-			// amplified is the factor by which an error in the spectrum grows in the power.
+			// amplified is the factor by which the power increases an error in the spectrum.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// correctionAsk is the plan number in a ledger entry that corrects the charges of a study. Plans
-// are numbered from 1.
+// correctionAsk is the plan number in a ledger entry that corrects earlier charges of a study. It
+// is 0, because plans are numbered from 1.
 const correctionAsk = 0
 
 // correct corrects charges that earlier versions of the program computed too low. If the policy

@@ -7,8 +7,9 @@ import (
 
 // useDevice selects a device that computes the private gradient steps of the site, if the run
 // allows a device and the device can compute these steps. Otherwise the CPU computes the steps, or
-// useDevice returns an error if the user requires a device. The CPU always draws the batches,
-// exactly. The site must exist. The log contains no values that depend on records.
+// useDevice returns an error if the user requires a device. In both cases the CPU draws the
+// batches, with the selection Exact of package dpmech. The site must exist. The log contains no
+// values that depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil

@@ -32,7 +32,7 @@ func failed(check string, err error, fix string) Finding {
 type Examination struct {
 	Study string        // name or digest of the study; empty for the only study
 	Data  origin.Source // table of records; the zero Source skips the check
-	// Connect connects to the coordinator. If it is nil, Examine skips the check.
+	// Connect connects to the coordinator. If Connect is nil, Examine skips this check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }

@@ -52,9 +52,9 @@ func (a *participant) end(body []byte) (*Ending, error) {
 }
 
 // sameNumbers returns an error unless the stated result has the same protocol and λ as this
-// client's result. λ is the same on every machine. Standard deviations and other numbers
-// computed from λ may be rounded differently on another machine, so sameNumbers does not compare
-// them. The data holder gets the numbers that this client computed.
+// client's result. λ is the same on every machine. Standard deviations and other numbers computed
+// from λ can be rounded differently on another machine, so sameNumbers does not compare them. The
+// data holder receives the numbers that this client computed.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
@@ -74,8 +74,8 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded applies an entry that excludes a client from the rest of the study. If this client is
-// excluded, it stops.
+// excluded applies an entry that excludes a client from the rest of the study. If the entry
+// excludes this client, excluded returns an error that stops the client.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

@@ -24,7 +24,7 @@ const (
 	Usage       = 2   // the command line or a file cannot be used
 	Declined    = 3   // refused by the policy, the rules of the study, or the coordinator
 	OverBudget  = 4   // the study costs more than the remaining privacy budget
-	Damaged     = 5   // the state is damaged, or older than a message that was sent from it
+	Damaged     = 5   // the state is damaged, or older than a message that this client has sent
 	Unreachable = 6   // the coordinator cannot be reached
 	Fruitless   = 7   // several consecutive answers were charged but could not be computed
 	Interrupted = 130 // stopped by a signal

@@ -9,10 +9,10 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. The coordinator may omit the body of
-// an entry that clients can compute from earlier entries, and signs the hash of the body. If the
-// body that followBrief computes has another hash, because of rounding or another version of the
-// program, followBrief requests the body.
+// followBrief processes the next entry of the transcript. The coordinator is allowed to omit the
+// body of an entry that clients can compute from earlier entries, and signs the hash of the body.
+// The body that followBrief computes can have another hash, because of rounding or another version
+// of the program. In this case followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)

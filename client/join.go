@@ -37,8 +37,8 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy, Handshake: c.handshakes(i.Coordinator.String())})
 }
 
-// Join redeems an invitation with new keys. It checks that the study and the coordinator match
-// the invitation. If there is no policy, Join writes one whose privacy limit is promise, and
+// Join redeems an invitation with new keys. It checks that the study and the coordinator match the
+// invitation. If there is no policy, Join writes a policy with the privacy limit promise, and
 // returns wrotePolicy = true. After joining, the data holder must still review and approve the
 // study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
@@ -82,8 +82,8 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, nil
 }
 
-// keysToJoin returns the keys with which the client joins a study. If the client has joined the
-// study before, keysToJoin returns its existing keys and roster entry.
+// keysToJoin returns the keys with which the client joins a study. If the client has already joined
+// the study, keysToJoin returns the client's existing keys and roster entry.
 func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	joined, err := c.has(of, membershipPart)
 	if err != nil || !joined {

@@ -54,7 +54,8 @@ func (c *Client) identities() ([]*identity.Identity, error) {
 	return all, nil
 }
 
-// Fingerprint returns the fingerprint of the newest identity, with which the client joins studies.
+// Fingerprint returns the fingerprint of the newest identity. The client joins new studies with
+// this identity.
 func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	all, err := c.identities()
 	if err != nil {

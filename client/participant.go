@@ -173,8 +173,9 @@ func (a *participant) witness(s transport.Standing) error {
 	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
 
-// owns checks that the ledger contains an entry that an earlier message of this client named. If
-// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack.
+// owns checks that the ledger contains the entry that an earlier message of this client named. If
+// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack. The
+// argument what describes the message.
 func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	if c.store.Contains(sequence, head) {
 		return nil

@@ -190,8 +190,8 @@ func readDataset(t *document.Table) Dataset {
 // Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// strangers returns the clients of a roster that the policy does not recognise. It leaves out this
-// client, whose name is own.
+// strangers returns the clients of a roster that the policy does not recognise. The result does not
+// contain this client, whose name is own.
 func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []roster.Entry) {
 	for _, e := range members.Entries {
 		if e.Role == identity.Client && e.Name != own && !slices.Contains(p.Recognised, e.Key.Fingerprint()) {
@@ -205,8 +205,8 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 // number of clients can have.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
-// dataset returns the data set with the given name. If the policy has one data set, an empty name
-// selects it.
+// dataset returns the data set with the given name. If the policy has only one data set, an empty
+// name selects it.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {

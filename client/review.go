@@ -36,8 +36,8 @@ type Review struct {
 	// Strangers are the clients in the roster that the policy does not recognise. The field is set
 	// only for studies with secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
-	// Problems are the reasons why the study cannot be approved. It is empty if the study can be
-	// approved.
+	// Problems contains the reasons why the study cannot be approved. It is empty if the study can
+	// be approved.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -279,8 +279,8 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun sets the quote of a study that has already been charged: the cost so far and the
-// remaining budget.
+// judgeBegun sets the quote of a study that has already been charged. The quote contains the cost
+// so far and the remaining budget.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {

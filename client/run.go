@@ -286,7 +286,8 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// history returns the numbers of accepted, rejected and void rounds that this client has followed.
+// history returns the numbers of accepted, rejected and void rounds among the rounds that this
+// client has followed.
 func (a *participant) history() session.History {
 	if a.site == nil {
 		return session.History{}
@@ -386,8 +387,8 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 }
 
 // untilPace returns the smallest multiple of the study's pace that is longer than the time since
-// from, and the time that remains until then. It reports whether the multiple is more than one
-// pace. All results are zero if the study has no pace.
+// from, and the remaining time until the multiple is reached. It reports whether the multiple is
+// more than one pace. All results are zero if the study has no pace.
 func (a *participant) untilPace(from time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
@@ -405,8 +406,8 @@ func (a *participant) pause(ctx context.Context, r *Run, d time.Duration) error 
 	return r.Wait(ctx, d)
 }
 
-// submit sends an answer. If it arrives after its plan was closed or after the end of the study,
-// submit records that the answer was not accepted. Its charge stays.
+// submit sends an answer. If the answer arrives after its plan was closed or after the end of the
+// study, submit records that the answer was not accepted. The charge for the answer stays.
 func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {
 	if err := a.keepPace(ctx, r, ask); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 
 // In a study with secure aggregation a client deals its answer out to all clients, confirms the
 // list of the deals that are added up, and sends its share of the sum (see package sums). Each of
-// these messages is on disk before it is sent, and is sent again until the next step.
+// these messages is written to disk before it is sent. It is sent again until the next step of the
+// plan.
 
 // newFederation returns the rules of the secure sums of a study whose roster is known.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {

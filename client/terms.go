@@ -69,8 +69,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. A study without privacy costs
-// nothing in any unit. For it unitOf returns study.Record.
+// unitOf returns the privacy unit in which a study is charged. For a study without privacy, which
+// costs nothing in any unit, it returns study.Record.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -116,9 +116,9 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 }
 
 // charge returns the cost of an answer for the observer and adjacency of these terms. If the policy
-// trusts the coordinator, the observer is the strongest one that the study does not trust. charge
-// chooses it for the actual roster, which may differ from the roster at the approval. charge
-// returns an error if the study states no cost for these terms.
+// trusts the coordinator, the observer is the strongest observer that the study does not trust.
+// charge selects this observer for the actual roster, which may differ from the roster at the
+// approval. It returns an error if the study states no cost for these terms.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil

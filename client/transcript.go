@@ -34,9 +34,9 @@ func (c *Client) Head(m *Member) (Head, error) {
 	return h, err
 }
 
-// Export returns the envelopes of the transcript that this client has followed. If the study began
-// with an earlier version of the program, Export returns only the envelopes that were followed with
-// later versions.
+// Export returns the envelopes of the transcript that this client has followed. Earlier versions of
+// the program did not keep the envelopes. If the study began with one of these versions, the first
+// envelopes are missing.
 func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	head, err := c.Head(m)
 	if err != nil {

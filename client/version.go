@@ -113,8 +113,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 	return m.learn(append(slices.Clone(m.Renewals), r.Bytes()))
 }
 
-// consents returns an error unless the data holder consents to the clients of a roster, by the
-// policy or by an approval of this roster. It is called before the first answer.
+// consents returns an error unless the data holder has consented to the clients of a roster, either
+// by the policy or by an approval of this roster. It is called before the first answer.
 func (a *participant) consents(members *roster.Roster) error {
 	if err := a.policy.knows(members, a.member.Name); err != nil {
 		return a.refuseRoster(err.Error(), members)
@@ -172,7 +172,7 @@ type Members struct {
 }
 
 // Roster returns the members of a study. Before the roster is known, the members are the
-// coordinator and this client. The policy may be nil.
+// coordinator and this client. The argument p can be nil.
 func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	if p == nil {
 		p = &Policy{}

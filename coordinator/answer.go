@@ -22,7 +22,7 @@ import (
 // checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is the body of an answer whose pieces have all arrived and are in the store.
+// A stored is the body of an answer in the store. All pieces of the body have arrived.
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -61,7 +61,7 @@ func (a stored) body() (transcript.Body, error) {
 type payload func() ([]byte, error)
 
 // opened checks an answer and returns its payload. The result fault is an error in the answer,
-// for which the client is responsible. The result err is an error of this machine.
+// which the client has caused. The result err is an error of this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)

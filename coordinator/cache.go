@@ -40,8 +40,8 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// newest returns the total size in bytes of the entry with the given number and the entry before
-// it.
+// newest returns the total size in bytes of two entries: the entry with the given number and the
+// entry before it.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // size returns the number of bytes of an entry in memory

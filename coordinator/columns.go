@@ -21,7 +21,7 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once   sync.Once
-	bodies map[int][]byte // deals by place of the dealer; nil if they are too long for the memory
+	bodies map[int][]byte // deals by place of the dealer; nil if the deals are too long to be kept in memory
 	err    error
 }
 
@@ -124,7 +124,7 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b from the offset from, which is in part number i.
+// read fills b with the bytes from the offset from on. This offset is in part number i.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]

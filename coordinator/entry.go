@@ -8,8 +8,9 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns the entry of the transcript with the given number. If this entry is the next
-// one, Entry waits until the coordinator publishes it.
+// Entry returns the entry of the transcript with the given number. If the transcript does not
+// contain this entry yet but contains the entry before it, Entry waits until the coordinator
+// publishes the entry.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {

@@ -42,8 +42,8 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 	})
 }
 
-// excludable returns an error if too few clients would remain for the study to continue after an
-// exclusion.
+// excludable returns an error if too few clients would remain after an exclusion for the study to
+// continue.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))

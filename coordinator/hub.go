@@ -108,8 +108,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. It discards changes that are not yet
-// on disk. No client has received a reply that depends on them.
+// Close stops all studies and unlocks the state directory. It discards changes that are not yet on
+// disk. Replies to clients never depend on these changes.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {

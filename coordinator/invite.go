@@ -12,8 +12,8 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// Invite makes an invitation for each name. The invitations expire after the duration valid. A
-// new invitation replaces an earlier one that was not redeemed.
+// Invite makes an invitation for each name. The invitations expire after the duration valid. A new
+// invitation replaces an earlier invitation that was not redeemed.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {

@@ -65,7 +65,7 @@ func loadKeys(f files, fresh bool) (*own, error) {
 	return o, err
 }
 
-// versions loads all versions of a key. If there is none and fresh is true, it makes one.
+// versions loads all versions of a key. If there is no version and fresh is true, it makes a key.
 func versions[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (all []K, err error) {
 	paths, err := keyfile.Versions(path)
 	if err != nil {

@@ -180,7 +180,7 @@ func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r t
 	return out, nil
 }
 
-// latest returns the newest entry of a client that the coordinator has accepted.
+// latest returns the newest roster entry of a client that the coordinator has accepted.
 func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, error) {
 	waiting := st.changes.Waiting[name]
 	if waiting == nil {

@@ -90,7 +90,7 @@ type Events interface {
 	Opened()                // a plan was published
 	Verdict(verdict string) // a round of the posterior ended: accepted, rejected or void
 	// Influence reports the norm of a client's answer relative to the median norm of the other
-	// answers. It is called only if everybody may read the answers.
+	// answers. It is called only in studies in which everybody is allowed to read the answers.
 	Influence(client string, norm float64)
 	Closed(whole bool)           // a round was closed; whole means that all answers arrived
 	Took()                       // an answer was accepted

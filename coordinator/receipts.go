@@ -47,6 +47,6 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view runs f on the study in the store, which does not contain the changes of the current
-// batch.
+// view runs f on the study in the store. The store does not contain the changes of the current
+// batch yet.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

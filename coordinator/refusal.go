@@ -33,7 +33,7 @@ func malformed(what string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", what, err)
 }
 
-// count counts err for the metrics if it is a refusal of a call. It returns err.
+// count counts err for the metrics if err is a refusal of a call. It returns err.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Limits for the size in bytes of a piece of a body. Only the last piece may be smaller than
-// minPiece, because each piece costs a transaction and a key of the store.
+// These are limits for the size in bytes of a piece of a body. Only the last piece is allowed to be
+// smaller than minPiece, because each piece costs a transaction and a key of the store.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
@@ -136,8 +136,8 @@ func (q *question) missing(name identity.Name) bool {
 	return asked && !taken
 }
 
-// contradiction handles a second, different envelope from a client for the same plan. If it has
-// a valid signature of the client, contradiction keeps it as evidence.
+// contradiction handles a second, different envelope from a client for the same plan. If the client
+// has signed the envelope, contradiction keeps the envelope as evidence.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -263,8 +263,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the offer with the given envelope and the number of its plan. If there is
-// none, it returns 0 and nil.
+// offered returns the offer with the given envelope and the number of its plan. If there is no such
+// offer, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {

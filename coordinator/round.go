@@ -105,8 +105,8 @@ func (b *batch) block(names []identity.Name, why error) {
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
-// loadOpener reads the key that opens answers, and destroys earlier keys. With secure aggregation
-// no answer is opened.
+// loadOpener reads the key that decrypts answers, and destroys earlier keys. With secure
+// aggregation there is no such key.
 func (s *Study) loadOpener(st *state, server *session.Server) error {
 	if s.secure() {
 		return nil
@@ -178,8 +178,8 @@ func (b *batch) hold(why string) error {
 	return nil
 }
 
-// fewest returns U_min, the minimum number of answers of a round. It is min_clients of the study
-// document, or the number of all members if min_clients is not set.
+// fewest returns U_min, the minimum number of answers of a round. U_min is min_clients in the study
+// document. If min_clients is not set, it is the number of all members.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -329,8 +329,8 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry of the transcript. It contains the posterior and the receipts of all
-// answers.
+// end signs the last entry of the transcript. This entry contains the posterior and the receipts of
+// all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter

@@ -317,8 +317,8 @@ func (x *secure) step() string {
 // keyed reports whether the number of clients that have sent their keys suffices to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits describes in words the event for which the study waits. If the study does not wait for a step
-// of secure aggregation, it returns other.
+// waits describes in words the event for which the study waits. If the study does not wait for a
+// step of secure aggregation, it returns the argument other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

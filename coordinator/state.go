@@ -58,7 +58,7 @@ type client struct {
 	left       bool
 	revoked    bool   // whether the keys were revoked; left is then true as well
 	reason     string // reason that the client gave for leaving
-	last       []byte // envelope of the client's last message, which names an entry of its ledger
+	last       []byte // envelope of the client's last message; it names an entry of the client's ledger
 	lastSeq    uint64
 	answers    int // number of accepted answers
 }

@@ -24,7 +24,7 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status describes the progress of a study, and the clients for which it waits.
+// A Status describes the progress of a study. It contains the clients for which the study waits.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`

@@ -19,8 +19,8 @@ const sigmaBits = 24
 // samples are bounded. Up to this ratio, the bound on samples changes δ by at most e^(-2^20)·e^ε.
 const maxClipOverShare = 1 << 10
 
-// maxTotal bounds the absolute value of every sum of releases. It leaves one spare bit in an
-// int64.
+// maxTotal bounds the absolute value of every sum of releases. With this bound one bit of an int64
+// stays unused.
 const maxTotal = 1 << 62
 
 // Config describes a [GaussianSum].
@@ -38,7 +38,7 @@ type Config struct {
 	Shares int
 
 	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
-	Releases int // maximum number of releases that are summed before anyone can read the total
+	Releases int // maximum number of releases that are summed before anyone can read the sum
 
 	Adjacency accountant.Adjacency
 
@@ -49,9 +49,10 @@ type Config struct {
 	// 2·PerUnit·C (triangle inequality).
 	PerUnit int
 
-	// Aggregates is true if the protected unit is only part of a vector. For example, each
-	// vector may be a fit to many records, while the unit is one record. Removing a record then
-	// changes a vector instead of removing it, and the sensitivity is 2C under every adjacency.
+	// Aggregates is true if the protected unit is only a part of the data behind a vector. For
+	// example, each vector may be a fit to many records, while the unit is one record. The removal
+	// of a record then changes a vector instead of removing it, and the sensitivity is 2C under
+	// every adjacency.
 	Aggregates bool
 }
 

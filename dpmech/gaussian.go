@@ -16,15 +16,14 @@ const MaxSigma = 1 << 26
 const maxTerm = 1 << 31
 
 // A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ. N_Z(0, σ²)
-// is the distribution on the integers with probabilities proportional to exp(−x²/2σ²)
-// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020).
-// Every decision compares integers with uniform integers. If a decision depends on an
-// exponential, the sampler computes lower and upper bounds of the exponential, and
-// tightens them until they decide. No decision depends on floating-point arithmetic. See
-// [discreteZiggurat].
+// is the distribution on the integers with probabilities proportional to exp(−x²/2σ²) (Canonne,
+// Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). Every decision compares
+// integers with uniform integers. If a decision depends on an exponential, the sampler computes
+// lower and upper bounds of the exponential, and tightens the bounds until they determine the
+// decision. No decision depends on floating-point arithmetic. See [discreteZiggurat].
 //
-// The time of a sample depends on its value. Draw the noise of a round before the program
-// reads the data, and release at a time that does not depend on the noise.
+// The time of a sample depends on its value. Draw the noise of a round before the program reads the
+// data, and release at a time that does not depend on the noise.
 type DiscreteGaussian struct {
 	num, den uint64 // σ = num/den, in lowest terms
 	layers   *discreteZiggurat

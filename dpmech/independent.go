@@ -104,8 +104,8 @@ func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, step
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// FullBatch puts all records into every batch. The cost of a step is that of an
-// [accountant.Gaussian] release.
+// FullBatch puts all records into every batch. A step costs as much as an [accountant.Gaussian]
+// release.
 type FullBatch struct{}
 
 // Sampler implements [Sampling].

@@ -102,8 +102,8 @@ func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	return x, low+uniform(src)*(high-low) < math.Exp(-x*x/2)
 }
 
-// tail returns a normal number conditioned to be above normalTail (Marsaglia, "Generating
-// a Variable from the Tail of the Normal Distribution", 1964).
+// tail returns a normal number, given that it is above normalTail (Marsaglia, "Generating a
+// Variable from the Tail of the Normal Distribution", 1964).
 func tail(src *Stream) float64 {
 	for {
 		x := -math.Log(uniform(src)) / normalTail

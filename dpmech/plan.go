@@ -80,7 +80,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 }
 
 // newPlanSteps returns the common part of a plan, with new keys. The keys for sampling and noise
-// come from streams, and the third key comes from the stream draws.
+// are drawn from streams, and the third key from draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)

@@ -61,8 +61,8 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// planColumns is the number of words in a block of a key stream. The columns of a plan's
-// matrices are padded to a multiple of it.
+// planColumns is the number of words in a block of a key stream. The number of columns of each
+// matrix of a plan is rounded up to a multiple of planColumns.
 const planColumns = 8
 
 // PlanStride returns the distance between the first noise samples of two successive rows of a
@@ -145,7 +145,7 @@ func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(p
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
 // Wipe overwrites the keys. See [Plan.Wipe]. After Wipe, Release cannot finish a step that Next
-// began, because the noise comes from the keys.
+// began, because the noise follows from the keys.
 func (p *ProductPlan) Wipe() {
 	p.recordSteps.Wipe()
 	if p.run == nil {

@@ -39,7 +39,7 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 // is saturated. Tables of records have fewer rows.
 const mostVectors = 1 << 27
 
-// saturate moves every element of a sum into the range of the sums of Config.Terms vectors.
+// saturate limits every element of a sum to the range of the sums of Config.Terms vectors.
 func (m *GaussianSum) saturate(sum []int64) {
 	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
 	for i, n := range sum {
@@ -136,8 +136,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping does the same as Add, and also writes the added integers to kept. They are in
-// lattice steps and have no noise, so they must not be released.
+// AddKeeping does the same as Add, and also writes the added integers to kept. These integers are
+// in lattice steps and contain no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
@@ -220,9 +220,9 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 }
 
 // ReleaseOne writes to dst the vector v with noise, and to sum the clipped vector without noise.
-// [GaussianSum.Draw] must have drawn the noise before the program read the data. ReleaseOne uses
-// up the noise, even if it returns an error, and allocates nothing. It returns an error if v is
-// not finite.
+// Only dst may be released. [GaussianSum.Draw] must have drawn the noise before the program read
+// the data. ReleaseOne uses up the noise, even if it returns an error, and allocates nothing. It
+// returns an error if v is not finite.
 func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err

@@ -101,9 +101,9 @@ func (s *selector) mark(chosen []uint32, src *Stream) {
 	}
 }
 
-// markSome makes indices from words until chosen is full, and returns the number of new indices.
-// It uses Lemire's method with 32 bits. It rejects some of the 2^32 draws, so that every index
-// has the same number of draws.
+// markSome makes indices from words until chosen is full, and returns the number of new indices. It
+// uses Lemire's method with draws of 32 bits. It rejects some of the 2^32 possible draws, so that
+// every index results from the same number of draws.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)

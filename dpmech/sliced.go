@@ -42,15 +42,15 @@ const (
 	notInTable    = slicedColumns - 1 // slice number that represents the wedges in the table
 	heightBits    = 40                // heights are multiples of 2^-heightBits
 
-	// slicedReach is the largest |x| of the slices, in units of σ. A fraction of 2·10^-9 of the
-	// samples is larger.
+	// slicedReach is the largest |x| that the slices cover, in units of σ. A fraction of 2·10^-9 of
+	// the samples has a larger |x|.
 	slicedReach = 6
 
-	leastSliced, mostSliced = 1 << 20, 5 << 19 // range of σ; there are 1,538 slices for the smallest and 3,842 for the largest
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // smallest and largest σ; there are 1,538 slices for the smallest and 3,842 for the largest
 )
 
-// A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise.
-// The struct is small, because thousands of wedges must fit in a cache.
+// A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise. The
+// struct is small, because thousands of wedges must fit into a cache.
 type wedge struct {
 	first      int64
 	length     uint64

@@ -156,7 +156,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that makes no progress for the time limit.
+// A watch ends a call that has made no progress for the time limit.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer

@@ -137,7 +137,7 @@ type Wanted struct {
 	// Ask is the number of a plan. For messages, it is the plan whose cut lists the messages. For a
 	// release, it is the plan that the release answers. Ask is not used if KeysOf is not empty.
 	Ask uint64
-	// Release is the hash of the wanted release. If it is zero, parts of messages are wanted.
+	// Release is the hash of the wanted release. It is zero if parts of messages are wanted.
 	Release Hash
 	// KeysOf contains the places in the roster, counted from 1, of the clients whose keys are
 	// wanted.

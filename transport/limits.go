@@ -35,8 +35,8 @@ type Limits struct {
 	// peers have not authenticated themselves or are guests. The default is 256.
 	Strangers int
 	// PerParty is the largest number of connections of one party. The default is 4. A further
-	// connection closes the party's oldest connection, which may be broken without the server's
-	// notice.
+	// connection closes the party's oldest connection, because this connection may be broken
+	// although the server has not noticed it.
 	PerParty int
 	Calls    int // number of concurrent calls on one connection; default 16
 }

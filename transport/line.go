@@ -191,7 +191,8 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last connection, or nil if bytes have arrived since that error.
+// last returns the error of the last connection. It returns nil if bytes have arrived since that
+// error.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the caller its parts of other clients' messages, or a release, from the offset in
-// the request on.
+// Pieces sends the bytes that the request selects, from the offset in the request on. They are the
+// caller's parts of other clients' messages, or a release.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {

@@ -81,7 +81,8 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	if u.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: u.Hostname()})
 	}
-	// When ctx ends, a deadline in the past makes the read below fail.
+	// When ctx ends, this function sets a deadline in the past, so that the reading in tunnel
+	// fails.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	err = tunnel(c, u, address)
 	if !stop() || err != nil {

@@ -95,7 +95,8 @@ type uploading struct {
 }
 
 // begin registers a call that sends a release. If an earlier call sends the same release, begin
-// first ends it and waits for its end. The caller must call done at the end.
+// first ends the earlier call and waits for its end. The caller must call done at the end of the
+// new call.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}

@@ -50,8 +50,8 @@ func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
 	return m, bytes.Equal(b, m.encode(holder))
 }
 
-// decodeAnchor returns the newest mark of an anchor. A crash during a write leaves an incomplete
-// or wrong last mark, which decodeAnchor ignores.
+// decodeAnchor returns the newest mark of an anchor. It ignores an incomplete or wrong last mark,
+// which a crash during a write leaves.
 func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
 	whole := 0
 	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
@@ -94,10 +94,10 @@ type anchor struct {
 	newest mark
 }
 
-// openAnchor compares the anchor in a directory with the newest mark of the database. The newest
-// entry of the database has the hash head, and the entry before it has the hash previous. Then
-// openAnchor replaces the anchor by one that contains only this mark. The mark is then durable, and
-// the file stays short.
+// openAnchor compares the anchor in a directory with the newest mark of the database. The arguments
+// head and previous are the hashes of the newest entry of the database and of the entry before it.
+// Then openAnchor replaces the anchor by a file that contains only this mark. The mark is then
+// durable, and the file stays short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {

@@ -32,9 +32,9 @@ type Budget struct {
 }
 
 // NewBudget returns a budget with the given limit. If the unit is Person, the column person
-// identifies the person of a row. The filter is Gaussian if every planned release is Gaussian.
-// Later studies on the data set must then be Gaussian too. Otherwise the filter is a Rényi filter
-// of the order 1 + 2·log(1/δ)/ε.
+// identifies the person of a row. If every planned release is Gaussian, the filter is Gaussian, and
+// later studies on the data set must be Gaussian too. Otherwise the filter is a Rényi filter of the
+// order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)

@@ -133,7 +133,7 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in an entry is right and fits into the budget. It returns a
+// charge checks that the cost in an entry is correct and that it fits into the budget. It returns a
 // function that applies the entry to the chain.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}

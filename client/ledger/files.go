@@ -20,7 +20,8 @@ const (
 	heldFile = "in-use.json" // names the process that has the store open, for error messages
 )
 
-// Damaged is the error for a damaged store. The client must not send any message from it.
+// Damaged is the error for a damaged store. The client must not send any message from a damaged
+// store.
 type Damaged struct {
 	Path    string
 	Problem string

@@ -126,8 +126,8 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 
 func outboxKey(study Hash, ask uint64) []byte { return binary.BigEndian.AppendUint64(study[:], ask) }
 
-// encodeItem returns the length of the envelope in four bytes, followed by the envelope and the
-// body.
+// encodeItem returns the encoding of an item: the length of its envelope in four bytes, the
+// envelope, and the body.
 func encodeItem(i transport.Item) []byte {
 	b := make([]byte, 0, 4+len(i.Envelope)+len(i.Body))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(i.Envelope)))

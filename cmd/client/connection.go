@@ -42,7 +42,7 @@ func always(p *transport.Proxy) func(string) (*transport.Proxy, error) {
 	return func(string) (*transport.Proxy, error) { return p, nil }
 }
 
-// ofEnvironment returns a function that chooses the proxy for an address by the environment
+// ofEnvironment returns a function that selects the proxy for an address by the environment
 // variables HTTPS_PROXY and NO_PROXY. The function returns nil for a direct connection.
 func ofEnvironment() func(address string) (*transport.Proxy, error) {
 	choose := httpproxy.FromEnvironment().ProxyFunc()

@@ -26,8 +26,8 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// next returns a command line that people can run as the next step. If this command line named
-// the state directory, the result names it too.
+// next returns a command line that people can run as the next step. If the present command line
+// names the state directory, the result names it too.
 func (c *commands) next(command string) string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client " + command

@@ -57,8 +57,8 @@ func (e *environment) founded() error {
 	return err
 }
 
-// next returns a command line that people can run as the next step. If this command line named
-// the state directory, the result names it too.
+// next returns a command line that people can run as the next step. If the present command line
+// names the state directory, the result names it too.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command

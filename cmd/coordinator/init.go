@@ -116,7 +116,8 @@ func (c *initCommand) Run(e *environment) (err error) {
 	return nil
 }
 
-// readStudy reads a study document from a file, with the text of its program.
+// readStudy reads a study document from a file, and adds the text of the study's program if it has
+// one.
 func readStudy(file string) ([]byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -163,8 +164,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeInvitations writes each invitation to its own file, which only the file's owner can read. It
-// replaces older invitations of the same clients.
+// writeInvitations writes each invitation to its own file. Only the file's owner can read it.
+// writeInvitations replaces older invitations of the same clients.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil

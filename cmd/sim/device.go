@@ -8,7 +8,8 @@ import (
 	"fedpvi/sim"
 )
 
-// deviceFlag is the flag that selects the CPU or GPUs for private gradient steps.
+// deviceFlag is the flag that selects the CPU or GPUs for the computation of private gradient
+// steps.
 type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 }

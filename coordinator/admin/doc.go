@@ -1,7 +1,7 @@
-// Package admin carries out an operator's orders to a coordinator, such as adding a study. If
-// the coordinator is running, a [Remote] sends the orders over a socket in the state directory,
-// which only the owner may use. Otherwise [Local] carries them out in this process, on a state
-// directory that the caller has opened. Both implement [API].
+// Package admin carries out an operator's orders to a coordinator, such as adding a study. If the
+// coordinator is running, a [Remote] sends the orders over a socket in the state directory. Only
+// the owner of the directory can use the socket. Otherwise [Local] carries out the orders in this
+// process, on a state directory that the caller has opened. Both implement [API].
 package admin
 
 import (

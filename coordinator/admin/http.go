@@ -19,8 +19,8 @@ import (
 // maxOrder is the maximum size of an order in bytes.
 const maxOrder = 8 << 20
 
-// Paths of the requests on the socket. A request is JSON. The reply is JSON, or an error as
-// text.
+// These are the paths of the requests on the socket. A request is JSON. The reply is JSON, or an
+// error as text.
 const (
 	pathFound     = "/v1/found"
 	pathInvite    = "/v1/invite"

@@ -50,7 +50,7 @@ const (
 var ErrForm = errors.New("not a complete bundle: it was changed, cut or made by another program")
 
 // A Writer writes a bundle. Its methods must be called in the order in which this file defines
-// them. After an error, all later calls do nothing, and Close returns the error.
+// them. After an error, all later calls have no effect, and Close returns the error.
 type Writer struct {
 	w   io.Writer
 	sum hash.Hash
@@ -149,8 +149,8 @@ func newReader(r io.Reader) *reader {
 // file costs little memory.
 const grow = 32 << 10
 
-// take returns the next n bytes of the bundle. Its buffer grows as bytes arrive, so that it
-// allocates at most three times the bytes that the file contains.
+// take returns the next n bytes of the bundle. Its buffer grows as bytes arrive. It therefore
+// allocates at most three times as many bytes as the file contains.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {

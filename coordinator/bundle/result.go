@@ -17,7 +17,7 @@ const rounding = 1e-8
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
 // same returns an error unless the published result agrees with own. λ is the same on every
-// machine, so λ and all counts must be equal. Moments may differ by rounding.
+// machine, so λ and all counts must be equal. Moments can differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {

@@ -210,7 +210,8 @@ func (v *verifier) roster(e transcript.Entry) error {
 	return v.pair()
 }
 
-// pair begins the secure sums with the present version of the roster, if the study has secure sums.
+// pair begins the secure sums under the present version of the roster. It does nothing in a study
+// without secure sums.
 func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil

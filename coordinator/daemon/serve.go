@@ -141,9 +141,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 const (
 	// longAnswer is the size in bytes above which the answers use most of the memory of a round.
 	longAnswer = 4 << 20
-	// oftener is the garbage collector's target percentage for studies with long answers. With
-	// Go's default of 100 the program would need twice the memory. Frequent collections are cheap,
-	// because the live heap consists of a few long slices.
+	// oftener is the garbage collector's target percentage for studies with long answers. With Go's
+	// default of 100 the program would need twice the memory. Frequent collections take little
+	// time, because the live heap consists of a few long slices.
 	oftener = 15
 )
 

@@ -169,7 +169,7 @@ func (s *Store) makeFolder(dir string) error {
 	return err
 }
 
-// Discard removes the file of v, unless the database has a value with the same bytes.
+// Discard removes the file of v, unless the database contains a value with the same bytes.
 func (s *Store) Discard(study Hash, v *Value) error {
 	if v == nil || !v.Long() {
 		return nil

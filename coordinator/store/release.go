@@ -28,8 +28,8 @@ const (
 	Sharing                // a share of a sum
 )
 
-// stepShift is the number of bits for the number of a plan in a key. The bits above contain the
-// step.
+// stepShift is the number of bits of a key that contain the number of the plan. The bits above them
+// contain the step.
 const stepShift = 56
 
 // prefix returns the beginning of the keys of a plan and a step.

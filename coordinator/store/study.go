@@ -162,7 +162,7 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket stores the ticket of an invitation, in place of an earlier ticket for the same name.
+// PutTicket stores the ticket of an invitation. It replaces an earlier ticket for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
 // Tickets calls f with each ticket, in order of name.
@@ -176,7 +176,7 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 // another key, which is then the value under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
-// PutState stores the state of the study's algorithm in place of the earlier state.
+// PutState stores the state of the study's algorithm. It replaces the earlier state.
 func (s Study) PutState(v *Value) error {
 	if err := s.dropPrefix(state, nil); err != nil { // also removes values of earlier formats
 		return err

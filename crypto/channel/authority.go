@@ -21,8 +21,8 @@ import (
 // another time zone.
 const Skew = 24 * time.Hour
 
-// An Authority certifies the TLS keys of the parties of one study. It has a key of its own. Its
-// certificates are valid for this study only, and only if the roster contains the pin of the
+// An Authority certifies the TLS keys of the parties of one study. It has its own key. Its
+// certificates are valid only for this study, and only if the roster contains the pin of the
 // certified key.
 type Authority struct {
 	study       Hash
@@ -68,8 +68,8 @@ func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, erro
 	return newAuthority(key, der, study)
 }
 
-// LoadAuthority returns the authority with the key in a file that CreateAuthority wrote
-// and the given certificate.
+// LoadAuthority returns the authority with the given certificate. It reads the authority's key from
+// a file that CreateAuthority wrote.
 func LoadAuthority(l *keyfile.Lock, path string, certificate []byte, study Hash) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
 	if err != nil {

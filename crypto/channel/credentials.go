@@ -33,8 +33,8 @@ func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.T
 	return c, nil
 }
 
-// Renew replaces the certificate by a newer certificate for the same key. The new certificate is
-// used for new connections. If Renew returns an error, the old certificate stays in use.
+// Renew replaces the certificate by a newer certificate for the same key. New connections use the
+// new certificate. If Renew returns an error, the old certificate stays in use.
 func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {

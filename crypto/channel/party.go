@@ -79,9 +79,9 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// ServerName returns the TLS server name of the coordinator of a study. The server name is in
-// the certificate, and a client sends it unencrypted in its first message. It is a hash of the
-// study's hash, so it does not reveal the study.
+// ServerName returns the TLS server name of the coordinator of a study. The server name is in the
+// certificate, and a client sends it unencrypted in its first message. Its first label is a part of
+// a hash of the study's hash, so it does not reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])

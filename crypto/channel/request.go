@@ -24,8 +24,8 @@ var ErrRequest = errors.New("the request for a certificate is malformed, or not 
 
 // NewRequest returns a request for a certificate to the authority of a study. It consists of a
 // certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a signature of
-// the party's identity. The request is not secret. The party can send it again to renew the
-// certificate.
+// the party's identity. The request is not secret. The party can send the same request again to
+// renew the certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)

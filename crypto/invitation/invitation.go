@@ -57,7 +57,7 @@ type Invitation struct {
 	Token       secret.Secret        // token of 256 random bits
 }
 
-// New returns the invitation i with a new token in place of any token in i. It also returns the
+// New returns the invitation i with a new token, which replaces any token in i. It also returns the
 // ticket with which the coordinator checks the token later.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
@@ -88,8 +88,8 @@ func (i Invitation) check() error {
 	return nil
 }
 
-// checkAddress returns an error unless a consists of a port and a host name or IP address. The
-// text of the error does not contain a.
+// checkAddress returns an error unless the address a consists of a host name or IP address and a
+// port. The text of the error does not contain a.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)

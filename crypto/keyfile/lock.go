@@ -78,9 +78,9 @@ func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	return &Lock{key}, nil
 }
 
-// Create writes a key of the given kind to a new file. It returns an error if the path exists,
-// so that it never overwrites a key. The comment may have several lines and must not contain the
-// key. The key must have at most 4 KiB.
+// Create writes a key of the given kind to a new file. It returns an error if the path exists, so
+// that it never overwrites a key. The comment can have several lines and must not contain the key.
+// The key must have at most 4 KiB.
 func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)

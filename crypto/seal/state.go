@@ -27,7 +27,7 @@ func (k *Key) WriteState(path, purpose string, state []byte) error {
 }
 
 // ReadState returns the state in a file that WriteState wrote for the same purpose. It returns an
-// error if other users may read the file, if the state has more than limit bytes, or if any byte
+// error if other users can read the file, if the state has more than limit bytes, or if any byte
 // was changed.
 func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	if err := checkSizes(len(purpose), limit); err != nil {

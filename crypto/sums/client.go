@@ -124,9 +124,9 @@ type Deal struct {
 }
 
 // Deal returns the client's answer to the open plan. The vector must already contain its noise. It
-// has at most as many elements as the vectors of the federation, and their absolute values are at
-// most MaxElement. A client makes only one deal for a plan. The caller writes the charge for the
-// answer in the same transaction as the deal.
+// has at most as many elements as the vectors of the federation, and the absolute values of its
+// elements are at most MaxElement. A client makes only one deal for a plan. The caller writes the
+// charge for the answer in the same transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {

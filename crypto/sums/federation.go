@@ -39,9 +39,9 @@ type Federation struct {
 	words   int // number of words of a column
 }
 
-// New returns the federation of a study whose transcript has begun. fewest is the number of clients
-// that open a sum, and length is the number of elements of a vector in all plans of the study. New
-// returns an error if fewest is too small for secure sums.
+// New returns the federation of a study whose transcript has begun. The argument fewest is the
+// number of clients that open a sum, and length is the number of elements of a vector in all plans
+// of the study. New returns an error if fewest is too small for secure sums.
 func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 	f := &Federation{chain: chain, length: length}
 	for _, e := range chain.Members().Entries {

@@ -82,7 +82,7 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 	info = append(info, d.salt[:]...)
 	k, err := hkdf.Expand(sha256.New, pair[:], string(info), keySize)
 	if err != nil {
-		panic(err) // happens only for more than 255 blocks
+		panic(err) // the error occurs only for more than 255 blocks
 	}
 	return k
 }
@@ -90,7 +90,7 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 func block(k []byte) cipher.Block {
 	b, err := aes.NewCipher(k)
 	if err != nil {
-		panic(err) // happens only for keys of another length
+		panic(err) // the error occurs only for keys of another length
 	}
 	return b
 }
@@ -99,7 +99,7 @@ func block(k []byte) cipher.Block {
 func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
 	a, err := cipher.NewGCM(block(d.derive(pair, holder, use)))
 	if err != nil {
-		panic(err) // happens only for ciphers with another block size
+		panic(err) // the error occurs only for ciphers with another block size
 	}
 	return a
 }

@@ -79,7 +79,7 @@ func (c Chain) Commits() bool { return c.commits }
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
-// roster. Every party compares it with the hash that it has computed itself.
+// roster. Every party compares this hash with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
 
 // Follow checks the next entry and returns the chain after it. The coordinator must have signed the
