@@ -17,12 +17,12 @@ const mostSteps = 60
 // prior mean are far from all records. The point of the second round is therefore the posterior
 // mode for made-up records whose outcomes follow the released margins. Noise makes the margins
 // uncertain, so the made-up records have a weight. Together they count as the number of records
-// that [margins.evidence] returns, but as at most madeUpRecords. The number is the smallest over
-// all outcomes, or over all numbers of a record if no outcome can be drawn. The steps follow the
-// method of Levenberg and Marquardt, with outer products of scores for the Hessian (Berndt, Hall,
-// Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models", 1974). Far from the
-// mode these products are much larger than the Hessian, and the steps are too short. The prior is
-// replaced by the normal distribution with the same moments.
+// that [margins.evidence] returns, or as madeUpRecords if that number is larger. The number is the
+// smallest over all outcomes, or over all numbers of a record if no outcome can be drawn. The steps
+// follow the method of Levenberg and Marquardt, with outer products of scores for the Hessian
+// (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models",
+// 1974). Far from the mode these products are much larger than the Hessian, and the steps are too
+// short. The prior is replaced by the normal distribution with the same moments.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {

@@ -33,8 +33,8 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
-// Join returns a shard with the records of all given shards, one after the other. It does not store
-// which records belong to the same person. There must be at least one shard.
+// Join returns a shard with the records of all given shards, one after the other. The result does
+// not store which records belong to the same person. There must be at least one shard.
 func Join(shards []*Shard) *Shard {
 	all := &Shard{dim: shards[0].dim, ways: shards[0].ways, steep: shards[0].steep}
 	for _, s := range shards {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Problem is the reason for which a value or a row does not fit a study.
+// A Problem is the reason why a value or a row does not fit a study.
 type Problem string
 
 const (

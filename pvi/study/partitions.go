@@ -66,8 +66,8 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether the noise is added to changes of natural parameters, of clients
-// or of parts of their records.
+// hidesChanges reports whether noise is added to changes of natural parameters. These are the
+// changes of clients, or of parts of a client's records.
 func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
 }

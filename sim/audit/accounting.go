@@ -60,7 +60,7 @@ func accountedSamples(context.Context, task) (Check, error) {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
 		with      float64 // mean of the sum if the record is drawn; without the draw the mean is 0
-		without   float64 // mean of the sum if the replacement, or nothing, is drawn in its place
+		without   float64 // mean of the sum if the replacement of the record is drawn, or no record in its place
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},

@@ -144,7 +144,7 @@ func (c scored) nothing() *shard.Records {
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		n, x = 60, 1 // more records with larger values would shrink the client's gradient, because their information is larger
+		n, x = 60, 1 // records with larger values would have more information, which would shrink the client's gradient
 	}
 	switch {
 	case world == 1 && c.unit == study.Person:

@@ -92,9 +92,9 @@ func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 // start starts or restarts a process. A client that has not joined joins first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
-		// A killed coordinator leaves its socket. If the old socket is removed, a new socket
-		// shows that the coordinator has begun to serve. Before that, another program could lock
-		// the state.
+		// A killed coordinator leaves its socket. If the old socket is removed, a new socket shows
+		// that the coordinator has begun to serve. Before the coordinator serves, another program
+		// could lock the state.
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

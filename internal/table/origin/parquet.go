@@ -128,7 +128,7 @@ type column struct {
 	decode func(parquet.Value) table.Cell // decodes a value that is not null
 	pages  parquet.Pages                  // pages of the current group of rows; nil before the first group
 	page   parquet.ValueReader            // values of the current page; nil before the first page
-	values []parquet.Value                // decoded values that were not returned
+	values []parquet.Value                // decoded values that were not yet returned
 	buffer [batch]parquet.Value
 	texts  map[string]string // one copy of each text
 }
