@@ -108,7 +108,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	// this kind.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // smallest x that meets the target so far, and largest x that misses it
+	met, missed := high, low // smallest x so far that meets the target, and largest x so far that misses it
 	at := x
 	var previous, previousExcess, least float64
 	for try := range 60 {

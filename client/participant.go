@@ -71,8 +71,8 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is an envelope with its body, as it is stored on disk. It contains the first entry of the
-// transcript, which contains the roster, or a message of this client.
+// A saved is an envelope with its body, as it is stored on disk. The envelope is either the first
+// entry of the transcript, which contains the roster, or a message of this client.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`

@@ -66,7 +66,7 @@ type ProductSum struct {
 	lattice     Lattice
 	noise       *slicedGaussian
 	sigma       int64 // σ of the noise, in lattice steps
-	gate        gate  // clips the records after the first Together ones
+	gate        gate  // clips the records after the first Together records
 	dim         int
 	clip        int64 // ⌊C/step⌋, in lattice steps
 	sensitivity int64 // sensitivity in lattice steps
