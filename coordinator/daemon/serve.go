@@ -37,9 +37,9 @@ type Config struct {
 	Listen  string
 	Metrics string // host:port for metrics and health check; empty for none
 	Gossip  string // IP address and port for gossip; empty to disable it
-	// Web is the host:port of this machine for the pages of an operator; empty for none. WebOrigin
-	// is the origin of a proxy before them; empty for none. Announce, unless nil, is called with
-	// the first login link.
+	// Web is the host:port of this machine for the pages of an operator. It is empty if there are
+	// no pages. WebOrigin is the origin of a proxy in front of the pages. It is empty if there is
+	// no proxy. Announce, unless nil, is called with the first login link.
 	Web, WebOrigin string
 	Announce       func(link string)
 

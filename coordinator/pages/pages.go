@@ -1,6 +1,7 @@
-// Package pages shows an operator, in a browser, the studies of a coordinator: their clients, rounds
-// and verdicts, the clients that a study waits for, its privacy cost, and its report. It gives no
-// orders. The pages have the content of coordinator status and coordinator report.
+// Package pages shows an operator, in a browser, the studies of a coordinator: their clients,
+// rounds and verdicts, the clients that a study waits for, its privacy cost, and its report. The
+// pages cannot change a study. They have the same content as the commands coordinator status and
+// coordinator report.
 package pages
 
 import (
@@ -31,7 +32,7 @@ type Config struct {
 	Hub      *coordinator.Hub
 	Orders   admin.API // reads the status and the bundle of a study
 	Address  string    // host:port of this machine
-	Origin   string    // origin of a proxy, as in [web.Options]
+	Origin   string    // origin of a proxy in front of the pages, as in [web.Options]
 	LinkFile string    // path of the file with the login link
 	Announce func(link string)
 }
@@ -41,8 +42,8 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // by digest and clients
-	reports map[string]template.HTML // by digest; a report never changes
+	costs   map[string]cost          // costs by digest of the study and clients
+	reports map[string]template.HTML // reports by digest of the study; a report never changes
 }
 
 //go:embed study.html
@@ -166,7 +167,7 @@ func newCost(study *coordinator.Study, clients []pvi.ClientID) cost {
 	return c
 }
 
-// report checks the bundle of a study that is over, and shows the report.
+// report verifies the bundle of a study that is over, and returns the page with the report.
 func (p *pages) report(r *http.Request) (*web.Page, error) {
 	status, study, err := p.one(r)
 	if err != nil {
