@@ -130,6 +130,32 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	return a.Terms, nil
 }
 
+// Standing describes in words whether a study is over, left or approved. The argument p is nil if
+// there is no policy.
+func (c *Client) Standing(m *Member, p *Policy) (string, error) {
+	e, err := c.Ending(m)
+	switch {
+	case err != nil:
+		return "", err
+	case e != nil && e.Aborted:
+		return "aborted by " + e.By + ": " + e.Reason, nil
+	case e != nil:
+		return "over", nil
+	}
+	if left, err := c.has(m.Hash, leftPart); left || err != nil {
+		return "left", err
+	}
+	if p != nil {
+		if _, ok := c.Terms(m, p); ok {
+			return "approved: client run", nil
+		}
+	}
+	return Undecided, nil
+}
+
+// Undecided is the [Client.Standing] of a study that the data holder can approve or leave.
+const Undecided = "not approved: client review"
+
 // leftAlready returns an error if this client has left the study.
 func (c *Client) leftAlready(m *Member) error {
 	left, err := c.has(m.Hash, leftPart)

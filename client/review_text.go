@@ -11,27 +11,53 @@ import (
 	"fedpvi/pvi/words"
 )
 
+// A Section is a part of a review, in words.
+type Section struct {
+	Title string
+	Items []string   // paragraphs
+	Text  string     // preformatted text after the items; may be empty
+	Table [][]string // rows of a table after the items, the first with the names of the columns; nil for none
+	Note  string     // paragraph after the table; may be empty
+}
+
+// Sections returns the parts of the review in plain English.
+func (r *Review) Sections() []Section {
+	e := r.Study
+	all := []Section{
+		{Title: "Who", Items: r.who()},
+		{Title: "What is estimated", Items: r.estimated(), Text: e.ProgramText()},
+		{Title: "Which records count", Items: e.Kept},
+		{Title: "What leaves the building", Items: r.leaving()},
+		{Title: "What stays", Items: e.Stays},
+		{Title: "Time on this machine", Items: []string{r.Takes.InWords() + " It was measured with made-up records: yours do not enter."}},
+	}
+	if r.Privacy.Unit == study.None {
+		return append(all, Section{Title: "Privacy cost", Items: []string{"NOT PRIVATE: the study makes no promise, and its messages can reveal single records. It is meant for public records."}})
+	}
+	return append(all,
+		Section{Title: "Privacy cost", Items: r.given(), Table: r.table(), Note: r.meaning()},
+		Section{Title: "Effect on precision", Items: []string{r.precise()}})
+}
+
 // Text writes the review in plain English.
 func (r *Review) Text(w io.Writer) error {
 	var b strings.Builder
 	e := r.Study
 	fmt.Fprintf(&b, "%s\n%s, sha256 %s\n", e.Title, e.Study, r.Digest)
 	fmt.Fprintf(&b, "\n%s", words.Wrap(e.Read))
-	section(&b, "Who", r.who())
-	section(&b, "What is estimated", r.estimated())
-	b.WriteString(e.ProgramText())
-	section(&b, "Which records count", e.Kept)
-	section(&b, "What leaves the building", r.leaving())
-	section(&b, "What stays", e.Stays)
-	section(&b, "Time on this machine", []string{r.Takes.InWords() + " It was measured with made-up records: yours do not enter."})
-	if r.Privacy.Unit == study.None {
-		section(&b, "Privacy cost", []string{"NOT PRIVATE: the study makes no promise, and its messages can reveal single records. It is meant for public records."})
-	} else {
-		section(&b, "Privacy cost", r.given())
-		if err := r.table(&b); err != nil {
+	for _, s := range r.Sections() {
+		section(&b, s.Title, s.Items)
+		b.WriteString(s.Text)
+		if s.Table == nil {
+			continue
+		}
+		b.WriteByte('\n')
+		if err := words.Table(&b, "  ", 2, s.Table); err != nil {
 			return err
 		}
-		section(&b, "Effect on precision", []string{r.precise()})
+		if s.Note != "" {
+			fmt.Fprintf(&b, "\n%s", words.Wrap(s.Note))
+		}
 	}
 	r.verdict(&b)
 	_, err := io.WriteString(w, b.String())
@@ -129,17 +155,21 @@ func (r *Review) given() []string {
 	return out
 }
 
-func (r *Review) table(b *strings.Builder) error {
-	b.WriteByte('\n')
+// table returns the cost of the study for each observer.
+func (r *Review) table() [][]string {
 	rows := [][]string{{"this study alone, against", "under", fmt.Sprintf("ε at δ = %g", r.Privacy.Delta)}}
 	for _, c := range r.Privacy.Observers {
 		rows = append(rows, []string{c.View.Who, string(c.Adjacency), words.Number(c.Epsilon)})
 	}
-	if err := words.Table(b, "  ", 2, rows); err != nil || len(r.Privacy.Observers) == 0 {
-		return err
+	return rows
+}
+
+// meaning describes the costs in words, or returns "" if there are none.
+func (r *Review) meaning() string {
+	if len(r.Privacy.Observers) == 0 {
+		return ""
 	}
-	fmt.Fprintf(b, "\n%s", words.Wrap(words.Meaning(r.Privacy.Protects, r.Privacy.Observers)))
-	return nil
+	return words.Meaning(r.Privacy.Protects, r.Privacy.Observers)
 }
 
 // precise describes in words the clip, the standard deviation of the client's noise, and the

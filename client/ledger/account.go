@@ -28,6 +28,11 @@ type Account struct {
 	Studies []StudySpent `json:"studies"`
 }
 
+// Counted describes the unit of the numbers of the account, and the ε of all releases so far.
+func (a *Account) Counted() string {
+	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
+}
+
 // A StudySpent states how much of a budget one study has spent.
 type StudySpent struct {
 	Study   Hash      `json:"study"`

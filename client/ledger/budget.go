@@ -63,6 +63,22 @@ func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
+// Protects returns the name of the budget's privacy unit in words.
+func (b Budget) Protects() string {
+	switch b.Unit {
+	case Record:
+		return "one row"
+	case Person:
+		return fmt.Sprintf("one person, by the column %s", b.Person)
+	}
+	return "one " + b.Unit
+}
+
+// InWords describes the limit and the unit that it protects.
+func (b Budget) InWords() string {
+	return fmt.Sprintf("ε ≤ %g at δ = %g for %s (%s), for all time", b.Epsilon, b.Delta, b.Protects(), b.Adjacency)
+}
+
 // NewFilter returns the filter that enforces the budget, without any charges.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Person && b.Unit != Client {

@@ -68,7 +68,7 @@ func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client
 	c.audited.Write(audit.Configuration, slog.LevelInfo, append(attrs,
 		slog.String("version", cli.Version()), slog.String("client", string(m.Name)), slog.String("fingerprint", fingerprint.String()),
 		slog.String("coordinator", m.Coordinator.String()), slog.Any("addresses", m.Addresses), slog.String("state", k.Store().Dir()),
-		slog.String("policy", policy.Hash.String()), slog.String("proxy", r.Proxy), slog.String("gossip", r.Gossip), slog.String("metrics", r.Metrics),
+		slog.String("policy", policy.Hash.String()), slog.String("proxy", r.Proxy), slog.String("gossip", r.Gossip), slog.String("metrics", r.Metrics), slog.String("web", r.Web), slog.String("web_origin", r.WebOrigin),
 		slog.String("device", fmt.Sprint(r.Device)), slog.Duration("round_deadline", r.Deadline), slog.Duration("patience", r.Patience), slog.Duration("poll", r.Poll),
 		slog.Any("audit", c.Audit))...)
 }

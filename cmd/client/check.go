@@ -57,15 +57,21 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 		return r.examine(ctx, c, st, nil)
 	}
 	return c.with(func(k *client.Client, m *client.Member) error {
-		p, err := over(k, m)
-		if errors.Is(err, errNotOver) {
-			p, err = nil, nil
-		}
+		p, err := ifOver(k, m)
 		if err != nil {
 			return err
 		}
 		return r.examine(ctx, c, m.Study, p)
 	})
+}
+
+// ifOver returns the posterior of a study, or nil if the study is not over.
+func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
+	p, err := over(k, m)
+	if errors.Is(err, errNotOver) {
+		return nil, nil
+	}
+	return p, err
 }
 
 // readStudy reads a study file, and the file of its program if it has one.
@@ -83,22 +89,9 @@ func readStudy(path string) (*study.Study, error) {
 // examine examines the records for a study. The argument p is the posterior of the study, or nil if
 // the study is not over.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
-	e := &words.Examined{Study: st, File: r.Data}
-	if r.Data != "" {
-		data, err := r.source(c, r.Data)
-		if err != nil {
-			return err
-		}
-		records, found, err := client.ExamineRecords(ctx, st, data, r.Person)
-		if err != nil {
-			return err
-		}
-		e.Of = found
-		if p != nil {
-			if e.Checks, err = compare(p, records); err != nil {
-				return err
-			}
-		}
+	e, err := r.examined(ctx, c, r.Data, r.Person, st, p)
+	if err != nil {
+		return err
 	}
 	if r.HTML != "" {
 		if err := writePage(r.HTML, e); err != nil {
@@ -116,6 +109,28 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 		return cli.PrintJSON(out)
 	}
 	return cli.Print(os.Stdout, e.Write)
+}
+
+// examined examines records for a study. If data is empty, the result describes only the form of the
+// records. The argument p is nil if the study is not over.
+func (r *recordFlags) examined(ctx context.Context, c *commands, data, person string, st *study.Study, p *session.Posterior) (*words.Examined, error) {
+	e := &words.Examined{Study: st, File: data}
+	if data == "" {
+		return e, nil
+	}
+	source, err := r.source(c, data)
+	if err != nil {
+		return nil, err
+	}
+	records, found, err := client.ExamineRecords(ctx, st, source, person)
+	if err != nil {
+		return nil, err
+	}
+	e.Of = found
+	if p != nil {
+		e.Checks, err = compare(p, records)
+	}
+	return e, err
 }
 
 // compare compares records with a posterior. It returns nil if outcomes cannot be drawn from the

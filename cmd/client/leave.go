@@ -26,23 +26,28 @@ Leaving is final, and the coordinator is informed. The charges stay in the ledge
 
 func (l *leaveCommand) Run(ctx context.Context, c *commands) error {
 	return c.with(func(k *client.Client, m *client.Member) error {
-		policy, err := c.policy()
-		if err != nil {
-			return err
-		}
-		network, err := l.network(policy)
-		if err != nil {
-			return err
-		}
-		end := c.order("leave", append(ofStudy(m), slog.String("reason", l.Reason))...)
-		line, err := k.Dial(ctx, m, network)
-		if err == nil {
-			err = errors.Join(k.Leave(ctx, m, l.Reason, line), line.Close())
-		}
-		if end(err) != nil {
+		if err := c.leave(ctx, k, m, l.connection, l.Reason); err != nil {
 			return err
 		}
 		fmt.Printf("Left %s.\n", m.Study.Name)
 		return nil
 	})
+}
+
+// leave leaves a study, and writes the order or its refusal to the audit log.
+func (c *commands) leave(ctx context.Context, k *client.Client, m *client.Member, connect connection, reason string) error {
+	policy, err := c.policy()
+	if err != nil {
+		return err
+	}
+	network, err := connect.network(policy)
+	if err != nil {
+		return err
+	}
+	end := c.order("leave", append(ofStudy(m), slog.String("reason", reason))...)
+	line, err := k.Dial(ctx, m, network)
+	if err == nil {
+		err = errors.Join(k.Leave(ctx, m, reason, line), line.Close())
+	}
+	return end(err)
 }

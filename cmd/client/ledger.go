@@ -51,7 +51,7 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, protected(a.Budget), a.Budget.Adjacency)
+		fmt.Fprintf(w, "%s: %s\n\n", a.Dataset, a.Budget.InWords())
 		rows := [][]string{{"study", "answers", "spent", "last"}}
 		for _, s := range a.Studies {
 			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
@@ -61,21 +61,10 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 			return err
 		}
 		fmt.Fprintf(w, "\n  In words, for all studies together: %s.\n  %s\n",
-			words.Guess(protected(a.Budget), a.Budget.Adjacency, a.Budget.Epsilon, a.Budget.Delta), words.Coin)
-		fmt.Fprintf(w, "\n  Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
+			words.Guess(a.Budget.Protects(), a.Budget.Adjacency, a.Budget.Epsilon, a.Budget.Delta), words.Coin)
+		fmt.Fprintf(w, "\n  %s\n", a.Counted())
 	}
 	return nil
-}
-
-// protected returns the name of a budget's privacy unit in words.
-func protected(b ledger.Budget) string {
-	switch b.Unit {
-	case ledger.Record:
-		return "one row"
-	case ledger.Person:
-		return fmt.Sprintf("one person, by the column %s", b.Person)
-	}
-	return "one " + b.Unit
 }
 
 type ledgerExport struct {

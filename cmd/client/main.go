@@ -24,6 +24,7 @@ have approved, within your own policy and budget.
   client approve --yes DIGEST         consent to exactly that study
   client run --data records.csv       take part until the study is over
   client ledger                       see what was spent, by study, and what is left
+  client web                          the same in a browser: review, decide, ledger
   client doctor                       check everything that a run needs
 
 At a terminal one command is enough:
@@ -46,6 +47,7 @@ type commands struct {
 	Review     reviewCommand     `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
 	Approve    approveCommand    `cmd:"" help:"Consent to a reviewed study."`
 	Run        runCommand        `cmd:"" help:"Take part in an approved study until it is over."`
+	Web        webCommand        `cmd:"" help:"Serve pages to review and decide in a browser."`
 	Status     statusCommand     `cmd:"" help:"List the studies and their state."`
 	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify the spending."`
 	Roster     rosterCommand     `cmd:"" help:"List the members of a study with their fingerprints."`

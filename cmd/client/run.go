@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fedpvi/client"
+	"fedpvi/client/pages"
 	"fedpvi/gpu/device"
 	"fedpvi/internal/audit"
 	"fedpvi/internal/cli"
@@ -31,14 +32,16 @@ type runCommand struct {
 	Join        letter `help:"Redeem this invitation first, as client join does, unless it was redeemed before." placeholder:"FILE"`
 	firstPolicy `embed:""`
 
-	Approve  bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
-	Dataset  string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
-	Result   string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
-	Metrics  string        `help:"Serve Prometheus metrics and /healthz at this address, such as 127.0.0.1:9464." placeholder:"ADDR"`
-	Patience time.Duration `help:"How long to try to reach the coordinator." default:"24h"`
-	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
-	Gossip   string        `help:"Gossip with the other daemons at this IP address and port of this machine, UDP and TCP. Default: no gossip, and no open port." placeholder:"IP:PORT"`
-	Device   device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Approve   bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
+	Dataset   string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
+	Result    string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
+	Web       string        `help:"Serve pages at this address of this machine: the review, the ledger and the progress, in a browser. With --approve the run waits for the approval on the page. The first login link is printed at a terminal, and the file login.url in the state directory has the next one." placeholder:"ADDR"`
+	WebOrigin string        `help:"With --web: origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
+	Metrics   string        `help:"Serve Prometheus metrics and /healthz at this address, such as 127.0.0.1:9464." placeholder:"ADDR"`
+	Patience  time.Duration `help:"How long to try to reach the coordinator." default:"24h"`
+	Poll      time.Duration `help:"Ask for news at this interval instead of staying connected."`
+	Gossip    string        `help:"Gossip with the other daemons at this IP address and port of this machine, UDP and TCP. Default: no gossip, and no open port." placeholder:"IP:PORT"`
+	Device    device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 }
 
 func (runCommand) Help() string {
@@ -48,6 +51,7 @@ func (runCommand) Help() string {
   client run --data records.csv --approve           read the review, then type yes
   client run --join invitation.txt --data records.csv --approve
   client run --data records.csv --metrics 127.0.0.1:9464 --log json
+  client run --data records.csv --approve --web 127.0.0.1:8440
   client run --data records.csv --audit /var/log/fedpvi/audit.log --audit syslog:///dev/log
   client run --data export.csv.gz --separator ';' --decimal-comma
   client run --data postgres://reader@localhost/cohort --query cohort.sql
@@ -70,22 +74,49 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 		return &client.UsageError{Err: fmt.Errorf("--epsilon and --delta need --join, which writes the first policy: edit %s instead", client.PolicyFile)}
 	}
 	return with(func(k *client.Client, m *client.Member) error {
-		policy, err := c.policy()
+		show, stop, err := r.serve(ctx, c, k)
 		if err != nil {
 			return err
 		}
-		if _, approved := k.Terms(m, policy); r.Approve && !approved {
-			_, err := c.approve(k, m, policy, r.Dataset, func() (string, error) { return ask(k, m, policy, r.Dataset) })
-			if err != nil {
-				return err
-			}
+		defer stop()
+		policy, err := r.policy(ctx, c, k, m, show)
+		if err != nil {
+			return err
 		}
-		ending, err := r.play(ctx, c, k, m, policy)
+		ending, err := r.play(ctx, c, k, m, policy, show)
 		if err != nil {
 			return err
 		}
 		return r.ended(c, m, ending)
 	})
+}
+
+// serve serves the pages of --web until stop is called. Without --web it returns no pages.
+func (r *runCommand) serve(ctx context.Context, c *commands, k *client.Client) (show *pages.Pages, stop func(), err error) {
+	if r.Web == "" && r.WebOrigin != "" {
+		return nil, nil, &client.UsageError{Err: errors.New("--web-origin belongs to --web: give both")}
+	}
+	if r.Web == "" {
+		return nil, func() {}, nil
+	}
+	d := desk{connection: r.connection, recordFlags: r.recordFlags, data: r.Data}
+	return d.serve(ctx, c, k, r.Web, r.WebOrigin)
+}
+
+// policy returns the policy of a run. With --approve it first lets the data holder approve the
+// study, on the pages or at the terminal.
+func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, m *client.Member, show *pages.Pages) (*client.Policy, error) {
+	if r.Approve && show != nil {
+		return show.Decision(ctx, m)
+	}
+	policy, err := c.policy()
+	if err != nil {
+		return nil, err
+	}
+	if _, approved := k.Terms(m, policy); r.Approve && !approved {
+		_, err = c.approve(k, m, policy, r.Dataset, func() (string, error) { return ask(k, m, policy, r.Dataset) })
+	}
+	return policy, err
 }
 
 // joined redeems the invitation, unless this client has already joined the study. It then calls f
@@ -133,7 +164,7 @@ func (r *runCommand) reading(read shard.Report) {
 	_ = words.Reading(os.Stderr, read) // an error of printing cannot be reported
 }
 
-func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (_ *client.Ending, err error) {
+func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy, web *pages.Pages) (_ *client.Ending, err error) {
 	figures := newFigures()
 	if r.Metrics != "" {
 		stop, err := figures.serve(r.Metrics)
@@ -157,6 +188,9 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 	}
 	show := newDisplay(line)
 	defer show.done()
+	if web != nil {
+		web.Begin()
+	}
 	configured := sync.OnceFunc(func() { r.auditConfiguration(c, k, m, policy) })
 	defer func() {
 		configured()
@@ -172,6 +206,9 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 		Show: func(s client.Status) {
 			figures.status(s)
 			show.status(s)
+			if web != nil {
+				web.Show(s)
+			}
 		},
 	})
 }
@@ -263,7 +300,7 @@ func (statusCommand) Run(c *commands) error {
 		return err
 	}
 	for _, m := range members {
-		stands, err := standing(k, m, policy)
+		stands, err := k.Standing(m, policy)
 		if err != nil {
 			return err
 		}
@@ -274,22 +311,4 @@ func (statusCommand) Run(c *commands) error {
 		return cli.PrintJSON(map[string]any{"studies": all})
 	}
 	return words.Table(os.Stdout, "", 4, rows)
-}
-
-func standing(k *client.Client, m *client.Member, policy *client.Policy) (string, error) {
-	e, err := k.Ending(m)
-	switch {
-	case err != nil:
-		return "", err
-	case e != nil && e.Aborted:
-		return "aborted by " + e.By + ": " + e.Reason, nil
-	case e != nil:
-		return "over", nil
-	}
-	if policy != nil {
-		if _, ok := k.Terms(m, policy); ok {
-			return "approved: client run", nil
-		}
-	}
-	return "not approved: client review", nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -60,15 +59,7 @@ func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 			if err != nil {
 				return err
 			}
-			read, write := io.Pipe()
-			wrote := make(chan struct{})
-			go func() {
-				defer close(wrote)
-				write.CloseWithError(api.Bundle(e.ctx, study.Digest, write))
-			}()
-			r, err = bundle.Page(read)
-			err = errors.Join(err, read.Close())
-			<-wrote
+			r, err = admin.Report(e.ctx, api, study.Digest)
 			return err
 		})
 		return r, err

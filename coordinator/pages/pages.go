@@ -10,14 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
-	"io"
 	"net/http"
 	"sync"
 	"time"
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
-	"fedpvi/coordinator/bundle"
 	"fedpvi/internal/cli"
 	"fedpvi/internal/web"
 	"fedpvi/pvi"
@@ -189,10 +187,8 @@ func (p *pages) report(r *http.Request) (*web.Page, error) {
 }
 
 func (p *pages) newReport(ctx context.Context, study *coordinator.Study) (template.HTML, error) {
-	in, out := io.Pipe()
-	go func() { out.CloseWithError(p.Orders.Bundle(ctx, study.Digest(), out)) }()
-	report, err := bundle.Page(in)
-	if err = errors.Join(err, in.Close()); err != nil {
+	report, err := admin.Report(ctx, p.Orders, study.Digest())
+	if err != nil {
 		return "", err
 	}
 	report.Program = "fedpvi " + cli.Version()

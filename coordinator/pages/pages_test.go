@@ -83,7 +83,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *browser {
 			t.Error("the login link was left behind")
 		}
 	})
-	b.want("/", http.StatusUnauthorized, "not signed in") // the site now serves, so the link is in its file
+	b.want("/", http.StatusUnauthorized, "not signed in")
 	text, err := os.ReadFile(link)
 	check(t, err)
 	u, err := url.Parse(strings.TrimSpace(string(text)))

@@ -110,7 +110,8 @@ var sources embed.FS
 
 var layout = template.Must(template.ParseFS(sources, "layout.html"))
 
-// Open listens at the address in o. It returns an error if other machines can reach the address.
+// Open listens at the address in o, and makes the first login link. It returns an error if other
+// machines can reach the address.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -134,6 +135,13 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	s.close = sync.OnceFunc(func() { close(s.closing) })
 	s.name(l.Addr().(*net.TCPAddr))
 	s.routes()
+	link, err := s.newLink()
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if o.Announce != nil {
+		o.Announce(link)
+	}
 	return s, nil
 }
 
@@ -205,15 +213,8 @@ func (s *Site) Post(path string, order func(r *http.Request) (next string, err e
 	}))
 }
 
-// Serve makes the first login link, and serves the pages until Shutdown.
+// Serve serves the pages until Shutdown.
 func (s *Site) Serve() error {
-	link, err := s.newLink()
-	if err != nil {
-		return err
-	}
-	if s.o.Announce != nil {
-		s.o.Announce(link)
-	}
 	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -48,8 +48,6 @@ func open(t *testing.T, origin string) *desk {
 		d.given = append(d.given, r.PostForm.Get("note"))
 		return "/", nil
 	})
-	_, err = site.newLink()
-	check(t, err)
 	t.Cleanup(func() { check(t, site.Shutdown(context.Background())) })
 	return d
 }

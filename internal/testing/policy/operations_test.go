@@ -168,7 +168,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"transport/server.go",                   // serves the listener of coordinator/daemon
 	}, found)
 	for path, flags := range map[string][]string{
-		"cmd/coordinator/serve.go": {"Metrics", "Web", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Gossip"}, "cmd/client/main.go": {"Audit"},
+		"cmd/coordinator/serve.go": {"Metrics", "Web", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Web", "Gossip"}, "cmd/client/main.go": {"Audit"},
 	} {
 		for _, name := range flags {
 			tag := regexp.MustCompile(`(?m)^\s` + name + `\s+\S+\s+(.*)$`).FindStringSubmatch(source(t, strings.Split(path, "/")...))

@@ -1,0 +1,53 @@
+package pages
+
+import (
+	"net/http"
+
+	"fedpvi/client/ledger"
+	"fedpvi/internal/web"
+	"fedpvi/pvi/words"
+)
+
+// barWidth is the width of the whole budget in its picture.
+const barWidth = 600.
+
+// An account is a data set's budget with its picture.
+type account struct {
+	ledger.Account
+	Spending []spending
+	Used     float64 // width of all spending in the picture
+}
+
+// Guess describes the limit in words.
+func (a *account) Guess() string {
+	b := a.Budget
+	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)
+}
+
+// A spending is a study's part of a budget.
+type spending struct {
+	ledger.StudySpent
+	Name    string // name of the study; the first digits of its digest if this client does not have it
+	Mine    bool   // whether there is a page of the study
+	X, Wide float64
+	Odd     bool
+}
+
+func (p *Pages) ledger(*http.Request) (*web.Page, error) {
+	all := []account{}
+	for _, of := range p.c.Client.Store().Accounts() {
+		a := account{Account: of}
+		for i, s := range of.Studies {
+			next := spending{StudySpent: s, Name: s.Study.String()[:12], X: a.Used, Wide: barWidth * min(1, s.Spent/of.Total), Odd: i%2 == 1}
+			for _, m := range p.c.Members {
+				if m.Hash == s.Study {
+					next.Name, next.Mine = m.Study.Name, true
+				}
+			}
+			a.Used += next.Wide
+			a.Spending = append(a.Spending, next)
+		}
+		all = append(all, a)
+	}
+	return &web.Page{Title: "Ledger", Name: "ledger", Of: all}, nil
+}

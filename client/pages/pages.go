@@ -1,0 +1,253 @@
+// Package pages shows a data holder, in a browser, the studies of a client: the review of each study
+// with forms to approve and to refuse it, the examination of the records, the ledger, and the
+// progress of a run. The examination depends on single records without noise, so the pages are for
+// the data holder alone. The forms do the same as client approve and client leave.
+package pages
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/internal/web"
+	"fedpvi/pvi/page"
+	"fedpvi/pvi/words"
+)
+
+// Config configures [Open]. Its functions carry out the commands of the same names, with their lines
+// in the audit log.
+type Config struct {
+	Client *client.Client
+	// Members are the studies that the client has joined. A run changes its own Member, so it needs
+	// another one.
+	Members []*client.Member
+	Policy  func() (*client.Policy, error)
+	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
+	Leave   func(ctx context.Context, m *client.Member, reason string) error
+	Check   func(ctx context.Context, m *client.Member) (*words.Examined, error)
+	Program string // name and version of the program
+
+	Address  string // host:port of this machine
+	Origin   string // origin of a proxy, as in [web.Options]
+	LinkFile string // path of the file with the login link
+	Announce func(link string)
+}
+
+// Pages are the pages of a client. The methods may be called concurrently.
+type Pages struct {
+	*web.Site
+	c Config
+
+	// busy is held while a form is carried out, records are examined, or a review is made. A run
+	// begins without it, so that none of these disturbs a run.
+	busy    sync.Mutex
+	reviews map[string]*client.Review // by the state on which the review depends
+
+	mu      sync.Mutex
+	running bool          // whether a run has begun
+	status  client.Status // progress of the run
+	awaited ledger.Hash   // study for whose decision a run waits; zero for none
+	refused ledger.Hash   // study that the data holder has refused last
+	changed chan struct{} // closed when a form was carried out
+}
+
+//go:embed study.html ledger.html
+var sources embed.FS
+
+var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
+	"number": words.Number,
+	"coin":   func() string { return words.Coin },
+	"clock":  func(t time.Time) string { return t.Format("2 Jan 15:04:05") },
+	"day":    func(t time.Time) string { return t.Format(time.DateOnly) },
+}).ParseFS(sources, "*.html"))
+
+// Open listens at the address in c. The caller then calls Serve.
+func Open(ctx context.Context, c Config) (*Pages, error) {
+	p := &Pages{c: c, reviews: map[string]*client.Review{}, changed: make(chan struct{})}
+	site, err := web.Open(ctx, web.Options{
+		Address: c.Address, Origin: c.Origin, Title: "fedpvi client",
+		Links: []web.Link{{Path: "/", Text: "Studies"}, {Path: "/ledger", Text: "Ledger"}},
+		Pages: templates, Style: page.Style, LinkFile: c.LinkFile, Announce: c.Announce, State: p.state,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Site = site
+	site.Get("/{$}", p.index)
+	site.Get("/ledger", p.ledger)
+	site.Get("/studies/{study}", p.review)
+	site.Get("/studies/{study}/document", p.document)
+	site.Get("/studies/{study}/check", p.check)
+	site.Post("/studies/{study}/approve", p.approve)
+	site.Post("/studies/{study}/refuse", p.refuse)
+	return p, nil
+}
+
+// Show shows the progress of a run.
+func (p *Pages) Show(s client.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status = s
+}
+
+// Begin waits for forms and examinations that are carried out, and then allows no more of them. The
+// caller then begins a run.
+func (p *Pages) Begin() {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = true
+}
+
+// Decision waits until the data holder has approved a study, and returns the policy under which it
+// is approved. If the data holder refuses the study, Decision returns a [client.Refusal].
+func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
+	for {
+		p.mu.Lock()
+		p.awaited = m.Hash
+		changed, refused := p.changed, p.refused
+		p.mu.Unlock()
+		if refused == m.Hash {
+			return nil, &client.Refusal{Reason: "the data holder has refused the study " + m.Study.Name}
+		}
+		policy, err := p.c.Policy()
+		if err != nil {
+			return nil, err
+		}
+		if _, approved := p.c.Client.Terms(m, policy); approved {
+			return policy, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// exclusively calls f, unless a run has begun.
+func (p *Pages) exclusively(f func() error) error {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	p.mu.Lock()
+	running := p.running
+	p.mu.Unlock()
+	if running {
+		return &web.Error{Status: http.StatusConflict, Err: errors.New("a study is running in this program, and nothing must disturb its answers: stop the run first, and use client web")}
+	}
+	return f()
+}
+
+// one returns the study in the path of a request.
+func (p *Pages) one(r *http.Request) (*client.Member, error) {
+	n := slices.IndexFunc(p.c.Members, func(m *client.Member) bool { return m.Hash.String() == r.PathValue("study") })
+	if n < 0 {
+		return nil, web.Missing("this client has not joined the study: client join INVITATION")
+	}
+	return p.c.Members[n], nil
+}
+
+// policy returns the policy, or nil if there is none. Reviews then say that nothing is allowed.
+func (p *Pages) policy() (*client.Policy, error) {
+	policy, err := p.c.Policy()
+	if err != nil && client.CodeOf(err) != client.Declined {
+		return nil, err
+	}
+	return policy, nil
+}
+
+// A row is a study on the first page.
+type row struct {
+	*client.Member
+	Stands   string
+	Progress *client.Status // nil unless the study runs in this program
+}
+
+func (p *Pages) rows() ([]row, error) {
+	policy, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	running, status := p.running, p.status
+	p.mu.Unlock()
+	all := []row{}
+	for _, m := range p.c.Members {
+		stands, err := p.c.Client.Standing(m, policy)
+		if err != nil {
+			return nil, err
+		}
+		next := row{Member: m, Stands: stands}
+		if running && status.Study == m.Study.Name {
+			next.Progress = &status
+		}
+		all = append(all, next)
+	}
+	return all, nil
+}
+
+// state returns everything that the live parts of pages show, as text.
+func (p *Pages) state(context.Context) (string, error) {
+	rows, err := p.rows()
+	if err != nil {
+		return "", err
+	}
+	sequence, _ := p.c.Client.Store().Head()
+	text := fmt.Sprint(sequence)
+	for _, r := range rows {
+		progress, err := json.Marshal(r.Progress)
+		if err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf("\n%s %s %s", r.Hash, r.Stands, progress)
+	}
+	return text, nil
+}
+
+func (p *Pages) index(*http.Request) (*web.Page, error) {
+	rows, err := p.rows()
+	if err != nil {
+		return nil, err
+	}
+	return &web.Page{Title: "Studies", Name: "index", Of: rows}, nil
+}
+
+// document shows the study document as it is.
+func (p *Pages) document(r *http.Request) (*web.Page, error) {
+	m, err := p.one(r)
+	if err != nil {
+		return nil, err
+	}
+	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
+}
+
+// check examines the records, as client check does.
+func (p *Pages) check(r *http.Request) (*web.Page, error) {
+	m, err := p.one(r)
+	if err != nil {
+		return nil, err
+	}
+	var body template.HTML
+	err = p.exclusively(func() error {
+		found, err := p.c.Check(r.Context(), m)
+		if err != nil {
+			return err
+		}
+		body, err = (&page.Check{Examined: found, Program: p.c.Program, Date: time.Now().Format("2 January 2006")}).Body()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &web.Page{Title: "Records for " + m.Study.Name, Name: "body", Of: body}, nil
+}

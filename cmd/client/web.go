@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fedpvi/client"
+	"fedpvi/client/pages"
+	"fedpvi/internal/web"
+	"fedpvi/pvi/words"
+)
+
+type webCommand struct {
+	connection `embed:""`
+
+	Address     string `arg:"" optional:"" help:"Address of this machine that serves the pages, host:port." default:"127.0.0.1:8440"`
+	WebOrigin   string `help:"Origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
+	Data        string `help:"Records that the pages examine, as client check does: a CSV file (plain, gzip or zstd), a Parquet file, or the address of a PostgreSQL database." placeholder:"FILE"`
+	recordFlags `embed:""`
+	Person      string `help:"Column of the records that says whose row a row is, as in client check." placeholder:"COLUMN"`
+}
+
+func (webCommand) Help() string {
+	return `Examples:
+
+  client web
+  client web --data records.csv
+  client web 127.0.0.1:8440 --web-origin https://fedpvi.example.org
+
+Open the login link that the command prints. The pages show the reviews, with forms to approve and
+to refuse, and the ledger as a picture. With --data they examine the records. They are for the data
+holder alone: an examination depends on single records, without any noise.
+
+The command runs until it is interrupted. No study runs meanwhile: client run --web serves the same
+pages, and shows the progress.`
+}
+
+func (w *webCommand) Run(ctx context.Context, c *commands) error {
+	k, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	d := desk{connection: w.connection, recordFlags: w.recordFlags, data: w.Data, person: w.Person}
+	_, stop, err := d.serve(ctx, c, k, w.Address, w.WebOrigin)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stop()
+	return nil
+}
+
+// A desk has the flags that the forms and examinations on pages need.
+type desk struct {
+	connection
+	recordFlags
+	data, person string
+}
+
+// serve serves pages at an address until stop is called.
+func (d *desk) serve(ctx context.Context, c *commands, k *client.Client, address, origin string) (show *pages.Pages, stop func(), err error) {
+	members, err := k.Members()
+	if err != nil {
+		return nil, nil, err
+	}
+	file := filepath.Join(k.Store().Dir(), web.LinkFile)
+	show, err = pages.Open(ctx, pages.Config{
+		Client: k, Members: members, Policy: c.policy, Program: version(),
+		Address: address, Origin: origin, LinkFile: file, Announce: func(link string) { c.announce(link, file) },
+		Approve: func(m *client.Member, p *client.Policy, dataset, digest string) error {
+			_, err := c.approve(k, m, p, dataset, func() (string, error) { return digest, nil })
+			return err
+		},
+		Leave: func(ctx context.Context, m *client.Member, reason string) error {
+			return c.leave(ctx, k, m, d.connection, reason)
+		},
+		Check: func(ctx context.Context, m *client.Member) (*words.Examined, error) {
+			p, err := ifOver(k, m)
+			if err != nil {
+				return nil, err
+			}
+			return d.examined(ctx, c, d.data, d.person, m.Study, p)
+		},
+	})
+	if err != nil {
+		return nil, nil, &client.UsageError{Err: fmt.Errorf("the pages: %w", err)}
+	}
+	served := make(chan error, 1)
+	go func() { served <- show.Serve() }()
+	return show, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := show.Shutdown(ctx); err != nil {
+			c.logger().Warn("the pages were not closed in time", "error", err)
+		}
+		if err := <-served; err != nil {
+			c.logger().Warn("the pages failed", "error", err)
+		}
+	}, nil
+}
+
+// announce tells where the login link is. A log leaves the machine, so the link itself is printed at
+// a terminal alone.
+func (c *commands) announce(link, file string) {
+	if c.chatty() {
+		fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link)
+		return
+	}
+	c.logger().Info("serving pages", slog.String("login", file))
+}
