@@ -7,10 +7,10 @@ import (
 
 // This file computes the squared norm of a record's gradient for components that have a single
 // leaf. A leaf is a place where the program reads a table of shared values. Let a be the adjoint of
-// what the leaf returns. If the leaf returns elements of the table, the squared norm is Σa². If it
-// returns the product of the table and a vector x of the row, the squared norm is Σa²·|x|². Weights
-// that differ from 1 multiply the squares. If the query adds a vector inside the clip, the cross
-// terms 2·gradient·vector are added.
+// the value that the leaf returns. If the leaf returns elements of the table, the squared norm is
+// Σa². If it returns the product of the table and a vector x of the row, the squared norm is
+// Σa²·|x|². Weights that differ from 1 multiply the squares. If the query adds a vector inside the
+// clip, the cross terms 2·gradient·vector are added.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {

@@ -35,8 +35,8 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 }
 
 // maxStrips is the largest number of parts, called strips, into which a batch is divided. The
-// records of each strip are added in order, and then the sums of the strips are added in order. So
-// the number of workers does not change the result.
+// records of each strip are added in order, and then the sums of the strips are added in order. The
+// number of workers therefore does not change the result.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // minimum number of blocks of records in a strip

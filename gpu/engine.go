@@ -27,7 +27,8 @@ type Evaluator interface {
 	HessianDiagonal(dst, theta []float64) error
 }
 
-// A Query says at which points and for which records to evaluate, and how to clip contributions.
+// A Query has the points and the records of an evaluation, and the rules by which contributions are
+// clipped.
 type Query struct {
 	// Draws has the points θ, at least one. If there are K draws, a record's contribution is the
 	// concatenation of its gradients at the K points, clipped as one vector.
@@ -56,8 +57,8 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total has what Sum returns besides the sum of gradients. The numbers have no noise and are not
-// private.
+// Total has the results of Sum other than the sum of gradients. The numbers have no noise, so they
+// do not protect records.
 type Total struct {
 	// LogDensity is the sum of the records' log densities, averaged over the draws. It leaves out
 	// records whose log density is not finite.

@@ -327,7 +327,7 @@ func (h *hessian) addRecord(l, c int) {
 }
 
 // addProducts adds the second derivatives of products Wx of a table W and a vector x that depends
-// on channel c: those with respect to an element of W and c.
+// on channel c: the derivatives with respect to an element of W and to channel c.
 func (h *hessian) addProducts(rows []int32, c int) {
 	for k, f := range h.products {
 		for j := range f.cols {
@@ -438,8 +438,8 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 
 // bend adds the second derivatives of tables, weighted with the adjoints of all records: the second
 // term of the Hessian. In some tables each element is a function of one coordinate. The derivatives
-// with respect to all their coordinates are found together, and those with respect to other
-// coordinates one by one.
+// with respect to all their coordinates are found together, and the derivatives with respect to
+// other coordinates are found one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {

@@ -81,8 +81,8 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point has the elements of m and then those of ρ. gradient is the gradient with respect to (m,
-	// ρ), and total is the sum of the points that are averaged.
+	// point has the elements of m and then the elements of ρ. gradient is the gradient with respect
+	// to (m, ρ), and total is the sum of the points that are averaged.
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64

@@ -3,8 +3,8 @@ package gpu
 // This file computes norms if a record uses several elements of one table, or one element twice.
 // The contributions of a record to the same element are added before they are squared.
 
-// An entry is what one leaf, a place where a record reads shared values, adds to the record's
-// gradient with respect to one coordinate.
+// An entry is the number that one leaf adds to a record's gradient with respect to one coordinate.
+// A leaf is a place where a record reads shared values.
 type entry struct {
 	coord int
 	value float64
@@ -12,7 +12,7 @@ type entry struct {
 
 // mergeScratch has the entries of each merged component for each record of a block.
 type mergeScratch struct {
-	entries [][]entry // entries of each component; those of record l begin at index l·width
+	entries [][]entry // entries of each component; the entries of record l begin at index l·width
 	count   [][]int   // number of different coordinates of each record, by component
 	width   []int
 }

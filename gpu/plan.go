@@ -32,7 +32,7 @@ func (f *leaf) size() int { return f.rows * f.cols }
 // A span is a range of coordinates, from from to to−1.
 type span struct{ from, to int }
 
-// A plan says how the gradients of a program are computed. Leaves that depend on the same
+// A plan describes how the gradients of a program are computed. Leaves that depend on the same
 // coordinates form a component, so two components share no coordinate.
 type plan struct {
 	m      *model.Model
@@ -175,9 +175,9 @@ func stacked(out []coordinate, args []int) coordinate {
 	return first
 }
 
-// mapped returns the coordinate of the result of an elementwise operation. It is that of the only
-// argument which is not constant. It is not valid if there are several such arguments, or if the
-// argument is a scalar that is combined with several elements.
+// mapped returns the coordinate of the result of an elementwise operation. It is the coordinate of
+// the only argument that is not constant. It is not valid if there are several such arguments, or
+// if the argument is a scalar that is combined with several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0

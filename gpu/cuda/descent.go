@@ -25,7 +25,7 @@ type Visit struct {
 	// the plan's lattice step.
 	Releases []int64
 
-	// Taken says whether the steps were computed. If Taken is true, the plan is wiped. If it is
+	// Taken reports whether the steps were computed. If Taken is true, the plan is wiped. If it is
 	// false after an error of [Descend], Run and Releases are unchanged and nothing was released.
 	// Another device, or the CPU, may then compute the steps after [dpmech.Plan.Reclaim].
 	Taken bool

@@ -8,8 +8,8 @@ type Device interface {
 	// Alloc returns the address of new memory of the given number of bytes. Its content is
 	// undefined.
 	Alloc(bytes int) (uint64, error)
-	// Free overwrites and frees memory that Alloc returned. Otherwise the next user of the memory
-	// could read records and keys.
+	// Free overwrites and frees memory that Alloc returned. It overwrites the memory because the
+	// next user could otherwise read records and keys.
 	Free(memory uint64) error
 	// Write copies words to memory of the device. Read copies words from memory of the device.
 	Write(memory uint64, words []uint64) error

@@ -46,8 +46,8 @@ func (g *Gathering) Leave() {
 
 // Descend computes one visit, together with the visits of the other members, and returns the error
 // of this visit. The records are on the device only during the visit. If a launch fails, Descend
-// tries each half of its visits again, down to launches of one visit. So a faulty visit, or too
-// little memory on the device, does not make other visits fail.
+// tries each half of its visits again, down to launches of one visit. A faulty visit, or too little
+// memory on the device, therefore does not make other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{d, records, v, done}}

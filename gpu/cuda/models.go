@@ -9,8 +9,8 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// These are the kinds of priors, numbered as in the kernels. Each comment says what First and
-// Second of a [Prior] are.
+// These are the kinds of priors, numbered as in the kernels. Each comment describes the fields
+// First and Second of a [Prior].
 const (
 	NormalPrior PriorKind = iota // normal distribution of the [Base]; First and Second are not used
 	// StickPrior is the prior of a coordinate of stick breaking if the weights have a symmetric

@@ -12,8 +12,8 @@ type Recorder interface {
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
-// record does what [Recorder.Record] does, for any device. If d cannot record, play calls work each
-// time.
+// record does the same as [Recorder.Record] for any device. If d cannot record, play calls work
+// each time.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {
 		return r.Record(work)

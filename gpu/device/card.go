@@ -10,7 +10,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// Built says whether the program was built with support for GPUs.
+// Built is true if the program was built with support for GPUs.
 const Built = true
 
 func find() (string, []Info, error) {

@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records in a pass through the network. So many records
-// fill whole tiles of the matrix product and fit in a cache.
+// recordsAtOnce is the largest number of records in a pass through the network. This number of
+// records fills whole tiles of the matrix product and fits in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
 // A pass does the forward and the backward pass of some records through the network. Each matrix
@@ -131,16 +131,16 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of the loss with respect to the inputs of layer l from those with
-// respect to its outputs.
+// pull computes the derivatives of the loss with respect to the inputs of layer l from the
+// derivatives with respect to its outputs.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
 // unbend computes the derivatives of the loss with respect to the outputs of hidden layer l, before
-// softplus. It multiplies those with respect to the values of softplus by the derivatives of
-// softplus.
+// softplus. It multiplies the derivatives with respect to the values of softplus by the derivatives
+// of softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)

@@ -33,9 +33,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device compute the steps of later plans. private says whether the plans are
-// private, and most is the largest number of records in their batches. If the device fails in
-// Attach or in [Trainer.TakePlan], the error is a [DeviceError].
+// Attach makes a device compute the steps of later plans. private is true if the plans are private,
+// and most is the largest number of records in their batches. If the device fails in Attach or in
+// [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -69,9 +69,9 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan computes all steps of a plan. A device computes them if one is attached, and otherwise
-// the CPU. After steps on a device, [Trainer.Sync] must copy the new weights to the network before
-// they are read.
+// TakePlan computes all steps of a plan. The attached device computes them or, if no device is
+// attached, the CPU. After steps on a device, [Trainer.Sync] must copy the new weights to the
+// network before they are read.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
 		return t.takeHere(plan)

@@ -17,8 +17,8 @@ type Options struct {
 // EP is expectation propagation with one site for every record (Minka 2001). prior has the natural
 // parameters of the prior. EP writes the product of all sites to dst, and returns the number of
 // passes and whether EP has settled. If the cavity of a record is not proper, EP skips the record
-// in that pass. With a full covariance EP needs O(Nd²) memory for N records and d coordinates. So
-// it is used on small data only, as the reference for [SEP].
+// in that pass. With a full covariance EP needs O(Nd²) memory for N records and d coordinates. It
+// is therefore used on small data only, as the reference for [SEP].
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

@@ -179,7 +179,7 @@ func (f *tied) relate(site []float64) {
 }
 
 // move updates the factor with total, the sum of a batch's contributions, and overwrites total. It
-// returns whether the factor was proper before its repair.
+// reports whether the factor was proper before its repair.
 //
 // In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
 // with respect to q's mean. move takes a step along the sum of the gradients. The precisions are
@@ -258,7 +258,7 @@ func (f *tied) pull() {
 }
 
 // moveAsPublished takes the step of the DP-SEP paper. It moves the factor towards the site of the
-// batch's only record and clips the factor. It returns whether the factor was proper before its
+// batch's only record and clips the factor. It reports whether the factor was proper before its
 // repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {

@@ -12,8 +12,8 @@ import (
 // records. θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 //
 // Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
-// units are independent normals. So the mean and variance of η are sums of integrals, each over the
-// input of one unit. The filter assumes that η is normal. Let m be the cavity's mean of a
+// units are independent normals. The mean and variance of η are therefore sums of integrals, each
+// over the input of one unit. The filter assumes that η is normal. Let m be the cavity's mean of a
 // coordinate, s its variance, and Z(m, s) the expected likelihood of the record. Then the tilted
 // mean of the coordinate is m + s·∂log Z/∂m, and its tilted variance is s − s²((∂log Z/∂m)² − 2∂log
 // Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable

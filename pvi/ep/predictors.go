@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// A tilts does for a record that depends on θ through k predictors what a [tilt] does for one
-// predictor. It writes η = mean + Rz, where RRᵀ is the covariance of the predictors and R is lower
-// triangular. It computes the mean and covariance of z under the density proportional to N(z; 0,
-// I)·p(y | η)^power. A tilts keeps its workspace and is not safe for concurrent use.
+// A tilts is a [tilt] for a record that depends on θ through k predictors instead of one. It writes
+// η = mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular. It
+// computes the mean and covariance of z under the density proportional to N(z; 0, I)·p(y |
+// η)^power. A tilts keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64

@@ -1,7 +1,7 @@
 package ep
 
-// together is the largest number of records whose sites are computed in one call. So many records
-// fit into the CPU's caches.
+// together is the largest number of records whose sites are computed in one call. This number of
+// records fits into the CPU's caches.
 const together = 32
 
 type beside struct {

@@ -34,14 +34,14 @@ func newProper(family gaussian.Family) *proper {
 }
 
 // repair sets the factor's precision and precision times mean to zero along directions in which the
-// precision is negative, as [gaussian.RepairLikelihood] does. It returns whether the precision was
+// precision is negative, as [gaussian.RepairLikelihood] does. It reports whether the precision was
 // positive semidefinite before.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
 // raise raises the precision to floor along every direction in which the precision is less than
 // floor. The precision times mean in coordinates around centre stays, so the factor's mean comes
 // closer to centre. If floor is zero, raise also sets the precision times mean to zero along the
-// raised directions. It returns whether the precision was positive semidefinite before.
+// raised directions. It reports whether the precision was positive semidefinite before.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)

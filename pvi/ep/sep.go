@@ -41,21 +41,23 @@ type SEPOptions struct {
 	// Least limits the noise that Glide leaves in directions in which the records have little
 	// information. A step of the mean divides the gradient by the precision of q or by Least,
 	// whichever is larger, for each coordinate. If Least is nil, it divides by the precision of q.
-	// Why a limit is needed: after steps of total length a, the mean has covered the share 1 −
-	// exp(−ha) of its way along a direction of curvature h, but the sd of the noise grows with a.
+	// The limit is needed because, after steps of total length a, the mean has
+	// covered the share 1 − exp(−ha) of its way along a direction of curvature h, but the sd of the
+	// noise grows with a.
 	Least []float64
 
-	// Nominal is a public number that stands for the number of records, which may be private. The
-	// cavity of a record is q without 1/Nominal of the client's factor (without Power/Nominal of
-	// it, if Power is below 1). If Nominal is 0, the cavity is q with the whole factor.
+	// Nominal is a public number that is used in place of the number of records, which may be
+	// private. The cavity of a record is q without 1/Nominal of the client's factor (without
+	// Power/Nominal of it, if Power is below 1). If Nominal is 0, the cavity is q with the whole
+	// factor.
 	Nominal float64
 
 	// Deviation makes a record contribute the difference between its site and 1/Nominal of the
 	// factor. Without Deviation a record contributes its site.
 	Deviation bool
 
-	// Improper says what happens if noise makes the factor improper: precisions that no likelihood
-	// could have are repaired, or the step is skipped.
+	// Improper is the treatment of a factor that noise has made improper: precisions that no
+	// likelihood could have are repaired, or the step is skipped.
 	Improper study.Improper
 
 	// Raw computes the contributions of records in coordinates around the origin. By default the
@@ -109,7 +111,7 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater moves a factor that is stuck in a poor local optimum, and returns whether it moved the
+// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
 // factor. outer is the product of the prior and the other clients' factors, noise is the sd of the
 // noise in the factor's precisions, and number is the number of steps taken, which differs between
 // calls.
@@ -137,8 +139,8 @@ func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Publi
 // The bound is as follows. Let D be the diagonal of the precision H. Steps of length β by D⁻¹
 // converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a sum of positive
 // semidefinite matrices, one for each record, and each is at most ω times its own diagonal, where ω
-// is the number of coordinates on which a record depends. So λ is at most ω. If q's mean glides,
-// the steps become shorter as if ω passes were one pass.
+// is the number of coordinates on which a record depends. λ is therefore at most ω. If q's mean
+// glides, the steps become shorter as if ω passes were one pass.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -168,8 +170,8 @@ func (o *SEPOptions) settling(t int) float64 {
 }
 
 // Reach returns the total length of the given number of steps, momentum included. A step of length
-// 1 moves the mean of a coordinate by its gradient divided by its precision. So the means move by
-// about Reach times their gradient divided by their precision.
+// 1 moves the mean of a coordinate by its gradient divided by its precision. The means therefore
+// move by about Reach times their gradient divided by their precision.
 func (o *SEPOptions) Reach(steps int) (sum float64) {
 	for t := range steps {
 		sum += o.moving(t) / (1 - o.momentum(steps))

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// additions are what a formula adds to the outcome on its left side, such as trials(n).
+// additions are the additional terms on the left side of a formula, such as trials(n).
 type additions struct {
 	weight    string // text of the factor of the record's log density; "" for 1
 	censored  string // text of the code: 1, −1, 2 for an outcome above, below, between bounds; otherwise 0
@@ -29,8 +29,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions has, for additions of brms that are not supported, the reason or what to write
-// instead.
+// unknownAdditions has, for additions of brms that are not supported, the reason, or a formula to
+// use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -154,7 +154,7 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring has the levels of a column that says how an outcome is censored, with the factors of
+// censoring has the levels of a column that states how an outcome is censored, with the factors of
 // their codes.
 var censoring = []struct {
 	level string

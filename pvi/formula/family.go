@@ -78,9 +78,9 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 }
 
 // hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
-// density of numbers above 0. log is the text of the latter's log density, with %s for the outcome.
-// It may not be finite at 0. If instead is not "", log is evaluated at instead for an outcome of 0;
-// the value is not used.
+// density of numbers above 0. log is the text of the log density of these numbers, with %s for the
+// outcome. It may not be finite at 0. If instead is not "", log is evaluated at instead for an
+// outcome of 0; the value is not used.
 func hurdle(share, instead, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -294,11 +294,11 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 type scale struct {
 	centre, sd float64 // mean and sd of the prior of the intercept
 	unit       float64 // typical spread of the predictor
-	middle     string  // in words, where the prior of the intercept comes from
+	middle     string  // source of the prior of the intercept, in words
 	says       string  // in words, what unit is
 }
 
-// wide returns in words what 2.5 units are.
+// wide describes 2.5 units in words.
 func (s *scale) wide() string {
 	if s.unit == 1 {
 		return "2.5 " + strings.TrimPrefix(s.says, "1 ")

@@ -39,7 +39,7 @@ func (c *Column) spread() float64 {
 	return (c.High - c.Low) / (2 * math.Sqrt(3))
 }
 
-// from returns in words where the spread of a column comes from.
+// from describes in words the source of the spread of a column.
 func (c *Column) from() string {
 	if c.Spread > 0 {
 		return "the column's spread"
@@ -64,7 +64,7 @@ type expression struct {
 // atom is the precedence of a text that never needs brackets.
 const atom = 10
 
-// expression returns the expression that a node stands for, in I() or another function of numbers.
+// expression returns the expression that a node represents, in I() or another function of numbers.
 func (w *writer) expression(n *node) expression {
 	switch n.kind {
 	case isNumber:

@@ -32,7 +32,8 @@ const (
 	powerBinding = 7
 )
 
-// A side is one formula: that of the outcome, or that of a further parameter of the family.
+// A side is one formula: the formula of the outcome, or the formula of a further parameter of the
+// family.
 type side struct {
 	left, right *node
 }

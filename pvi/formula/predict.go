@@ -17,7 +17,7 @@ type design struct {
 	binds  int // precedence of the outermost operator of the text
 	centre float64
 	spread float64
-	says   string // in words, where the spread comes from
+	says   string // source of the spread, in words
 }
 
 // mostCoefficients is the largest number of coefficients of a linear predictor, effects of groups
@@ -183,8 +183,8 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 
 // curve declares the coefficients of the curve s(x), without the curve's linear part, and returns
 // the text of the curve. The basis functions are cosines on the public bounds, and cosine j is
-// multiplied by 1/j². So the integral of the squared second derivative of the curve is proportional
-// to the sum of squares of the coefficients.
+// multiplied by 1/j². Therefore the integral of the squared second derivative of the curve is
+// proportional to the sum of squares of the coefficients.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"

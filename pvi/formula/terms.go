@@ -108,7 +108,7 @@ func (w *writer) only(n *node) *node {
 	return n.args[0]
 }
 
-// expand returns the terms that an expression stands for, such as a, b and a:b for a * b.
+// expand returns the terms that an expression abbreviates, such as a, b and a:b for a * b.
 func (w *writer) expand(n *node) []term {
 	switch {
 	case n.kind == isNumber && n.value == 1:
@@ -200,8 +200,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns a list of columns for each group that by stands for. The combined levels of the
-// columns are the group's levels.
+// nested returns a list of columns for each group that the node by denotes. The combined levels of
+// the columns are the group's levels.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

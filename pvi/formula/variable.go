@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is a factor of a term. It is one number of the record, or it stands for several
-// numbers, such as the indicators of levels.
+// A variable is a factor of a term. It is one number of the record or several numbers, such as the
+// indicators of levels.
 type variable struct {
 	source string // its text in the formula
 	at     syntax.Span
@@ -27,11 +27,11 @@ type piece struct {
 	expression
 	is *levelOf // level of which the piece is the indicator, or nil
 	// If spread is not 0, the piece has this spread and the centre 0. Otherwise its centre and
-	// spread are those of synthetic records.
+	// spread are computed from synthetic records.
 	spread float64
 }
 
-// A levelOf is a level of a column: the index of the column, and that of the level.
+// A levelOf is a level of a column: the index of the column, and the index of the level.
 type levelOf struct{ column, level int }
 
 // A smooth is a curve s(x) of a column, with the given number of basis functions.
@@ -40,7 +40,7 @@ type smooth struct {
 	knots  int
 }
 
-// variable returns the index of the variable that a node stands for.
+// variable returns the index of the variable that a node denotes.
 func (w *writer) variable(n *node) int {
 	source := strings.Join(strings.Fields(w.source[n.at.From:n.at.To]), "")
 	if i := slices.IndexFunc(w.variables, func(v *variable) bool { return v.source == source }); i >= 0 {
@@ -86,7 +86,7 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms has, for terms of R and brms that are not supported, the reason or what to write
+// refusedTerms has, for terms of R and brms that are not supported, the reason, or a formula to use
 // instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,

@@ -12,7 +12,7 @@ import (
 type Request struct {
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // when a binary outcome is 1; "" for the value 1 or the second level
+	Positive string            // condition under which a binary outcome is 1; "" for the value 1 or the second level
 	Priors   map[string]string // priors that replace defaults, by parameter or class of parameters
 	Columns  []Column
 }
@@ -41,7 +41,7 @@ type Variable struct {
 type Prior struct {
 	Parameter string
 	Density   string // such as "normal(0, 2.5)"
-	From      string // in words, where the density comes from
+	From      string // source of the density, in words
 }
 
 // A PriorError is an error in a prior that the study gives under Key.
@@ -237,7 +237,7 @@ func (w *writer) checkPriors() {
 	}
 }
 
-// model translates the formula of the outcome, sides[0], and those of further parameters.
+// model translates the formula of the outcome, sides[0], and the formulas of further parameters.
 func (w *writer) model(sides []side) {
 	left := sides[0].left
 	outcome, adds := left, []*node(nil)

@@ -27,8 +27,8 @@ type Builder struct {
 	densities map[int]int // see [Model.Densities]
 }
 
-// MarkDensity says that an expression of other operations is the log density of a variate, which is
-// data. See [Model.Densities].
+// MarkDensity declares that an expression of other operations is the log density of a variate,
+// which is data. See [Model.Densities].
 func (b *Builder) MarkDensity(density, variate Expr) {
 	if b.densities == nil {
 		b.densities = map[int]int{}
@@ -136,7 +136,7 @@ var Positive = ir.Constraint{Kind: ir.Lower}
 var Free = ir.Constraint{}
 
 // Predict declares how the program predicts an outcome column: prediction is the predicted value,
-// and kind says what the value means.
+// and kind is the meaning of the value.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")

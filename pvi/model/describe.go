@@ -19,7 +19,8 @@ type Description struct {
 	Record string
 	// Columns describes the columns that the model reads, with their public bounds.
 	Columns []string
-	// Prediction says how the outcome is predicted. It is empty if nothing is predicted.
+	// Prediction describes how the outcome is predicted. It is empty if the model predicts no
+	// outcome.
 	Prediction string
 }
 

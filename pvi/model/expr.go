@@ -60,9 +60,9 @@ func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatV
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
 // Gather returns table[index]. If the table is the result of elementwise operations, Gather gathers
-// the arguments of these operations and then applies the operations to the gathered elements. So a
-// record reads its parameters directly. The norm of its gradient can then be computed exactly and
-// fast.
+// the arguments of these operations and then applies the operations to the gathered elements. A
+// record then reads its parameters directly. The norm of its gradient can then be computed exactly
+// and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")

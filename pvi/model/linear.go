@@ -53,8 +53,8 @@ func (m *Linear) Names() []string { return m.names }
 // NoiseVariance returns s².
 func (m *Linear) NoiseVariance() float64 { return m.noise }
 
-// Prior returns the natural parameters of the prior in the given family, whose dimension must be
-// that of the model.
+// Prior returns the natural parameters of the prior in the given family, which must have the
+// dimension of the model.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
 		return nil, errors.New("linear model: the family has another dimension")

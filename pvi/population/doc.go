@@ -1,6 +1,6 @@
 // Package population computes a posterior of θ from noisy sums over clients, in a study whose
 // privacy unit is the client. It reads no records: a [Query] and a [State] are functions of the
-// study and of opened sums. So the server and every client compute the same posterior.
+// study and of opened sums. The server and every client therefore compute the same posterior.
 //
 // Public units ([Units]) are coordinates in which a synthetic record has information I. Real
 // records may have much less information than synthetic ones, especially if the study's bounds are
@@ -12,7 +12,7 @@
 // # The votes
 //
 // Let Λ be a client's information at the prior mean, in public units. For each coordinate i the
-// client's vector has eight elements, the places 0 to 7. Place k stands for Λ_ii = n·4^-k. A client
+// client's vector has eight elements, the places 0 to 7. Place k means Λ_ii = n·4^-k. A client
 // whose Λ_ii lies between two places divides its vote linearly, in log Λ_ii, between these places.
 // A client whose Λ_ii lies beyond the first or last place votes for this place. The d votes are
 // multiplied by 1/√d, so that the client's vector has norm at most 1. All elements are at least
@@ -20,7 +20,7 @@
 //
 // From the noisy sum of votes follows a posterior distribution of each coordinate's place. Its mean
 // determines the units. Its draws enter the prior of the curvature: if noise hides the votes, the
-// curvature may be much smaller than the units say, and q is nearly the prior.
+// curvature may be much smaller than in the units, and q is nearly the prior.
 //
 // # The releases of a later round
 //

@@ -22,9 +22,9 @@ type Query struct {
 	CurvatureClip float64       // clip K, the largest norm of W − Ā
 	Kappa         float64       // constant κ; infinite if F = I
 
-	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the
-	// latter units, coordinate i of a point is Factors[i] times its value in public units. Factors
-	// is nil if all factors are 1.
+	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the units
+	// of Clip, coordinate i of a point is Factors[i] times its value in public units. Factors is
+	// nil if all factors are 1.
 	Factors []float64
 
 	// In the first round a client's vector holds votes, and Votes is the nominal number n of records

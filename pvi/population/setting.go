@@ -23,7 +23,7 @@ type Setting struct {
 	// assumes that θ is the same for all clients.
 	Pooled bool
 
-	// Skewed says that the distribution of records' gradients may be skewed. A low clip then moves
+	// Skewed is true if the distribution of records' gradients may be skewed. A low clip then moves
 	// the mode, so the late clip is usually at least twice the root mean square norm of the
 	// gradients (see [rules.chooseClips]).
 	Skewed bool
@@ -85,7 +85,7 @@ type rules struct {
 	scales     []scale       // draws of the information of a typical client, divided by W₀
 
 	// early and late are the clips of the first and the later rounds, in units of the root mean
-	// square norm of gradients. two says that there are two clips: rounds in the second half use
+	// square norm of gradients. two is true if there are two clips: rounds in the second half use
 	// late. Otherwise late equals early.
 	early, late float64
 	two         bool

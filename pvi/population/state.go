@@ -157,8 +157,8 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round has what an opened sum tells: estimates of means over clients, and the sds of the noise
-// in these estimates.
+// A round has the results of an opened sum: estimates of means over clients, and the sds of the
+// noise in these estimates.
 type round struct {
 	query    *Query
 	late     bool
@@ -349,8 +349,8 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 }
 
 // clipped returns the variance, in each coordinate, of the bias that the clip causes in the mean
-// gradient if gradients may be skewed. The slope tells how many clients are clipped. Each clipped
-// client is assumed to lose a gradient of norm clip, all in the same unknown direction.
+// gradient if gradients may be skewed. The number of clipped clients follows from the slope. Each
+// clipped client is assumed to lose a gradient of norm clip, all in the same unknown direction.
 //
 // If the clips are low (r.noisy), they shorten most gradients, in all directions, so only half of
 // this bias is counted. Half is enough for a skewness of about 2: to first order in the skewness γ,

@@ -9,7 +9,7 @@ import (
 
 const (
 	// A client votes for its information about each coordinate, divided by the information of a
-	// client with synthetic records. Place k stands for the ratio base^-k, for k < places.
+	// client with synthetic records. Place k means the ratio base^-k, for k < places.
 	places = 8
 	base   = 4.
 

@@ -58,7 +58,7 @@ func (p pen) logBeta(a, b value) value {
 
 // cumulativeName returns the name of the density to which a function such as normal_lccdf belongs.
 // above is true if the function computes the log of 1 minus the distribution function. ok is false
-// if the name is not that of such a function.
+// if no such function has the name.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true

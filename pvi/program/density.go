@@ -46,8 +46,8 @@ type density struct {
 	// prior is the density that a record program uses if the variate is a parameter. It is
 	// NoDensity if a record program has no such prior.
 	prior ir.Density
-	// change converts the variate and the arguments as they are written in the program to those of
-	// fused, prior and write. It is nil if they are the same.
+	// change converts the variate and the arguments as they are written in the program to the
+	// variate and arguments of fused, prior and write. It is nil if they are the same.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
 	// draw returns random numbers with the density. It is nil if the language has no such function.
 	draw func(p pencil, a []value) value
@@ -206,8 +206,8 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity tells the builder that out is the log density of a variate, if the variate is data
-// and out depends on a record and on parameters.
+// markDensity declares to the builder that out is the log density of a variate, if the variate is
+// data and out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))

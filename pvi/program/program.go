@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data says what the names in a program's data block stand for.
+// Data has the meaning of the names in a program's data block.
 type Data struct {
 	Name      string // name of the model
 	Records   string // name of the integer that is the number of records
@@ -262,7 +262,7 @@ func (s *stager) column(d *syntax.Statement, of shape) value {
 }
 
 // checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
-// between low and high, and who says whose values they are.
+// between low and high, and who describes the values in words.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -338,8 +338,8 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	return of, each
 }
 
-// size returns the size that v stands for. It refuses a value that is not a public whole number
-// from 1 to mostNumbers.
+// size returns the size that v gives. It refuses a value that is not a public whole number from 1
+// to mostNumbers.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

@@ -366,8 +366,8 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to the log density: to that of a record if the value depends on the record or is
-// in the loop over the records, and otherwise to the prior.
+// add adds a value to the log density: to the log density of a record if the value depends on the
+// record or is in the loop over the records, and otherwise to the log density of the prior.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")

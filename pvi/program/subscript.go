@@ -112,7 +112,7 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 }
 
 // select1 returns the elements that subscripts select from a plain value. If there is one value for
-// each record, it selects from that of the record at hand.
+// each record, it selects from the value of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -197,7 +197,7 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 			kept = append(kept, len(chosen))
 		} else if arrays := len(of.dims) - inner[of.base]; k >= arrays {
 			// If one axis of a matrix is removed, the result is a vector, or a row vector if the
-			// removed axis is that of the rows.
+			// axis of the rows was removed.
 			switch {
 			case result.base == matrix && k == arrays:
 				result.base = rowVector

@@ -5,12 +5,13 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A role says whether a value stands for one record, for each record or for all records.
+// A role is the kind of a value: a value of one record, a value for each record, or a value for all
+// records.
 type role byte
 
 const (
 	plain role = iota // a value of the record at hand, or a value that is the same for all records
-	rows              // a value for each record; the other fields describe that of the record at hand
+	rows              // a value for each record; the other fields describe the value of the record at hand
 	index             // the variable of a loop over the records
 	count             // the number of records
 	total             // a sum over the records, plus a value that is the same for all records
@@ -26,8 +27,8 @@ const (
 	matrix
 )
 
-// A shape has the kind and sizes of a value. dims has first the sizes of its arrays, then those of
-// the innermost containers.
+// A shape has the kind and sizes of a value. dims has first the sizes of its arrays, then the sizes
+// of the innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -101,7 +102,7 @@ type value struct {
 	// first to first + size − 1.
 	from  *parameter
 	first int
-	mixed bool // whether the order of the elements is not that of the parameter
+	mixed bool // whether the order of the elements differs from the order in the parameter
 
 	// of, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
 	of *parameter

@@ -8,7 +8,7 @@
 // function of the released numbers.
 //
 // A [Likelihood] gives a solver a shard's log likelihood. [Regression] is the Likelihood of models
-// with linear predictors, and [Program] is that of any record program.
+// with linear predictors, and [Program] is the Likelihood of any record program.
 package solver
 
 import (
@@ -42,7 +42,7 @@ type Solver interface {
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
 	// State returns all that [Solver.Restore] needs to continue the solver with the same records.
-	// It returns nil if the solver has nothing to keep.
+	// It returns nil if the solver has no state.
 	State() []byte
 
 	// Restore sets the solver to a state that State returned. It returns an error if the state does

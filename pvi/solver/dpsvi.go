@@ -24,11 +24,11 @@ type DPSVIOptions struct {
 	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
 	Rate float64
 	// Gradients selects the gradients that a record contributes for each draw. PublishedGradients
-	// needs Records, a public number that stands for the private number of records.
+	// needs Records, a public number that is used in place of the private number of records.
 	Gradients study.Gradients
 	Records   float64
 	// Optimiser computes from the gradient how the mean and the spread of q change in a step. Its
-	// step sizes follow Schedule, whose steps are those of all visits together.
+	// step sizes follow Schedule, whose steps are the steps of all visits together.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
 	// Average is the share of a visit's steps, at its end, over which q is averaged. The visit

@@ -11,9 +11,9 @@ import (
 // An Accelerator is a device that takes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection says who draws the batches. Either this machine draws them with an exact sampler
-	// and sends them to the device, or the device draws them with a Feistel network. That a Feistel
-	// network makes all sets of records equally likely is a conjecture.
+	// Selection is the way in which batches are drawn. Either this machine draws them with an exact
+	// sampler and sends them to the device, or the device draws them with a Feistel network. That a
+	// Feistel network makes all sets of records equally likely is a conjecture.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the visits of several clients together on the device.
 	Gathering *cuda.Gathering

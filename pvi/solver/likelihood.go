@@ -82,7 +82,7 @@ func NewApproximation(family gaussian.Family, natural []float64) (*Approximation
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does what NewApproximation does. If the family has full covariances, it calls
+// newApproximation does the same as NewApproximation. If the family has full covariances, it calls
 // moments for the mean and covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()

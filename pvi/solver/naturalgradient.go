@@ -34,8 +34,8 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 // NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
 // factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
 // of q (conjugate-computation variational inference; Khan and Lin 2017). It depends on q but not on
-// the client's current factor. So the clients' factors converge to those of pooled variational
-// inference, however the records are divided among clients, also if factors are tied.
+// the client's current factor. The clients' factors therefore converge to the factors of pooled
+// variational inference, however the records are divided among clients, also if factors are tied.
 //
 // With Laplace's approximation the derivatives are computed only at the mean of q. q then converges
 // to the mode and curvature of the pooled posterior.
@@ -85,7 +85,7 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 
 const (
 	// farthest is the largest change of a record's predictor in one step. After a larger change,
-	// the curvature at q would say little about the likelihood.
+	// the curvature at q would be a bad approximation of the likelihood's curvature.
 	farthest = 4
 	shortest = 0x1p-60
 )
@@ -117,7 +117,7 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 }
 
 // proper computes the q that results if the client makes its change to s.target multiplied by
-// times, and returns whether this q is proper. It sets s.trial to the natural parameters of this q
+// times, and reports whether this q is proper. It sets s.trial to the natural parameters of this q
 // and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {

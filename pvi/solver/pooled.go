@@ -140,7 +140,7 @@ func (f *fit) run(most int) error {
 	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
 }
 
-// step takes one step of the fit, and returns whether the fit has settled.
+// step takes one step of the fit, and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -184,7 +184,7 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate moves to the extrapolated q and returns whether it moved. It moves only if the change
+// extrapolate moves to the extrapolated q and reports whether it moved. It moves only if the change
 // of the plain step is at most local, and only to a q whose free energy has not fallen by more than
 // the error tolerance.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {

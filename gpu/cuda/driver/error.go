@@ -27,7 +27,7 @@ type Error struct {
 	// Cause is ErrNoDriver, ErrNoDevice, ErrOld or ErrMemory, an error code of the driver, or
 	// another error.
 	Cause error
-	// Advice says what to do; it may be empty.
+	// Advice is the remedy. It may be empty.
 	Advice string
 }
 
@@ -49,7 +49,7 @@ func plain(err error) error {
 	return err
 }
 
-// advice returns what to do about an error of the driver, or "".
+// advice returns the remedy for an error of the driver, or "" if none is known.
 func advice(err error) string {
 	var c code
 	errors.As(plain(err), &c)

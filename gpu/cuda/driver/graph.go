@@ -29,7 +29,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // the error of work says more than the error of the capture
+	if failed != nil { // the error of work has more information than the error of the capture
 		if err == nil {
 			err = g.Close()
 		}

@@ -50,10 +50,10 @@ const (
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive says for each further argument whether the argument must be positive.
+	// Positive has, for each further argument, whether the argument must be positive.
 	Positive []bool
-	// Record is true if the density may be that of a record's outcome. Prior is true if it may be
-	// the prior of a parameter.
+	// Record is true if a record's outcome may have the density. Prior is true if it may be the
+	// prior of a parameter.
 	Record, Prior bool
 }
 

@@ -4,9 +4,9 @@
 // A [Program] declares the columns that it reads, its parameters, and its nodes. A node is one
 // operation, and its arguments are earlier nodes. The verifier derives the [Phase] of a node, which
 // limits the inputs on which the node may depend. No operation reads another row, loops, does input
-// or output, or draws random numbers (except for generated quantities). So, for any program, a
-// change of one row changes only the contribution of that row, and clipping a row's gradient bounds
-// its influence.
+// or output, or draws random numbers (except for generated quantities). For any program, a change
+// of one row therefore changes only the contribution of that row, and clipping a row's gradient
+// bounds its influence.
 //
 // Only programs that [Verify] accepts are run. Programs are untrusted. This package, the evaluator
 // and the clip are trusted.

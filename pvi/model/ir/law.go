@@ -45,9 +45,9 @@ func (v *Verified) draw(n *Node) (typed, error) {
 	return t, nil
 }
 
-// generates reports whether only generated quantities may depend on a node. That is so if the node
-// draws a random number, if it compares values that depend on parameters, or if it depends on such
-// a node. The log density could not be differentiated through them.
+// generates reports whether only generated quantities may depend on a node. This is true if the
+// node draws a random number, if it compares values that depend on parameters, or if it depends on
+// such a node. The log density could not be differentiated through such nodes.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {

@@ -77,7 +77,7 @@ func (l *list) at(i int) string {
 
 // check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
 // which an earlier call found no repetition. check does not search such a list again: all its texts
-// get the same prefix, so the names differ too. what says what has the names.
+// get the same prefix, so the names differ too. The argument what describes the owner of the names.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil

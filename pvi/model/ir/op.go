@@ -1,6 +1,6 @@
 package ir
 
-// Op is an operation. It is applied element by element unless its comment says otherwise. If one
+// Op is an operation. It is applied element by element unless its comment states otherwise. If one
 // argument is a vector and the other a scalar, the scalar is combined with each element of the
 // vector.
 type Op uint8

@@ -1,7 +1,7 @@
 package ir
 
-// A Phase says on which inputs a node may depend: on a row, on parameters, on both or on neither.
-// So it determines when the node is computed. The verifier derives it from the node's arguments.
+// A Phase is the set of inputs on which a node may depend: a row, parameters, both or neither. The
+// phase determines when the node is computed. The verifier derives it from the node's arguments.
 type Phase uint8
 
 // These are the phases. The phase of a node is the join of the phases of its arguments, see [Join].

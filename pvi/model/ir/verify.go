@@ -14,8 +14,8 @@ package ir
 // data. Col reads the current row, and has no argument that could select another row.
 //
 // This file has the rules about phases. The rules about shapes, limits and declarations are in
-// verify_parts.go, those about densities in verify_density.go, and those about priors in
-// verify_priors.go.
+// verify_parts.go, the rules about densities are in verify_density.go, and the rules about priors
+// are in verify_priors.go.
 
 import "fmt"
 
@@ -40,8 +40,8 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Verify checks a program and returns a verified copy, or an error that says what is wrong. It
-// never panics.
+// Verify checks a program and returns a verified copy, or an error with the reason. It never
+// panics.
 func Verify(p Program) (*Verified, error) {
 	v := &Verified{program: p.clone()}
 	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction, v.checkGenerated} {

@@ -202,9 +202,9 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage counts what a program's nodes need: constants has the number of elements of constants,
-// shared that of shared nodes, block the bytes for a block of rows, and work the multiplications
-// for a record.
+// usage has the memory and the work that a program's nodes need: constants is the number of
+// elements of constants, shared the number of elements of shared nodes, block the number of bytes
+// for a block of rows, and work the number of multiplications for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {

@@ -279,13 +279,13 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 }
 
 // Argument sets the values of argument k, counted from 0 after the variate, and the slice to which
-// its derivative is written. derivative may be nil. same says that all values are equal.
+// its derivative is written. derivative may be nil. same is true if all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes computes the derivatives without the densities, if that is faster than Run. It returns
-// whether it did. A derivative is NaN if the density is not finite.
+// RunSlopes computes the derivatives without the densities, if that is faster than Run. It reports
+// whether it has computed them. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false

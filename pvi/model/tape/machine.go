@@ -78,8 +78,8 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates the slices for the derivatives of density node i with respect to those of its
-// arguments that have adjoints.
+// partials allocates the slices for the derivatives of density node i with respect to the arguments
+// that have adjoints.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
