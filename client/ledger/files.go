@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/private"
 )
 
 const (
 	fileMode = 0o600
 	dirMode  = 0o700
-	others   = 0o077
 
 	heldFile = "in-use.json" // names the process that has the store open, for error messages
 )
@@ -79,7 +79,7 @@ func makeDirectory(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
 			return err
 		}
-		if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := private.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		return durable.System{}.SyncDir(filepath.Dir(dir))
@@ -90,8 +90,12 @@ func makeDirectory(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory: name the directory itself with --state", dir)
 	}
-	if info.Mode().Perm()&others != 0 {
-		return fmt.Errorf("directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
+	access, remedy, err := private.Exposed(dir, info)
+	if err != nil {
+		return err
+	}
+	if access != "" {
+		return fmt.Errorf("directory %s is open to others (%s): %s", dir, access, remedy)
 	}
 	return nil
 }
@@ -100,8 +104,12 @@ func checkMode(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: replace it by the file itself, not a link", path)
 	}
-	if info.Mode().Perm()&others != 0 {
-		return fmt.Errorf("%s is readable by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
+	access, remedy, err := private.Exposed(path, info)
+	if err != nil {
+		return err
+	}
+	if access != "" {
+		return fmt.Errorf("%s is readable by others (%s): %s", path, access, remedy)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ At a terminal one command is enough:
 type commands struct {
 	cli.Common
 
-	State string `help:"State directory: keys, policy, ledger. Default: fedpvi in $XDG_STATE_HOME or ~/.local/state." env:"FEDPVI_STATE" placeholder:"DIR"`
+	State string `help:"State directory: keys, policy, ledger. Default: fedpvi in $XDG_STATE_HOME or ~/.local/state, or on Windows in %LocalAppData%." env:"FEDPVI_STATE" placeholder:"DIR"`
 	Study string `help:"Name or first digits of the study. Default: the only one." placeholder:"STUDY"`
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
 	Log   string `help:"Format of the log on standard error." enum:"auto,json,text" default:"auto"`
@@ -62,6 +62,8 @@ type commands struct {
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`
 
+	platform
+
 	audited *audit.Log // nil if there is no audit log
 }
 
@@ -83,9 +85,12 @@ func (c *commands) chatty() bool { return !c.Quiet && cli.Terminal(os.Stderr) }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-func run(args []string) int {
+func run(args []string) int { return runUntil(context.Background(), args) }
+
+// runUntil runs a command line. If the context ends, the command ends as after a signal.
+func runUntil(ctx context.Context, args []string) int {
 	var c commands
-	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
+	return cli.Run(ctx, program, &c, args, func(ctx context.Context, command *kong.Context) int {
 		err := c.openAudit(ctx)
 		if err == nil {
 			err = errors.Join(command.Run(&c), c.audited.Close())

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"fedpvi/client"
@@ -21,6 +22,10 @@ func (c *commands) directory() (string, error) {
 	}
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "fedpvi"), nil
+	}
+	if runtime.GOOS == "windows" {
+		local, err := os.UserCacheDir() // %LocalAppData%, which does not roam
+		return filepath.Join(local, "fedpvi"), err
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, ".local", "state", "fedpvi"), err

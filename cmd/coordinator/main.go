@@ -90,7 +90,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
+	return cli.Run(context.Background(), program, &c, args, func(ctx context.Context, command *kong.Context) int {
 		if err := command.Run(&environment{ctx, c.State, c.chosen(), c.Audit, keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}, c.Quiet}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}

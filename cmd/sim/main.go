@@ -80,7 +80,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run(program, &c, args, func(_ context.Context, command *kong.Context) int {
+	return cli.Run(context.Background(), program, &c, args, func(_ context.Context, command *kong.Context) int {
 		return finish(command.Run(&c.Common))
 	})
 }

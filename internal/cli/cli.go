@@ -40,11 +40,12 @@ type Common struct {
 }
 
 // Run parses args into commands, a pointer to a kong struct, and calls do with the command that
-// the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit
+// the user chose. The context of do is cancelled at an interrupt or SIGTERM, and with
+// the parent. Run returns the exit
 // code. It is the result of do, 0 after --help and --version, or Usage for arguments that cannot
 // be parsed.
-func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1 // exit code that kong sets after --help and --version; −1 if kong has set none
 	parser, err := kong.New(commands,

@@ -42,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, Usage, false},
 	} {
 		done := false
-		got := Run(program, new(example), c.args, func(context.Context, *kong.Context) int { done = true; return 7 })
+		got := Run(context.Background(), program, new(example), c.args, func(context.Context, *kong.Context) int { done = true; return 7 })
 		if got != c.want || done != c.done {
 			t.Errorf("%q ends with %d (ran: %v), want %d (%v)", c.args, got, done, c.want, c.done)
 		}
@@ -53,7 +53,7 @@ func TestExitCodes(t *testing.T) {
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var b strings.Builder
-	code := Run(program, new(example), args, func(_ context.Context, command *kong.Context) int {
+	code := Run(context.Background(), program, new(example), args, func(_ context.Context, command *kong.Context) int {
 		command.Stdout = &b
 		if err := command.Run(); err != nil {
 			t.Fatal(err)

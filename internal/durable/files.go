@@ -40,14 +40,17 @@ func (System) Append(path string) (NewFile, error) {
 }
 
 // Rename moves a file to another path, and replaces a file there.
-func (System) Rename(from, to string) error { return os.Rename(from, to) }
+func (System) Rename(from, to string) error { return rename(from, to) }
 
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing if this user may not read the directory, because
+// SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may not read the directory, because
 // another user then created the directory and its name is already durable.
 func (System) SyncDir(dir string) error {
+	if !SyncsDirectories {
+		return nil
+	}
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil

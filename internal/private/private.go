@@ -9,12 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"fedpvi/internal/durable"
 )
 
 const (
 	fileMode = 0o600
 	dirMode  = 0o700
-	others   = 0o077
 
 	// Unfinished is the pattern of the names of temporary files that an interrupted write leaves.
 	Unfinished = ".new-*"
@@ -32,8 +33,8 @@ type disk struct {
 var system = disk{
 	write:  func(f *os.File, data []byte) error { _, err := f.Write(data); return err },
 	sync:   (*os.File).Sync,
-	link:   os.Link,
-	rename: os.Rename,
+	link:   durable.Publish,
+	rename: durable.System{}.Rename,
 	open:   os.Open,
 }
 
@@ -42,7 +43,7 @@ var system = disk{
 // survives a power failure. If Create or the power fails, the path never holds a part of the
 // data.
 func Create(path string, data []byte) error {
-	return system.put(path, data, system.link) // unlike a rename, a link fails if the file exists
+	return system.put(path, data, system.link)
 }
 
 // Replace writes a file as Create does, but it replaces an existing file.
@@ -84,7 +85,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, f.Close())
+		_ = f.Close() // it is closed already, or there is another error
 		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
@@ -93,6 +94,9 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := d.sync(f); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := f.Close(); err != nil { // Windows moves no open file
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := publish(f.Name(), path); err != nil {
@@ -110,13 +114,16 @@ func (d disk) makeDirectory(dir string) error {
 	if err := d.makeDirectory(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return d.syncDirectory(parent)
 }
 
 func (d disk) syncDirectory(dir string) error {
+	if !durable.SyncsDirectories {
+		return nil
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -152,8 +159,12 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	if !os.SameFile(named, opened) {
 		return nil, fmt.Errorf("%s was replaced while it was opened: find out which program writes there", path)
 	}
-	if opened.Mode().Perm()&others != 0 {
-		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s, and replace the key in it if others had access", path, opened.Mode().Perm())
+	access, remedy, err := Exposed(path, opened)
+	if err != nil {
+		return nil, err
+	}
+	if access != "" {
+		return nil, fmt.Errorf("%s may be read by others (%s): %s, and replace the key in it if others had access", path, access, remedy)
 	}
 	if opened.Size() > int64(limit) {
 		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d: it is probably the wrong file", path, opened.Size(), limit)
@@ -205,9 +216,12 @@ func ReadGranted(path string, limit int) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s is a directory: name the file", path)
 	}
-	mode := info.Mode().Perm()
-	if mode&(others&^0o040) != 0 || mode&0o040 != 0 && !belongsToRoot(info) {
-		return nil, fmt.Errorf("%s may be read or written by others (mode %04o): chmod 600 %[1]s, or chmod 640 if root owns it", path, mode)
+	access, remedy, err := exposedGrant(path, info)
+	if err != nil {
+		return nil, err
+	}
+	if access != "" {
+		return nil, fmt.Errorf("%s may be read or written by others (%s): %s", path, access, remedy)
 	}
 	return readAll(f, path, limit)
 }
@@ -220,8 +234,12 @@ func checkDirectory(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory (%s): name the directory itself", dir, kind(info.Mode()))
 	}
-	if info.Mode().Perm()&others != 0 {
-		return fmt.Errorf("directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
+	access, remedy, err := Exposed(dir, info)
+	if err != nil {
+		return err
+	}
+	if access != "" {
+		return fmt.Errorf("directory %s is open to others (%s): %s", dir, access, remedy)
 	}
 	return nil
 }

@@ -57,13 +57,17 @@ func squeeze(b []byte) ([]byte, error) {
 
 // alongside lists the files that each archive contains besides the programs: files of the
 // commit, and manual pages made from the commit.
-var alongside = []string{"LICENSE", "SECURITY.md", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
+var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
-// archive writes the archive of the programs for one processor.
-func (r release) archive(bin, machine string) error {
-	top := fmt.Sprintf("fedpvi-%s-linux-%s/", r.version, machine)
+// units are further files of an archive for Linux.
+const units = "deploy/systemd/*"
+
+// archive writes the archive of the programs for one target.
+func (r release) archive(bin string, t target) error {
+	top := fmt.Sprintf("fedpvi-%s-%s/", r.version, t)
 	entries := []entry{{name: top, mode: 0o755}}
-	for _, p := range programs {
+	for _, p := range t.programs {
+		p = t.executable(p)
 		b, err := os.ReadFile(filepath.Join(bin, p))
 		if err != nil {
 			return err
@@ -71,7 +75,11 @@ func (r release) archive(bin, machine string) error {
 		entries = append(entries, entry{name: top + "bin/" + p, mode: 0o755, body: b})
 	}
 	entries = append(entries, entry{name: top + "LICENCES", mode: 0o644, body: r.licences()})
-	for _, pattern := range alongside {
+	patterns := alongside
+	if t.system == "linux" {
+		patterns = append(slices.Clone(patterns), units)
+	}
+	for _, pattern := range patterns {
 		files, err := filepath.Glob(filepath.Join(r.source, pattern))
 		if err != nil || len(files) == 0 {
 			return fmt.Errorf("%s: the commit has no such file", pattern)

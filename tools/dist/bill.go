@@ -54,7 +54,7 @@ type property struct {
 }
 
 // bill writes the bill of materials of a program.
-func (r release) bill(program, name, machine string) error {
+func (r release) bill(program, name string, t target) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r release) bill(program, name, machine string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(r.path(name, machine, ".cdx.json"), append(text, '\n'), 0o644)
+	return os.WriteFile(r.path(name, t, ".cdx.json"), append(text, '\n'), 0o644)
 }
 
 func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill {

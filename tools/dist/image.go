@@ -74,16 +74,16 @@ const volume = "/var/lib/fedpvi"
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
 // image writes the image of a daemon.
-func (r release) image(program, name, machine string) error {
+func (r release) image(program, name string, t target) error {
 	b, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
-	packed, err := r.oci(b, name, machine)
+	packed, err := r.oci(b, name, t.processor)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(r.path(name, machine, ".oci.tar"), packed, 0o644)
+	return os.WriteFile(r.path(name, t, ".oci.tar"), packed, 0o644)
 }
 
 // oci returns an image of one program in the layout of the OCI specification.

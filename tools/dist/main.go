@@ -1,6 +1,6 @@
 // Command dist builds the files of a release into dist/. The files are programs for Linux without a
-// C library, an archive of them for each processor with the units of systemd, a container image for
-// each daemon, a bill of materials for each program, a statement of provenance, and the SHA-256 of
+// C library, an archive of them for each processor with the units of systemd, an archive of the client
+// for macOS and for Windows, a container image for each daemon, a bill of materials for each program, a statement of provenance, and the SHA-256 of
 // all files, signed if --sign names a key. Dist builds the newest commit, in a clone of its own. A
 // release contains no files that are not committed. The same commit and version of Go yield the
 // same bytes on every machine. Neither a container daemon nor a registry is needed.
@@ -26,11 +26,32 @@ import (
 	"time"
 )
 
-// programs are the programs that are built for every processor. Each daemon also gets an image.
+// A target is a system and a processor, with the programs that are built for them.
+type target struct {
+	system, processor string
+	programs          []string
+}
+
+func (t target) String() string { return t.system + "-" + t.processor }
+
+// executable returns the name of the file of a program.
+func (t target) executable(program string) string {
+	if t.system == "windows" {
+		return program + ".exe"
+	}
+	return program
+}
+
 var (
 	programs = []string{"client", "coordinator", "sim"}
-	daemons  = []string{"client", "coordinator"}
-	machines = []string{"amd64", "arm64"}
+	daemons  = []string{"client", "coordinator"} // programs with an image for each target of Linux
+	targets  = []target{
+		{"linux", "amd64", programs},
+		{"linux", "arm64", programs},
+		{"darwin", "amd64", programs[:1]},
+		{"darwin", "arm64", programs[:1]},
+		{"windows", "amd64", programs[:1]},
+	}
 )
 
 // A release has all data from which the release of a commit is built.
@@ -72,9 +93,9 @@ func run(ctx context.Context, out, key string) error {
 	if err := r.manuals(ctx); err != nil {
 		return err
 	}
-	for _, machine := range machines {
-		if err := r.build(ctx, machine); err != nil {
-			return fmt.Errorf("linux/%s: %w", machine, err)
+	for _, t := range targets {
+		if err := r.build(ctx, t); err != nil {
+			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
 	if err := r.provenance(); err != nil {
@@ -146,17 +167,17 @@ func environment() []string {
 	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")
 }
 
-// compile builds the programs into a folder, for Linux on the given processor or, if machine is
-// empty, for this machine. The programs contain the hash and the date of the commit.
-func (r release) compile(ctx context.Context, folder, machine string) error {
+// compile builds the programs of a target into a folder. If the target has no system, they are for
+// this machine. The programs contain the hash and the date of the commit.
+func (r release) compile(ctx context.Context, folder string, t target) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w", "-o", folder + "/"}
-	for _, p := range programs {
+	for _, p := range t.programs {
 		args = append(args, "./cmd/"+p)
 	}
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir, c.Env, c.Stderr = r.source, environment(), os.Stderr
-	if machine != "" {
-		c.Env = append(c.Env, "GOOS=linux", "GOARCH="+machine)
+	if t.system != "" {
+		c.Env = append(c.Env, "GOOS="+t.system, "GOARCH="+t.processor)
 	}
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
@@ -171,7 +192,7 @@ func (r release) manuals(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(bin)
-	if err := r.compile(ctx, bin, ""); err != nil {
+	if err := r.compile(ctx, bin, target{programs: programs}); err != nil {
 		return err
 	}
 	pages := filepath.Join(r.source, "man")
@@ -190,33 +211,36 @@ func (r release) manuals(ctx context.Context) error {
 	return nil
 }
 
-// build makes all files of the release for one processor.
-func (r release) build(ctx context.Context, machine string) error {
+// build makes all files of the release for one target.
+func (r release) build(ctx context.Context, t target) error {
 	bin, err := os.MkdirTemp("", "dist")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(bin)
-	if err := r.compile(ctx, bin, machine); err != nil {
+	if err := r.compile(ctx, bin, t); err != nil {
 		return err
 	}
-	if err := r.archive(bin, machine); err != nil {
+	if err := r.archive(bin, t); err != nil {
 		return err
 	}
-	for _, p := range programs {
-		if err := r.bill(filepath.Join(bin, p), p, machine); err != nil {
+	for _, p := range t.programs {
+		if err := r.bill(filepath.Join(bin, t.executable(p)), p, t); err != nil {
 			return err
 		}
 	}
+	if t.system != "linux" {
+		return nil
+	}
 	for _, d := range daemons {
-		if err := r.image(filepath.Join(bin, d), d, machine); err != nil {
+		if err := r.image(filepath.Join(bin, d), d, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// path returns the path of the file with the given name and ending for a processor.
-func (r release) path(name, machine, end string) string {
-	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-linux-%s%s", name, r.version, machine, end))
+// path returns the path of the file with the given name and ending for a target.
+func (r release) path(name string, t target, end string) string {
+	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-%s%s", name, r.version, t, end))
 }

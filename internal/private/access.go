@@ -1,0 +1,38 @@
+package private
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// insiders are the trustees that may have access to a private file of Windows, as text of the
+// security descriptor definition language: the system, the administrators, and the rights of the
+// owner. Unix grants the same to root and to the owner.
+var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
+
+// outsiders returns the trustees besides the insiders and self to which a discretionary access
+// control list grants anything. The list is text of the security descriptor definition language,
+// such as D:PAI(A;OICI;FA;;;SY). A list that it cannot read is an error.
+func outsiders(list, self string) ([]string, error) {
+	flags, entries, _ := strings.Cut(list, "(")
+	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {
+		return []string{"everybody"}, nil // a missing list grants everything
+	}
+	var found []string
+	for entry := range strings.SplitSeq(entries, "(") {
+		if entry == "" {
+			continue
+		}
+		fields := strings.Split(strings.TrimSuffix(entry, ")"), ";")
+		if len(fields) < 6 {
+			return nil, fmt.Errorf("the access control list %q cannot be read", list)
+		}
+		kind, trustee := fields[0], strings.TrimSuffix(fields[5], ")")
+		denies := kind == "D" || kind == "OD" || kind == "XD"
+		if !denies && trustee != self && !slices.Contains(insiders, trustee) && !slices.Contains(found, trustee) {
+			found = append(found, trustee)
+		}
+	}
+	return found, nil
+}

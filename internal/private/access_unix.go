@@ -1,0 +1,47 @@
+//go:build !windows
+
+package private
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// others are the permissions of everybody but the owner.
+const others = 0o077
+
+// Exposed describes the access that others have to a file or directory, and the remedy. The access
+// is "" if only the owner has any.
+func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
+	if info.Mode().Perm()&others == 0 {
+		return "", "", nil
+	}
+	return describe(info), command(path, info), nil
+}
+
+func describe(info fs.FileInfo) string { return fmt.Sprintf("mode %04o", info.Mode().Perm()) }
+
+func command(path string, info fs.FileInfo) string {
+	if info.IsDir() {
+		return "chmod 700 " + path
+	}
+	return "chmod 600 " + path
+}
+
+// exposedGrant is like Exposed for a file that somebody else may have made for this user. A group
+// may read it if root owns it.
+func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
+	mode := info.Mode().Perm()
+	s, ok := info.Sys().(*syscall.Stat_t)
+	root := ok && s.Uid == 0
+	if mode&(others&^0o040) == 0 && (mode&0o040 == 0 || root) {
+		return "", "", nil
+	}
+	return describe(info), command(path, info) + ", or chmod 640 if root owns it", nil
+}
+
+// Mkdir makes a directory that only its owner can enter. It returns an error for which
+// errors.Is(err, fs.ErrExist) holds if the directory exists.
+func Mkdir(dir string) error { return os.Mkdir(dir, dirMode) }
