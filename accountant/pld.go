@@ -163,7 +163,7 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // sums over the entries from an entry to the end, for every block-th entry
+	sums     [][2]float64 // for every block-th entry, the sums over all entries from this entry to the end
 	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64

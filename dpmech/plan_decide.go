@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// mostDecided is the maximum number of noise samples in a plan that Decide computes for a device. A
-// correct device cannot decide a sample with a probability of about 2^-50, so a larger number
-// indicates a faulty device.
+// mostDecided is the maximum number of noise samples in a plan that Decide computes for a device.
+// The probability that a correct device cannot decide a sample is about 2^-50, so a larger number
+// of undecided samples indicates a faulty device.
 const mostDecided = 64
 
 // Decide computes a sample of the noise that a device could not decide, with integers of any

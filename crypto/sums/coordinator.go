@@ -11,7 +11,7 @@ import (
 )
 
 // A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. Its checks prevent that a faulty client stops a plan. The
+// produces the bodies of the entries. Its checks prevent a faulty client from stopping a plan. The
 // security of the sums does not depend on these checks, because clients make their own checks.
 //
 // A Coordinator has no saved state. To continue after a restart, its caller calls Follow for the
