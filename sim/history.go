@@ -22,7 +22,7 @@ const historySize = 800
 // 1. Number 0 is the prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
-// Add appends a point. The caller has checked with Wants that the history keeps it.
+// Add appends a point. The caller must have checked with Wants that the history keeps the point.
 func (h *History) Add(p Point) {
 	h.stride = max(1, h.stride)
 	h.Points = append(h.Points, p)

@@ -89,7 +89,7 @@ type Device interface {
 // A Source opens devices. A [Choice] is a Source.
 type Source interface {
 	// Take opens devices. If devices is empty, the CPU does the work, and notice is the reason why
-	// devices that were looked for are not used. notice is nil if none was looked for.
+	// no device is used. notice is nil if Take searched for no device.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether the program must return an error if these devices cannot do the
 	// work.

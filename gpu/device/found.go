@@ -11,7 +11,8 @@ type Info struct {
 	// bytes.
 	Multiprocessors int   `json:"multiprocessors"`
 	Memory          int64 `json:"memory_bytes"`
-	// Unfit is the reason why this program cannot use the GPU. It is empty if the program can.
+	// Unfit is the reason why this program cannot use the GPU. It is empty if the program can use
+	// the GPU.
 	Unfit string `json:"unfit,omitempty"`
 }
 
@@ -20,7 +21,7 @@ type Found struct {
 	Built   bool   `json:"built_with_cuda"`
 	Driver  string `json:"driver_cuda_version,omitempty"` // CUDA version of the driver, such as 13.0
 	Devices []Info `json:"devices,omitempty"`
-	Missing string `json:"missing,omitempty"` // reason why no GPU can be used; empty if one can
+	Missing string `json:"missing,omitempty"` // reason why no GPU can be used; empty if a GPU can be used
 }
 
 // Find lists the GPUs of this machine. It opens none of them.

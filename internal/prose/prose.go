@@ -61,8 +61,8 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns as first the indent of a line, with the bullet if the line has one. The result
-// rest has the same number of spaces, with which the other lines of the paragraph begin.
+// indents returns in first the indent of a line, including a bullet if the line has one. In rest it
+// returns the same number of spaces, with which the other lines of the paragraph begin.
 func indents(line string) (first, rest string) {
 	body := strings.TrimLeft(line, " ")
 	if strings.HasPrefix(body, "- ") {

@@ -14,10 +14,10 @@ import (
 
 // DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park, "Differentially
 // Private Stochastic Expectation Propagation", 2022. The privacy proof of that paper's algorithm is
-// not valid, and DPSEP differs from the algorithm so that it has a valid one. One call of Propose
-// takes a fixed number of steps. Each step computes the sites of a random batch of records and
-// releases the noisy sum of the clipped sites through a [dpmech.SampledSum]. The client's factor is
-// an average of those sums (see [SEPOptions]).
+// not valid, and DPSEP differs from the algorithm so that its own proof is valid. One call of
+// Propose takes a fixed number of steps. Each step computes the sites of a random batch of records
+// and releases the noisy sum of the clipped sites through a [dpmech.SampledSum]. The client's
+// factor is an average of those sums (see [SEPOptions]).
 //
 // All numbers that DPSEP keeps or proposes are functions of released sums. If a noisy sum leads to
 // an improper factor, DPSEP repairs the factor after the noise was added. Such a step costs as much

@@ -41,9 +41,9 @@ type SEPOptions struct {
 	// Least limits the noise that Glide leaves in directions in which the records have little
 	// information. A step of the mean divides the gradient by the precision of q or by Least,
 	// whichever is larger, for each coordinate. If Least is nil, it divides by the precision of q.
-	// The limit is needed because, after steps of total length a, the mean has
-	// covered the share 1 − exp(−ha) of its way along a direction of curvature h, but the sd of the
-	// noise grows with a.
+	// The limit is needed because, after steps of total length a, the mean has covered the share
+	// 1 − exp(−ha) of its way along a direction of curvature h, but the sd of the noise grows with
+	// a.
 	Least []float64
 
 	// Nominal is a public number that is used in place of the number of records, which may be

@@ -70,7 +70,7 @@ const (
 
 // inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
 // another density, which may also give 0. log is the text of the other log density, with %s for the
-// outcome, and none the text of its log probability of 0.
+// outcome, and none is the text of its log probability of 0.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}

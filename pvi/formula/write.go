@@ -17,7 +17,7 @@ type Request struct {
 	Columns  []Column
 }
 
-// A Written is a model as a program. Data and priors of the program are listed too.
+// A Written is a model as a program, with the list of the program's data and priors.
 type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable

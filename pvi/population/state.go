@@ -205,7 +205,7 @@ func (s *State) like() []*round {
 	})
 }
 
-// fewest returns the smallest number of answers that one of the rounds got.
+// fewest returns the smallest number of answers in one of the rounds.
 func fewest(rounds []*round) int {
 	n := rounds[0].answers
 	for _, o := range rounds {
@@ -234,8 +234,8 @@ func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64)
 	return e, all
 }
 
-// An effective has the mean gradient of a round, divided by the slope of the clip if the round is
-// like the last one, and the sd of its error.
+// An effective has the mean gradient of a round, divided by the slope of the clip if the round has
+// about the clip of the last round, and the sd of its error.
 type effective struct {
 	gradient, point []float64
 	sd              float64

@@ -115,8 +115,8 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 }
 
 // roleOf returns the role of the result of an operation on a and b. If one of them has one value
-// for each record, so has the result. The other must then be a single number that is the same for
-// all records.
+// for each record, the result also has one value for each record. The other must then be a single
+// number that is the same for all records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {

@@ -439,7 +439,7 @@ func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
 }
 
 // writeUniform returns 0, the log of a uniform density up to a constant. The variate must be a
-// parameter whose declared bounds lie within those of the density.
+// parameter whose declared bounds are within the bounds of the density.
 func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
 		s.fail("E403", at, "uniform is in the language as the prior of a parameter with constant bounds.")

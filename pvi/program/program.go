@@ -18,10 +18,10 @@ type Data struct {
 	Columns   map[string]ir.Column
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
 	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
-	// Predict adds quantities of records to those that the program generates, if it generates none.
-	// The quantity log_lik is the log density of the record. If the density of a record is one
-	// density of one outcome y, y_expected is the mean of the outcome and y_rep is a new outcome, as far
-	// as the language has them.
+	// Predict adds quantities of records to a program that generates none. The quantity log_lik is
+	// the log density of the record. If the density of a record is one density of one outcome y,
+	// y_expected is the mean of the outcome and y_rep is a new outcome, as far as the language has
+	// them.
 	Predict bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil writes random numbers: its methods return random values with the shape of.
+// A pencil writes random numbers: its methods return random values with the shape in the field of.
 type pencil struct {
 	pen
 	of     shape

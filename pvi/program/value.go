@@ -98,8 +98,7 @@ type value struct {
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// from, if not nil, is the parameter of which this value is elements. Their indices are from
-	// first to first + size − 1.
+	// from, if not nil, is the parameter whose elements first to first + size − 1 are this value.
 	from  *parameter
 	first int
 	mixed bool // whether the order of the elements differs from the order in the parameter

@@ -15,7 +15,7 @@ const (
 	mostSteps = 1500
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // change at which the steps with rules of few points end
-	coarsest  = 1e-3  // the same if the clients' own rules are as coarse
+	coarsest  = 1e-3  // change at which these steps end if the clients' own rules have as few points
 	local     = 0.01  // change at or below which steps are extrapolated
 	exhausted = 1e-13 // change at which the fit ends
 	settled   = 1e-11 // change at which the fit ends if it is not smaller than the last change

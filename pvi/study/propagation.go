@@ -123,9 +123,10 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. The precision of a
-// site is larger than its precision times mean by about one over the sd, and a plausible sd is a
-// tenth of the width of the columns' bounds. The weight gives both about the same size.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. In a site, the
+// precision is about as large as the precision times mean divided by the cluster's sd, and a
+// plausible sd is a tenth of the width of the columns' bounds. Multiplied by the weight, the
+// precision has about the size of the precision times mean.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a neural network's weights in the first step.

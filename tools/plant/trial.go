@@ -145,8 +145,8 @@ func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, er
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first", "--ahead", ahead)
 	}
-	// The garbage collector may run rarely, because audits keep little of the memory that they
-	// allocate.
+	// The garbage collector is set to run rarely, because audits keep little of the memory that
+	// they allocate.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages

@@ -80,7 +80,7 @@ func Find() (Version, []Info, error) {
 	return version, found, nil
 }
 
-// describe asks the driver for the properties of a GPU.
+// describe reads the properties of a GPU from the driver.
 func describe(ordinal int) (Info, error) {
 	i := Info{Ordinal: ordinal}
 	dev, err := cu.GetDevice(ordinal)
