@@ -2,6 +2,9 @@ package session
 
 import (
 	"fmt"
+	"slices"
+	"sync"
+	"weak"
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi"
@@ -119,7 +122,7 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 		}
 	}
 	var err error
-	if c.public, err = pvi.NewProtocol(onPublic, roster); err != nil {
+	if c.public, err = protocolOf(onPublic, roster); err != nil {
 		return nil, err
 	}
 	if part := c.public.Published(); part != "" {
@@ -134,6 +137,31 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	}
 	c.limits = c.newLimits()
 	return c, nil
+}
+
+// latest is the protocol that protocolOf returned last, as long as a server or a site uses it.
+var latest struct {
+	sync.Mutex
+	protocol weak.Pointer[pvi.Protocol]
+}
+
+// protocolOf returns the protocol of a study. A simulation makes the server and all sites from one
+// Study. They share its protocol, and with it the states and queries that the method caches.
+func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
+	latest.Lock()
+	p := latest.protocol.Value()
+	latest.Unlock()
+	if p != nil && p.Study() == st && slices.Equal(p.Roster(), slices.Sorted(slices.Values(roster))) {
+		return p, nil
+	}
+	p, err := pvi.NewProtocol(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	latest.Lock()
+	latest.protocol = weak.Make(p)
+	latest.Unlock()
+	return p, nil
 }
 
 // present returns the protocol of the rounds. Before the scale is found, it returns the protocol on
