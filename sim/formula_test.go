@@ -124,6 +124,9 @@ func pain(all []patient) func(theta []float64) float64 {
 // and sds are close to those of the normal approximation at the mode of the density that is written by
 // hand from the formula.
 func TestFormulaOfThreeClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	all := cohort(t)
 	for name, c := range map[string]struct {
 		density func([]float64) float64
