@@ -8,14 +8,14 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// barWidth is the width of the whole budget in its picture.
+// barWidth is the width, in the units of the picture, of the bar that shows the whole budget.
 const barWidth = 600.
 
-// An account is a data set's budget with its picture.
+// An account is a data set's budget with the numbers of its picture.
 type account struct {
 	ledger.Account
 	Spending []spending
-	Used     float64 // width of all spending in the picture
+	Used     float64 // width of the part of the bar that shows all spending
 }
 
 // Guess describes the limit in words.
@@ -24,10 +24,10 @@ func (a *account) Guess() string {
 	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)
 }
 
-// A spending is a study's part of a budget.
+// A spending is the part of a budget that one study has spent.
 type spending struct {
 	ledger.StudySpent
-	Name    string // name of the study; the first digits of its digest if this client does not have it
+	Name    string // name of the study; the first digits of its digest if the client has not joined it
 	Mine    bool   // whether there is a page of the study
 	X, Wide float64
 	Odd     bool

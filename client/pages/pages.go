@@ -1,7 +1,7 @@
-// Package pages shows a data holder, in a browser, the studies of a client: the review of each study
-// with forms to approve and to refuse it, the examination of the records, the ledger, and the
-// progress of a run. The examination depends on single records without noise, so the pages are for
-// the data holder alone. The forms do the same as client approve and client leave.
+// Package pages shows a data holder, in a browser, the studies of a client: the review of each
+// study with forms to approve and to refuse it, the examination of the records, the ledger, and the
+// progress of a run. The examination depends on single records and has no noise, so only the data
+// holder may see the pages. The forms do the same as the commands client approve and client leave.
 package pages
 
 import (
@@ -23,12 +23,12 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Config configures [Open]. Its functions carry out the commands of the same names, with their lines
-// in the audit log.
+// Config configures [Open]. Each function in it carries out the command of the same name, and
+// writes the command's lines to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes its own Member, so it needs
-	// another one.
+	// Members are the studies that the client has joined. A run needs its own Member values,
+	// because it changes them.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -37,25 +37,25 @@ type Config struct {
 	Program string // name and version of the program
 
 	Address  string // host:port of this machine
-	Origin   string // origin of a proxy, as in [web.Options]
+	Origin   string // origin of a proxy in front of the pages, as in [web.Options]
 	LinkFile string // path of the file with the login link
 	Announce func(link string)
 }
 
-// Pages are the pages of a client. The methods may be called concurrently.
+// Pages are the pages of a client. The methods can be called concurrently.
 type Pages struct {
 	*web.Site
 	c Config
 
-	// busy is held while a form is carried out, records are examined, or a review is made. A run
-	// begins without it, so that none of these disturbs a run.
+	// busy is locked while a form is carried out, records are examined, or a review is made. A run
+	// begins only when busy is unlocked, so that none of these disturbs the run.
 	busy    sync.Mutex
-	reviews map[string]*client.Review // by the state on which the review depends
+	reviews map[string]*client.Review // reviews by the state from which they were computed
 
 	mu      sync.Mutex
 	running bool          // whether a run has begun
 	status  client.Status // progress of the run
-	awaited ledger.Hash   // study for whose decision a run waits; zero for none
+	awaited ledger.Hash   // study that a run waits for the data holder to decide on; zero for none
 	refused ledger.Hash   // study that the data holder has refused last
 	changed chan struct{} // closed when a form was carried out
 }
@@ -99,7 +99,7 @@ func (p *Pages) Show(s client.Status) {
 	p.status = s
 }
 
-// Begin waits for forms and examinations that are carried out, and then allows no more of them. The
+// Begin waits until all forms and examinations have been carried out, and refuses further ones. The
 // caller then begins a run.
 func (p *Pages) Begin() {
 	p.busy.Lock()
@@ -157,7 +157,8 @@ func (p *Pages) one(r *http.Request) (*client.Member, error) {
 	return p.c.Members[n], nil
 }
 
-// policy returns the policy, or nil if there is none. Reviews then say that nothing is allowed.
+// policy returns the policy, or nil if there is none. Without a policy, reviews state that no study
+// is allowed.
 func (p *Pages) policy() (*client.Policy, error) {
 	policy, err := p.c.Policy()
 	if err != nil && client.CodeOf(err) != client.Declined {
@@ -196,7 +197,7 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns everything that the live parts of pages show, as text.
+// state returns a text that changes whenever the content of the live parts of the pages changes.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -222,7 +223,7 @@ func (p *Pages) index(*http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Studies", Name: "index", Of: rows}, nil
 }
 
-// document shows the study document as it is.
+// document shows the study document, byte for byte.
 func (p *Pages) document(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -231,7 +232,7 @@ func (p *Pages) document(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
 }
 
-// check examines the records, as client check does.
+// check examines the records, like the command client check.
 func (p *Pages) check(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {

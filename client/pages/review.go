@@ -17,7 +17,7 @@ type reviewed struct {
 	*client.Review
 	Parts    []client.Section
 	Datasets []string // data sets of the policy, if there are several
-	Dataset  string   // data set for which the review was made; empty for the usual one
+	Dataset  string   // data set for which the review was made; empty for the default data set
 	Policy   string   // hash of the policy; empty if there is none
 	Stands   string
 	Open     bool // whether the data holder can approve or refuse the study
@@ -53,8 +53,9 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. It makes a new one only if the state has changed on which
-// the review depends, because a review computes with made-up records for a while.
+// reviewOf returns the review of a study. It makes a new review only if the state has changed on
+// which the review depends, because a review takes a while: it simulates the study with made-up
+// records.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -76,8 +77,8 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 	return review, nil
 }
 
-// approve records the consent to a study, as client approve does. The form contains the digest of
-// the study and the hash of the policy that the data holder has seen.
+// approve records the consent to a study, like the command client approve. The form contains the
+// digest of the study and the hash of the policy that the data holder has seen.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -101,7 +102,7 @@ func (p *Pages) approve(r *http.Request) (next string, err error) {
 	})
 }
 
-// refuse leaves a study for good, as client leave does.
+// refuse leaves a study for good, like the command client leave.
 func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -125,7 +126,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided carries out a form, and wakes Decision up.
+// decided carries out a form, and wakes up callers that wait in Decision.
 func (p *Pages) decided(f func() error) (next string, err error) {
 	if err := p.exclusively(f); err != nil {
 		return "", err

@@ -2,5 +2,5 @@
 
 package main
 
-// platform has the commands of this operating system alone.
+// platform contains the commands that exist only on this operating system. There are none.
 type platform struct{}

@@ -14,7 +14,7 @@ import (
 	"fedpvi/client"
 )
 
-// platform has the commands of this operating system alone.
+// platform contains the commands that exist only on this operating system.
 type platform struct {
 	Service serviceCommands `cmd:"" help:"Install, remove or run a Windows service that runs client commands."`
 }
@@ -46,7 +46,8 @@ access to the state directory, the records and the log file. Windows restarts th
 crashes. It does not restart it after an exit code, because some need a person.`
 }
 
-// Run installs the service with absolute paths, because a service begins in the folder of Windows.
+// Run installs the service with absolute paths, because Windows starts a service in another working
+// directory.
 func (s *serviceInstall) Run() error {
 	program, err := os.Executable()
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *serviceInstall) Run() error {
 
 type serviceRemove struct{ serviceName }
 
-// Run removes the service. Windows keeps it until it has stopped.
+// Run removes the service. If the service is running, Windows removes it only after it has stopped.
 func (s *serviceRemove) Run() error {
 	m, err := mgr.Connect()
 	if err != nil {
@@ -103,7 +104,7 @@ type serviceRun struct {
 	Args    []string `arg:"" passthrough:"" help:"Command line of the service."`
 }
 
-// Run waits for the orders of Windows until the command line has ended.
+// Run carries out the orders of Windows until the command line has ended.
 func (s *serviceRun) Run() error {
 	log, err := os.OpenFile(filepath.Clean(s.LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -121,8 +122,9 @@ func (s *serviceRun) Run() error {
 // A handler is a command line that runs as a service.
 type handler []string
 
-// Execute runs the command line. At an order to stop, it cancels the command, which then ends as
-// after a signal. The result is the exit code of the command.
+// Execute runs the command line. If Windows orders the service to stop, Execute cancels the
+// command, which then ends as after a signal. The result is the exit code of the command, or 0 if
+// Windows has interrupted the command.
 func (h handler) Execute(_ []string, orders <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -55,7 +55,7 @@ func (w *webCommand) Run(ctx context.Context, c *commands) error {
 	return nil
 }
 
-// A desk has the flags that the forms and examinations on pages need.
+// A desk contains the flags for the forms and examinations on the pages.
 type desk struct {
 	connection
 	recordFlags
@@ -104,8 +104,8 @@ func (d *desk) serve(ctx context.Context, c *commands, k *client.Client, address
 	}, nil
 }
 
-// announce tells where the login link is. A log leaves the machine, so the link itself is printed at
-// a terminal alone.
+// announce reports where the login link can be found. The link itself is printed only on a
+// terminal, because a log can be sent to other machines.
 func (c *commands) announce(link, file string) {
 	if c.chatty() {
 		fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link)
