@@ -11,8 +11,8 @@ import (
 // file that is created and then synced is in the journal of NTFS, which the sync of the file writes.
 const SyncsDirectories = false
 
-// Publish gives a file another name, under which it is whole. It returns an error if there is a file
-// with this name. The old name does not remain. The file must be closed.
+// Publish gives a complete file the name by which other programs read it. It returns an error if a
+// file with this name exists. The old name of the file does not remain. The file must be closed.
 func Publish(from, to string) error { return move(from, to, windows.MOVEFILE_WRITE_THROUGH) }
 
 func rename(from, to string) error {

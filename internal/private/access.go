@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// insiders are the trustees that may have access to a private file of Windows, as text of the
-// security descriptor definition language: the system, the administrators, and the rights of the
-// owner. Unix grants the same to root and to the owner.
+// insiders are the trustees that may have access to a private file of Windows, in the security
+// descriptor definition language: the system, the administrators, and the rights of the owner. On
+// Unix, root and the owner have the same access.
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
-// outsiders returns the trustees besides the insiders and self to which a discretionary access
-// control list grants anything. The list is text of the security descriptor definition language,
-// such as D:PAI(A;OICI;FA;;;SY). A list that it cannot read is an error.
+// outsiders returns the trustees to which a discretionary access control list grants access, other
+// than the insiders and self. The list is a text in the security descriptor definition language,
+// such as D:PAI(A;OICI;FA;;;SY). If outsiders cannot read the list, it returns an error.
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {

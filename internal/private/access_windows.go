@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Exposed describes the access that others have to a file or directory, and the remedy. The access
-// is "" if only this user, the system and the administrators have any.
+// Exposed describes the access of other users to a file or directory, and the remedy. If only this
+// user, the system and the administrators have access, the results are "".
 func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	self, err := user()
 	if err != nil {
@@ -31,7 +31,7 @@ func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return "access for " + strings.Join(found, ", "), fmt.Sprintf(`icacls "%s" /inheritance:r /grant:r *%s:%sF`, path, self, inherit), nil
 }
 
-// exposedGrant is Exposed: Windows grants no group access to a private file.
+// exposedGrant does the same as Exposed. On Windows no group is allowed to read a private file.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return Exposed(path, info)
 }
@@ -46,9 +46,9 @@ func user() (string, error) {
 }
 
 // Mkdir makes a directory that only this user, the system and the administrators can enter. Files
-// in it inherit this. It returns an error for which errors.Is(err, fs.ErrExist) holds if the
-// directory exists. The directory has the access rules of its parent until the new ones are set. It
-// is empty then.
+// in the directory inherit its access rules. It returns an error for which errors.Is(err,
+// fs.ErrExist) holds if the directory exists. Until Mkdir has set the access rules, the directory
+// has the rules of its parent, but it is empty.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

@@ -85,7 +85,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 		return err
 	}
 	defer func() {
-		_ = f.Close() // it is closed already, or there is another error
+		_ = f.Close() // the file is closed already, or another error is returned
 		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}

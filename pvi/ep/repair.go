@@ -12,7 +12,7 @@ import (
 type proper struct {
 	dim     int
 	entries [][2]int
-	vectors blas64.Symmetric // the precision, or its eigenvectors; without data in a diagonal family
+	vectors blas64.Symmetric // the precision or, during a repair, its eigenvectors; empty in a diagonal family
 	values  []float64
 	along   []float64
 	zero    []float64

@@ -106,7 +106,8 @@ type value struct {
 	// of, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
 	of *parameter
 
-	// rest, of a total, is the summand that is the same for all records. It is nil if this is 0.
+	// rest is, in a sum over the records, the summand that is the same for all records. It is nil
+	// if this summand is 0.
 	rest *value
 }
 

@@ -24,8 +24,8 @@ type Problem struct {
 	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is the damping α times the number of clients that the plan asks. If all of them make
-	// the same change, λ moves by Weight times that change.
+	// Weight is the damping α times the number of clients that must answer the plan. If all of them
+	// make the same change, λ moves by Weight times that change.
 	Weight float64
 
 	// Tied is true if each client's factor is its share of λ − λ_prior ([study.Tied]). When λ has

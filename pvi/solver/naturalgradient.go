@@ -59,8 +59,8 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// This is the cavity if Weight clients had this client's records and factor: q without the
-	// factors of all of them.
+	// The cavity is q without the factors of Weight clients, as if each of them had the factor of
+	// this client.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)

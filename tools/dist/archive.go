@@ -59,7 +59,7 @@ func squeeze(b []byte) ([]byte, error) {
 // commit, and manual pages made from the commit.
 var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
-// units are further files of an archive for Linux.
+// units matches the unit files of systemd, which only archives for Linux contain.
 const units = "deploy/systemd/*"
 
 // archive writes the archive of the programs for one target.

@@ -44,7 +44,7 @@ func (t target) executable(program string) string {
 
 var (
 	programs = []string{"client", "coordinator", "sim"}
-	daemons  = []string{"client", "coordinator"} // programs with an image for each target of Linux
+	daemons  = []string{"client", "coordinator"} // programs that have an image, for each target of Linux
 	targets  = []target{
 		{"linux", "amd64", programs},
 		{"linux", "arm64", programs},
