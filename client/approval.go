@@ -147,14 +147,17 @@ func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	}
 	if p != nil {
 		if _, ok := c.Terms(m, p); ok {
-			return "approved: client run", nil
+			return Approved, nil
 		}
 	}
 	return Undecided, nil
 }
 
-// Undecided is the [Client.Standing] of a study that the data holder can approve or leave.
-const Undecided = "not approved: client review"
+// These are the results of [Client.Standing] for a study that is neither over nor left.
+const (
+	Approved  = "approved"
+	Undecided = "not approved" // the data holder can approve or leave the study
+)
 
 // leftAlready returns an error if this client has left the study.
 func (c *Client) leftAlready(m *Member) error {

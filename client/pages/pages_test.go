@@ -197,7 +197,7 @@ func (h *holder) post(form string, fields map[string]string, status int, texts .
 // examination is there until a run begins.
 func TestReviewAndCheck(t *testing.T) {
 	h := open(t)
-	h.get("/", http.StatusOK, "A &lt;b&gt;plane&lt;/b&gt;", client.Undecided)
+	h.get("/", http.StatusOK, "A &lt;b&gt;plane&lt;/b&gt;", "<strong>not approved</strong>")
 	policy, err := client.LoadPolicy(h.dir)
 	check(t, err)
 	review, err := h.client.Review(h.member, policy, "")
@@ -243,7 +243,7 @@ func TestApproval(t *testing.T) {
 		}
 		decided <- err
 	}()
-	h.post("/approve", nil, http.StatusOK, "approved: client run")
+	h.post("/approve", nil, http.StatusOK, "<strong>approved</strong>")
 	check(t, <-decided)
 	h.get("/ledger", http.StatusOK, "ε ≤ 1 at δ = 1e-05 for one row", "is spent and")
 	h.pages.Begin()

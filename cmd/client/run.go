@@ -304,6 +304,7 @@ func (statusCommand) Run(c *commands) error {
 		if err != nil {
 			return err
 		}
+		stands += map[string]string{client.Approved: ": client run", client.Undecided: ": client review"}[stands]
 		all = append(all, row{m.Study.Name, m.Hash.String(), string(m.Name), stands})
 		rows = append(rows, []string{m.Study.Name, m.Hash.String()[:12], string(m.Name), stands})
 	}
