@@ -165,7 +165,7 @@ test-python: ## the Python package, in a new virtual environment; needs Python a
 	bin/python/bin/pip install -q "./python[test]"
 	cd python && MPLBACKEND=agg ../bin/python/bin/python -m pytest -q
 
-test-r: build ## the R package, by R CMD check; Debian's r-base-core, r-cran-jsonlite and r-cran-testthat
+test-r: build ## the R package, by R CMD check; Debian's r-base-core, r-cran-jsonlite, r-cran-posterior and r-cran-testthat
 	@mkdir -p bin/r
 	cd bin/r && R CMD build ../../r/fedpvi && FEDPVI_BIN="$(CURDIR)/bin" FEDPVI_STUDIES="$(CURDIR)/experiments" _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual fedpvi_*.tar.gz
 	@! grep -E 'WARNING|NOTE|ERROR' bin/r/fedpvi.Rcheck/00check.log
@@ -184,6 +184,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 	FEDPVI_LONG=1 go test -timeout 1h -v -run TwoReleases ./tools/dist
+	FEDPVI_LONG=1 go test -timeout 1h -v ./tools/pages
 
 # All fuzz targets: make fuzz FUZZTIME=10m. Some of them: make fuzz FUZZTIME=30m PKG=./transport
 # TARGET=Release. The engine sometimes reports its own deadline as an error without a failing

@@ -20,7 +20,7 @@ func (c *command) compare(output []string) error {
 		same = alike
 	}
 	if at, ok := match(c.output, output, same); !ok {
-		return fmt.Errorf("%s\nprints what the page does not show, from line %d on:\n%s", c.line, at+1, strings.Join(output, "\n"))
+		return fmt.Errorf("%s\ndoes not print the output of the page, from line %d on:\n%s", c.line, at+1, strings.Join(output, "\n"))
 	}
 	return nil
 }

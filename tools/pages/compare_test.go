@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-const example = "```console\n$ sum 1 2\nthe sum is 3.00\n...\nover\nann$ sum\nnoise 17\n```\n$ none\n"
+const example = "```console slow\n$ sum 1 2\nthe sum is 3.00\n...\nover\nann$ sum\nnoise 17\n```\n$ none\n"
 
 // The test compares outputs that fit a page, and outputs that do not.
 func TestCompare(t *testing.T) {
 	commands := parse(example)
-	if len(commands) != 2 || commands[0].line != "sum 1 2" || commands[1].terminal != "ann" {
+	if len(commands) != 2 || commands[0].line != "sum 1 2" || commands[1].terminal != "ann" || !commands[0].slow {
 		t.Fatalf("parsed %+v", commands)
 	}
 	tests := []struct {
@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 func TestWrite(t *testing.T) {
 	commands := parse(example)
 	got := write(example, commands, [][]string{{"the sum is 4", "a", "b", "over"}, {"noise 1", "noise 2"}})
-	want := "```console\n$ sum 1 2\nthe sum is 4\n...\nover\nann$ sum\nnoise 1\nnoise 2\n```\n$ none\n"
+	want := "```console slow\n$ sum 1 2\nthe sum is 4\n...\nover\nann$ sum\nnoise 1\nnoise 2\n```\n$ none\n"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -6,7 +6,8 @@
 // A page has its commands in fenced blocks of the kind console. The line "$ COMMAND" contains a
 // command, and the lines after it contain the output. A line "NAME$ COMMAND" is a command that a
 // person types at the terminal with that name. Commands of several terminals run at the same time.
-// A line "..." replaces output that the page omits.
+// A line "..." replaces output that the page omits. The test runs commands in a block of the kind
+// "console slow" only if FEDPVI_LONG is set.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 type command struct {
 	terminal string // name of the terminal; empty if the command needs none
 	line     string // command line that the person types
+	slow     bool   // whether the command computes for long
 	output   []string
 
 	begin, end int // lines of the output in the page
@@ -28,14 +30,15 @@ var typed = regexp.MustCompile(`^([a-z0-9-]*)\$ (.+)$`)
 // parse returns the commands of a page.
 func parse(text string) []*command {
 	var all []*command
-	inside := false
+	inside, slow := false, false
 	for n, line := range strings.Split(text, "\n") {
 		m := typed.FindStringSubmatch(line)
 		switch {
 		case strings.HasPrefix(line, "```"):
-			inside = line == "```console"
+			slow = line == "```console slow"
+			inside = slow || line == "```console"
 		case inside && m != nil:
-			all = append(all, &command{terminal: m[1], line: m[2], begin: n + 1, end: n + 1})
+			all = append(all, &command{terminal: m[1], line: m[2], slow: slow, begin: n + 1, end: n + 1})
 		case inside && len(all) > 0:
 			c := all[len(all)-1]
 			c.output, c.end = append(c.output, line), n+1

@@ -89,33 +89,50 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 		process.Stdout, process.Stderr = printed, printed
 		return process.Run()
 	}
-	terminal, err := pty.StartWithSize(process, &pty.Winsize{Rows: 40, Cols: 100})
+	terminal, program, err := pty.Open()
 	if err != nil {
 		return err
 	}
 	defer terminal.Close()
-	return errors.Join(converse(terminal, printed), process.Wait())
+	defer program.Close()
+	process.Stdin, process.Stdout, process.Stderr = program, program, program
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := errors.Join(pty.Setsize(terminal, &pty.Winsize{Rows: 40, Cols: 100}), process.Start()); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := process.Wait()
+		_, failed := io.WriteString(program, end)
+		ended <- errors.Join(err, failed)
+	}()
+	if err := converse(terminal, printed); err != nil {
+		return errors.Join(err, process.Process.Kill(), <-ended)
+	}
+	return <-ended
 }
 
-// converse copies the output of a terminal until the process of the terminal ends, and answers the
-// question of the process.
+// end marks the end of the output on a terminal. A program that ends does not mark it, and bytes that
+// were not read before a terminal is closed may be lost.
+const end = "\x00"
+
+// converse copies the output on a terminal until its end, and answers its question.
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
 		n, err := terminal.Read(b)
-		if n > 0 {
-			printed.Write(b[:n])
-			if bytes.HasSuffix(printed.Bytes(), []byte("Type yes: ")) {
-				if _, err := io.WriteString(terminal, "yes\n"); err != nil {
-					return err
-				}
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // on Linux, reading a closed pseudo-terminal fails with EIO
-			return nil
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		text, over := bytes.CutSuffix(b[:n], []byte(end))
+		printed.Write(text)
+		if over {
+			return nil
+		}
+		if bytes.HasSuffix(printed.Bytes(), []byte("Type yes: ")) {
+			if _, err := io.WriteString(terminal, "yes\n"); err != nil {
+				return err
+			}
 		}
 	}
 }
