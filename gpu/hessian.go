@@ -472,7 +472,8 @@ func (h *hessian) bend(theta []float64) {
 // curve writes to h.gradients[0] the difference of the gradient of the weighted sum of all tables,
 // when theta changes by a step up and a step down in all the given coordinates. If there is one
 // coordinate, all elements are divided by its two steps, which gives a column of the Hessian. If
-// there are several, only their own elements are divided, each by the two steps of its coordinate.
+// there are several coordinates, only their elements are divided, each by the two steps of its own
+// coordinate.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

@@ -45,9 +45,9 @@ type MeanFieldOptions struct {
 	// algorithms. Otherwise records contribute only the gradient with respect to m. The gradient
 	// with respect to ρ is s′∘ε times that gradient, so it can be computed from the released sum.
 	Joint bool
-	// Preconditioned divides the gradient with respect to ρ by s′ before the clip, and multiplies
-	// it by s′ after the noise. Otherwise this gradient would be small compared with the noise if s
-	// is small. Preconditioned requires Joint.
+	// Preconditioned divides the gradient with respect to ρ by s′ = ds/dρ before the clip, and
+	// multiplies it by s′ after the noise. Otherwise this gradient would be small compared with the
+	// noise if s is small. Preconditioned requires Joint.
 	Preconditioned bool
 	// Inside adds the gradient of −KL, divided by Records, to every record's contribution before
 	// the clip, as the published algorithm does. Inside requires Joint.

@@ -53,9 +53,9 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the observer that can open every message. If clients aggregate securely, the
-// list begins with the largest coalition that cannot open messages, unless this coalition is no
-// larger than t, the number of colluders that the study assumes.
+// whoeverOpens returns a list that ends with the observer that can open every message. If clients
+// aggregate securely, the list begins with the largest coalition that cannot open messages, unless
+// this coalition is no larger than t, the number of colluders that the study assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {

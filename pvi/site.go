@@ -109,8 +109,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns α times the number of clients of a plan. If all of them answer with the same
-// change, λ moves by weight times that change.
+// weight returns the damping α of a plan times the number of clients of the plan. If all of them
+// answer with the same change, λ moves by weight times that change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }

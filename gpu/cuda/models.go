@@ -139,7 +139,8 @@ func count(yes bool) int {
 }
 
 // An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor η of
-// a record, where z is the value of the record's group and c is the record's Carrier.
+// a record, where τ is the sd of the effect, z is the value of the record's group and c is the
+// record's Carrier.
 type Effect struct {
 	Spread  int       // coordinate of log τ, the log sd of the effect
 	First   int       // first of Groups coordinates, one value z for each group

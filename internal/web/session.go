@@ -71,7 +71,7 @@ func (s *Site) errLink(why string) error {
 }
 
 // askLogin shows a form that signs in. Opening a link does not sign in by itself, because programs
-// that look at links in advance would use it up.
+// that open links in advance, such as mail scanners, would use the link up.
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if !s.validLink(token) {

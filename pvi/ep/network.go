@@ -130,9 +130,9 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends to the derivatives of log Z with respect to the mean and variance
-// of each coordinate. inMean and inVariance are the derivatives of log Z with respect to the mean
-// and variance of η.
+// backward sets moves and bends to the derivatives of log Z (see [Network]) with respect to the
+// mean and variance of each coordinate. inMean and inVariance are the derivatives of log Z with
+// respect to the mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

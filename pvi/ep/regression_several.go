@@ -9,7 +9,8 @@ import (
 )
 
 // slopes sets g and h to the gradient of log Z with respect to the predictors' means, and to minus
-// its Hessian. In terms of the tilted moments of z they are R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹.
+// its Hessian. In terms of the tilted moments of z they are R⁻ᵀE[z] and R⁻ᵀ(I − Cov[z])R⁻¹, where R
+// is the root of the predictors' covariance (see [tilts]).
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -23,8 +24,9 @@ func (t *Regression) slopes() {
 }
 
 // natural sets g and h to the natural parameters of the record's site as a function of the
-// predictors, in coordinates around the predictors' means. g is the precision times mean,
-// R⁻ᵀCov[z]⁻¹E[z]. h is the precision, R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// predictors, in coordinates around the predictors' means. With the root R of the predictors'
+// covariance (see [tilts]), g is the precision times mean, R⁻ᵀCov[z]⁻¹E[z]. h is the precision,
+// R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)

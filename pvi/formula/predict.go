@@ -281,9 +281,9 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup returns the name of a group, the text of the number of the record's level, and the
-// number of levels. If several columns form the group, its levels are all combinations of their
-// levels.
+// levelsOfGroup returns the name of a group, an expression for the number of the record's level,
+// and the number of levels. If several columns form the group, its levels are all combinations of
+// their levels.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

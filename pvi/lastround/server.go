@@ -77,8 +77,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// Close ends the round without the missing answers. With fewer than U_min answers the round is
-// void, and no sum is opened.
+// Close ends the round without the missing answers. If there are fewer answers than U_min, the
+// smallest number for which a sum is opened, the round is void.
 func (s *Server) Close() (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")

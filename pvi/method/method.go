@@ -100,8 +100,8 @@ type Task struct {
 	Centre        []int64   // centre of the coordinates in which changes are clipped
 	Walk          Walk      // the client's own Walk
 
-	// Weight is α times the number of clients of the plan. If all of them answer with the same
-	// change, λ moves by Weight times that change.
+	// Weight is the damping α of the plan times the number of clients of the plan. If all of them
+	// answer with the same change, λ moves by Weight times that change.
 	Weight float64
 }
 

@@ -52,9 +52,9 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// givenScale returns the posterior of vec W for one scale and relative sd: its mean, the Cholesky
-// root of its precision, and the log evidence up to a constant. precision and linear describe the
-// likelihood, as curvatureLikelihood returns them.
+// givenScale returns the posterior of vec W, the elements of the mean curvature, for one scale and
+// relative sd: its mean, the Cholesky root of its precision, and the log evidence up to a constant.
+// precision and linear describe the likelihood, as curvatureLikelihood returns them.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
@@ -95,8 +95,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
-// curvatureLikelihood returns the likelihood of the rounds as a Gaussian in vec W: its precision,
-// and the precision times the mean.
+// curvatureLikelihood returns the likelihood of the rounds as a Gaussian in vec W, the elements of
+// the mean curvature: its precision, and the precision times the mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)

@@ -19,7 +19,7 @@ type Query struct {
 	Point         []float64     // point θ_t, in public units
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
-	CurvatureClip float64       // clip K, the largest norm of W − Ā
+	CurvatureClip float64       // clip K, the largest norm of a client's curvature W minus Ā
 	Kappa         float64       // constant κ; infinite if F = I
 
 	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the units

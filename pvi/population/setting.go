@@ -63,13 +63,14 @@ const (
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
 	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square norm of W − Ā
+	deviations = .9  // curvature clip, in units of the root mean square norm of clients' curvatures minus Ā
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
-// curvatureSDs are the possible sds of the deviation of W from its prior mean, in units of this
-// mean. spreadSDs are the possible sds of the deviation of J from a multiple of its value for
-// clients that do not differ, in units of this value.
+// curvatureSDs are the possible sds of the deviation of the mean curvature W from its prior mean,
+// in units of this mean. spreadSDs are the possible sds of the deviation of the covariance J of
+// clients' gradients from a multiple of its value for clients that do not differ, in units of this
+// value.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
 // rules are a setting with the numbers that follow from it.

@@ -85,8 +85,8 @@ func (s *step) checkSum(sum []int64, answers int) error {
 	return nil
 }
 
-// Close ends the open pass without the missing answers. With fewer than U_min answers the pass
-// is void: no sum is opened, and the bounds do not change.
+// Close ends the open pass without the missing answers. If there are fewer answers than U_min, the
+// smallest number for which a sum is opened, the pass is void, and the bounds do not change.
 func (s *Server) Close() (*Outcome, error) {
 	if s.open == nil {
 		return nil, phase.Refuse("no pass is open")

@@ -19,7 +19,8 @@ type curvature struct {
 	variance float64
 }
 
-// firstVariance is the variance of G (see [curvature]) before a curvature was released.
+// firstVariance is the variance of the relative error G of the guess of the curvature (see
+// [curvature]) before a curvature was released.
 const firstVariance = 0.25
 
 // guess returns a function that computes A(θ). If random is not nil, the function draws the margins
@@ -73,7 +74,7 @@ type releasedCurvature struct {
 	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
 }
 
-// spreads are the possible values of the variance of G (see [curvature]).
+// spreads are the possible values of the variance of the relative error G (see [curvature]).
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -164,8 +165,9 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads from the surprise
-// Uᵀ(K − guess)U. The prior of a variance is lognormal with median firstVariance.
+// weigh computes the posterior probabilities of the values in spreads from the surprise Uᵀ(K −
+// guess)U, where K is the released curvature and U has the eigenvectors of the guess. The prior of
+// a variance is lognormal with median firstVariance.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {

@@ -229,7 +229,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 }
 
 // curvatures returns, in the given units, the negative Hessians of the records with indices in
-// [from, to). It computes them by differences of gradients along the columns of L⁻ᵀ.
+// [from, to). It computes them by differences of gradients along the columns of L⁻ᵀ, where the
+// matrix L defines the units.
 func (e *programEvaluator) curvatures(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	out := make([][]float64, to-from)

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// secantVariances are the possible variances of G (see [curvature]) along a secant. The largest
-// variances allow for a curvature that is a hundred times the guess, as can happen with many
-// correlated columns.
+// secantVariances are the possible variances of the relative error G of the curvature (see
+// [curvature]) along a secant. The largest variances allow for a curvature that is a hundred times
+// the guess, as can happen with many correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest curvature along a secant, divided by the expected curvature. It is

@@ -14,7 +14,8 @@ func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
 	}
-	// P[Bin(n, p) ≥ hits] = I_p(hits, n−hits+1), which increases with p.
+	// The probability of at least hits, for a success probability p, is the regularised incomplete
+	// beta function I_p(hits, n−hits+1), which increases with p.
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 

@@ -109,8 +109,8 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome: as many without a gradient as
-// others says, and the protected record or its replacement. The replacement has the opposite
+// binaryRecords returns records of a study with a binary outcome: records without a gradient, whose
+// number is others, and the protected record or its replacement. The replacement has the opposite
 // outcome.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})

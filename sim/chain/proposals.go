@@ -25,9 +25,9 @@ func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
 	return &proposals{at, root, r, mat.NewVecDense(len(at), nil), mat.NewVecDense(len(at), nil)}
 }
 
-// draw writes a proposal to dst. The proposal is at + U⁻¹z·√(ν/χ²), where z is standard normal,
-// ν is the number of degrees of freedom, and χ² is a sum of ν squares of standard normal
-// numbers.
+// draw writes a proposal to dst. The proposal is at + U⁻¹z·√(ν/χ²), where U is the root of the
+// precision, z is standard normal, ν is the number of degrees of freedom, and χ² is a sum of ν
+// squares of standard normal numbers.
 func (p *proposals) draw(dst []float64) {
 	var squares float64
 	for range freedom {

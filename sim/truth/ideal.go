@@ -71,8 +71,8 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with L⁻¹ times the score at the mode, for each record or for each
-// client.
+// eachContribution calls the function do with L⁻¹ times the score at the mode, where L is lower. It
+// does so for each client if whole is true, and otherwise for each record.
 func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
 	total := make([]float64, len(f.mode))
 	solve := func(score []float64) error {
