@@ -267,6 +267,37 @@ func TestIntervalsHold(t *testing.T) {
 	}
 }
 
+// A column of equal values has an estimated variance that the noise makes negative in about half of the
+// draws. The table then has the interval of the sd and no estimate, and the interval holds 0 or a number
+// near it.
+func TestSDOfEqualValues(t *testing.T) {
+	l := describe.New(parse(t))
+	sums, v := make([]float64, l.Size()), make([]float64, l.Size())
+	for range 3000 {
+		l.Vector(v, []float64{60, 0, 100, 0})
+		floats.Add(sums, v)
+	}
+	r := rand.New(rand.NewPCG(10002, 1))
+	without := 0
+	const draws = 200
+	for range draws {
+		noisy := slices.Clone(sums)
+		for i := range noisy {
+			noisy[i] += 20 * r.NormFloat64()
+		}
+		sd := l.Summary(noisy, 20, 3, .9).Columns[0].Parts[0].SD
+		if sd.IntervalOnly != (sd.Estimate == 0) || sd.IntervalOnly && sd.Low != 0 {
+			t.Fatalf("the sd is %+v", *sd)
+		}
+		if sd.IntervalOnly {
+			without++
+		}
+	}
+	if without < draws/4 || without > 3*draws/4 {
+		t.Errorf("%d of %d draws have no estimate of the sd", without, draws)
+	}
+}
+
 // FuzzVector tests the norm of a record's vector for any values, and that the vector of one record
 // does not depend on others.
 func FuzzVector(f *testing.F) {

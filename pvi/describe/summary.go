@@ -14,6 +14,10 @@ type Value struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
+
+	// IntervalOnly reports that the noise leaves no estimate: Estimate is a number in the interval, and
+	// must not be shown.
+	IntervalOnly bool `json:"interval_only,omitempty"`
 }
 
 // A Summary has the tables of a study.
@@ -156,13 +160,14 @@ func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance floa
 // count returns a number of records.
 func (e *estimator) count(x, variance float64) Value {
 	d := e.z * math.Sqrt(variance)
-	return Value{x, x - d, x + d}.within(0, math.Inf(1))
+	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))
 }
 
 // within moves the estimate and both ends into the range of the number.
 func (v Value) within(low, high float64) Value {
 	in := func(x float64) float64 { return min(max(x, low), high) }
-	return Value{in(v.Estimate), in(v.Low), in(v.High)}
+	v.Estimate, v.Low, v.High = in(v.Estimate), in(v.Low), in(v.High)
+	return v
 }
 
 // ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z of
@@ -172,14 +177,14 @@ func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
 	root := b*b - a*c
 	if n <= 0 || a <= 0 || root < 0 {
-		v := Value{(low + high) / 2, low, high}
+		v := Value{Estimate: (low + high) / 2, Low: low, High: high, IntervalOnly: n <= 0}
 		if n > 0 {
 			v.Estimate = min(max(x/n, low), high)
 		}
 		return v
 	}
 	root = math.Sqrt(root)
-	return Value{x / n, (b - root) / a, (b + root) / a}.within(low, high)
+	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, high)
 }
 
 // part returns the table of a column.
@@ -208,7 +213,8 @@ func (e *estimator) part(k int) Part {
 func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1, 1)
 	at := func(x float64) float64 { return c.middle() + c.half()*x }
-	return Value{at(v.Estimate), at(v.Low), at(v.High)}
+	v.Estimate, v.Low, v.High = at(v.Estimate), at(v.Low), at(v.High)
+	return v
 }
 
 func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
@@ -219,19 +225,21 @@ const leastKnown = 8
 
 // sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum
 // of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². The variance of this estimate is
-// computed to first order in the noise of U, S and n, with the second-order term of m.
+// computed to first order in the noise of U, S and n, with the second-order term of m. If it is not
+// positive, it says only that the sd is small.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
-		return Value{c.half() / 2, 0, c.half()}
+		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}
 	}
 	m, u := moments[0]/n, moments[1]/n
 	own, inN := e.momentVar(), u/2-2*m*m
 	meanVar := (own + m*m*nVar) / (n * n)
 	variance := (u+1)/2 - m*m + meanVar
 	spread := e.z * math.Sqrt((own/4+4*m*m*own+inN*inN*nVar)/(n*n)+2*meanVar*meanVar)
-	v := Value{variance, variance - spread, variance + spread}.within(0, 1)
+	v := Value{Estimate: variance, Low: variance - spread, High: variance + spread, IntervalOnly: variance <= 0}.within(0, 1)
 	at := func(x float64) float64 { return c.half() * math.Sqrt(x) }
-	return Value{at(v.Estimate), at(v.Low), at(v.High)}
+	v.Estimate, v.Low, v.High = at(v.Estimate), at(v.Low), at(v.High)
+	return v
 }
 
 // quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
@@ -267,7 +275,7 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 		}
 		rest -= x
 	}
-	return Value{at, c.edges[low], c.edges[max(high, low)]}.widened()
+	return Value{Estimate: at, Low: c.edges[low], High: c.edges[max(high, low)]}.widened()
 }
 
 // widened returns the value with an interval that contains the estimate.

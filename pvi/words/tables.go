@@ -88,16 +88,21 @@ func Tables(w io.Writer, s *describe.Summary) error {
 
 // TablesNote returns sentences that explain the numbers of the tables.
 func TablesNote(s *describe.Summary) string {
-	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Intervals of quartiles also contain the error due to bins.",
+	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Intervals of quartiles also contain the error due to bins. An interval without an estimate means that the noise allows none.",
 		100*s.Level, Number(s.NoiseSD))
 }
 
-// TablesCSV writes the tables as CSV, with one row for each number.
+// TablesCSV writes the tables as CSV, with one row for each number. The estimate is empty if the noise
+// leaves only an interval.
 func TablesCSV(w io.Writer, s *describe.Summary) error {
 	rows := [][]string{{"column", "group", "what", "level", "estimate", "low", "high", "unit"}}
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	add := func(column, group, what, level, unit string, v describe.Value) {
-		rows = append(rows, []string{column, group, what, level, exact(v.Estimate), exact(v.Low), exact(v.High), unit})
+		estimate := exact(v.Estimate)
+		if v.IntervalOnly {
+			estimate = ""
+		}
+		rows = append(rows, []string{column, group, what, level, estimate, exact(v.Low), exact(v.High), unit})
 	}
 	for _, g := range s.Groups {
 		add("", g.Name, "records", "", "", g.Records)
@@ -126,6 +131,9 @@ func whole(v describe.Value) string {
 }
 
 func percent(v describe.Value) string {
+	if v.IntervalOnly {
+		return fmt.Sprintf("[%.1f, %.1f] %%", 100*v.Low, 100*v.High)
+	}
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
@@ -135,5 +143,9 @@ func decimal(v describe.Value) string {
 	if width := v.High - v.Low; width > 0 {
 		digits = min(max(1-int(math.Floor(math.Log10(width))), 0), 6)
 	}
-	return fmt.Sprintf("%.*f [%.*f, %.*f]", digits, v.Estimate, digits, v.Low, digits, v.High)
+	interval := fmt.Sprintf("[%.*f, %.*f]", digits, v.Low, digits, v.High)
+	if v.IntervalOnly {
+		return interval
+	}
+	return fmt.Sprintf("%.*f %s", digits, v.Estimate, interval)
 }

@@ -6,9 +6,7 @@ import (
 	"math"
 
 	"fedpvi/pvi"
-	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
-	"fedpvi/pvi/method/scores"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 	"fedpvi/sim"
@@ -178,31 +176,11 @@ func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	if f := newPlannedFetched(p); f != nil {
 		rows = append(rows, f.rows(len(p.Roster()))...)
 	}
-	rows = append(rows, tablesRows(p)...)
+	if t := newPlannedTables(p); t != nil {
+		rows = append(rows, t.rows()...)
+	}
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	return append(rows, intervalRows(p)...)
-}
-
-// tablesRows returns the rows of the text plan about the tables that describe the records. The widths
-// of intervals are computed for the number of records that the study expects.
-func tablesRows(p *pvi.Protocol) [][]string {
-	d, m := p.Study().Describe, p.Method()
-	of, ok := m.(*scores.Method)
-	if d == nil || !ok {
-		return nil
-	}
-	sd, _ := of.TablesSD()
-	half := fit.Normal95 * sd
-	groups := 1.0
-	if d.By >= 0 {
-		groups = float64(len(p.Study().Columns[d.By].Levels))
-	}
-	records := float64(p.Study().Federation.NominalRecords * len(p.Roster()))
-	all := half * math.Sqrt(groups)
-	return [][]string{
-		{"tables of the records", fmt.Sprintf("%.0f %% of the budget; 95 %% intervals: a count ± %s (of all groups together ± %s)", 100*d.Share, number(half), number(all))},
-		{"", fmt.Sprintf("a share of all records ± %s points, a mean about ± %s of half its bounds, quartiles a bin or wider", number(100*all/records), number(math.Sqrt2*all/records))},
-	}
 }
 
 func target(p study.Privacy) string {

@@ -41,6 +41,8 @@ type plannedPrivacy struct {
 	// Expected has the expected widths of intervals; nil if they are not known.
 	Expected *expectation `json:"expected_intervals,omitempty"`
 
+	Tables *plannedTables `json:"tables,omitempty"` // nil unless the study describes its records
+
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
 
@@ -79,6 +81,7 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 			Forecast: p.Method().Forecast(),
 			Descent:  newPlannedDescent(p),
 			Expected: expected,
+			Tables:   newPlannedTables(p),
 
 			NoiseAware: newPlannedIntervals(p),
 		}

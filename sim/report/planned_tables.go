@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/method/scores"
+	"fedpvi/pvi/study"
+)
+
+// plannedTables has the expected widths of the 95 % intervals in the tables that describe the records,
+// for the number of records that the study expects. A width is half an interval.
+type plannedTables struct {
+	Budget  float64            `json:"share_of_budget"`
+	NoiseSD float64            `json:"noise_sd"`           // sd of the noise of a released count
+	Count   float64            `json:"count_width"`        // width for a count of one group of records
+	All     float64            `json:"count_of_all_width"` // width for a count of all groups together
+	Share   float64            `json:"share_width"`        // width for a share of all records, between 0 and 1
+	Means   map[string]float64 `json:"mean_widths"`        // width for the mean of all records, by numeric column, in its unit
+}
+
+// newPlannedTables returns the expected widths, or nil if the study has no tables.
+func newPlannedTables(p *pvi.Protocol) *plannedTables {
+	d := p.Study().Describe
+	m, ok := p.Method().(*scores.Method)
+	if d == nil || !ok {
+		return nil
+	}
+	sd, _ := m.TablesSD()
+	groups := 1.0
+	if d.By >= 0 {
+		groups = float64(len(p.Study().Columns[d.By].Levels))
+	}
+	records := float64(p.Study().Federation.NominalRecords * len(p.Roster()))
+	t := &plannedTables{Budget: d.Share, NoiseSD: sd, Count: fit.Normal95 * sd, Means: map[string]float64{}}
+	t.All = t.Count * math.Sqrt(groups)
+	t.Share = t.All / records
+	for _, i := range d.Columns {
+		if c := p.Study().Columns[i]; c.Type == study.Numeric {
+			t.Means[c.Name] = math.Sqrt2 * t.Share * (c.High - c.Low) / 2
+		}
+	}
+	return t
+}
+
+// rows returns the rows of the text plan.
+func (t *plannedTables) rows() [][]string {
+	return [][]string{
+		{"tables of the records", fmt.Sprintf("%.0f %% of the budget; 95 %% intervals: a count ± %s (of all groups together ± %s)", 100*t.Budget, number(t.Count), number(t.All))},
+		{"", fmt.Sprintf("a share of all records ± %s points, a mean about ± %s of half its bounds, quartiles a bin or wider", number(100*t.Share), number(math.Sqrt2*t.Share))},
+	}
+}
