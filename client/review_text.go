@@ -94,7 +94,10 @@ func (r *Review) who() []string {
 
 func (r *Review) estimated() []string {
 	e := r.Study
-	out := []string{e.Model + ".", e.InWords}
+	out := []string{e.Model + "."}
+	if e.InWords != "" {
+		out = append(out, e.InWords)
+	}
 	var reads []string
 	for _, c := range e.Reads {
 		reads = append(reads, c.Name)
@@ -176,8 +179,8 @@ func (r *Review) meaning() string {
 // effect of the noise on credible intervals.
 func (r *Review) precise() string {
 	n := r.Noise
-	return fmt.Sprintf("One %s can change a message by at most %s (the clip), and this client's noise has standard deviation %s in a message. %s %s",
-		n.unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened())
+	return strings.TrimSpace(fmt.Sprintf("One %s can change a message by at most %s (the clip), and this client's noise has standard deviation %s in a message. %s %s",
+		n.unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened()))
 }
 
 func (r *Review) verdict(b *strings.Builder) {

@@ -31,6 +31,9 @@ func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 
 // widened describes in words the factor by which noise widens an interval.
 func (r *Review) widened() string {
+	if r.Study.Parameters == nil {
+		return ""
+	}
 	if r.Noise.Widening == 0 {
 		return "The effect on the width of intervals depends on the number of records, and the study has no public number of them (federation.nominal_records)."
 	}

@@ -13,6 +13,7 @@ import (
 	"fedpvi/pvi/method/scores"
 	"fedpvi/pvi/method/sites"
 	"fedpvi/pvi/method/statistics"
+	"fedpvi/pvi/method/tables"
 	"fedpvi/pvi/study"
 )
 
@@ -22,6 +23,7 @@ var methods = []struct {
 	of  func(*study.Study) bool
 	new func(*method.Setting) (method.Draft, error)
 }{
+	{func(st *study.Study) bool { return st.Model.Absent() }, tables.New},
 	{func(st *study.Study) bool { return st.Privacy.Unit == study.None }, plain.New},
 	{func(st *study.Study) bool {
 		return st.Privacy.Unit == study.Client && st.Inference.Solver == study.Scoring

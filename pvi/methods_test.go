@@ -11,6 +11,7 @@ import (
 	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
 )
 
 // NewProtocol chooses the right method for studies of every kind.
@@ -27,11 +28,31 @@ func TestMethodOfStudy(t *testing.T) {
 		"descent.published":    fixedBatches(t, "published", "add-remove"),
 		"*gradientsum.Method":  summedProtocol(t, 3, 3, ""),
 		"*sites.Method":        propagationProtocol(t),
+		"*tables.Method":       tablesProtocol(t),
 	} {
 		if got := fmt.Sprintf("%T", p.Method()); got != want {
 			t.Errorf("the method is %s, want %s", got, want)
 		}
 	}
+}
+
+// tablesProtocol returns the protocol of a study without a model, for three clients.
+func tablesProtocol(t testing.TB) *Protocol {
+	t.Helper()
+	st, err := study.Parse("alone.toml", []byte(`
+study = { version = 2, name = "alone" }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+describe = { bins = 5 }
+column = [{ name = "x", type = "numeric", bounds = [0, 10] }]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{"a", "b", "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func mechanismOf(p *Protocol) *dpmech.GaussianSum { return p.method.(method.Single).Mechanism() }

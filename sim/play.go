@@ -33,7 +33,7 @@ type Options struct {
 // A Play is a study that is set up to run in this process.
 type Play struct {
 	Federation *Federation
-	Reference  *Reference
+	Reference  *Reference // nil if the study has no model
 	// Report has the numbers of records and values that were changed when the records were read,
 	// or when values were clamped to the standardised range.
 	Report shard.Report
@@ -70,9 +70,11 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	for m, h := range kept(st, c.holders) {
 		c.report.Surplus += c.holders[m].Records.Len() - h.Records.Len()
 	}
-	reference, err := NewReference(f.Protocol, f.Shards, o.Stop)
-	if err != nil {
-		return nil, err
+	var reference *Reference
+	if !st.Model.Absent() {
+		if reference, err = NewReference(f.Protocol, f.Shards, o.Stop); err != nil {
+			return nil, err
+		}
 	}
 	last := append([]float64(nil), f.Server.Posterior()...)
 	truth, err := truthOf(st, o)
@@ -235,9 +237,9 @@ func (p *Play) Posterior() []float64 {
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the present state of the play to a history, unless [History.Wants] is false for
-// it.
+// it or the study has no model.
 func (p *Play) Observe(h *History, s Status) error {
-	if !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
+	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
 	}
 	kl, err := p.KL()

@@ -280,6 +280,9 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 // compare adds the posterior of a study, or its point estimates, and the reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
+	if reference == nil {
+		return nil // the study has no model
+	}
 	pooled, pooledCov, err := reference.Moments()
 	if err != nil {
 		return err
@@ -368,6 +371,7 @@ func (r *Result) notes(st *study.Study) []string {
 	switch {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case st.Model.Absent():
 	case r.Estimates != nil:
 		notes = append(notes, study.PointsNote)
 	case r.NoiseAware != nil:

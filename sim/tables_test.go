@@ -2,9 +2,14 @@ package sim_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -80,5 +85,81 @@ synthetic.records_per_client = 2000
 				t.Errorf("the study costs ε = %g, more than 1", e)
 			}
 		})
+	}
+}
+
+// A study without a model spends its whole budget on tables, in one round. Over seeds, 95 % intervals
+// hold the numbers of the records as often as they say.
+func TestTablesAlone(t *testing.T) {
+	const text = `
+study = { version = 2, name = "alone" }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { nominal_records = 200 }
+describe = { bins = 4 }
+simulation = { clients = 3, data = ["records.csv"] }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [0, 10]
+[[column]]
+name = "g"
+type = "categorical"
+levels = ["a", "b", "c"]
+`
+	t.Chdir(t.TempDir())
+	r := rand.New(rand.NewPCG(10003, 1))
+	var file strings.Builder
+	file.WriteString("x,g\n")
+	const records = 600
+	var sum, squares, ofB float64
+	for range records {
+		x, g := 10*r.Float64()*r.Float64(), r.IntN(3)
+		sum, squares = sum+x, squares+x*x
+		if g == 1 {
+			ofB++
+		}
+		fmt.Fprintf(&file, "%v,%c\n", x, 'a'+g)
+	}
+	if err := os.WriteFile("records.csv", []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := study.Parse("alone.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seeds = 25
+	mean := sum / records
+	sd := math.Sqrt(squares/records - mean*mean)
+	held, of := 0, 0
+	for seed := range uint64(seeds) {
+		play, err := sim.NewPlay(st, sim.Options{StudyFile: "alone.toml", Seed: 10001 + seed, Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := play.Run(context.Background(), func(sim.Status) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := result.Privacy.Promise.Epsilon; e > 1.0001 || e < .99 || result.Privacy.Releases != 1 {
+			t.Fatalf("the study costs ε = %g in %d releases, want 1 in 1", e, result.Privacy.Releases)
+		}
+		s := result.Tables
+		for _, one := range []struct {
+			truth float64
+			of    describe.Value
+		}{
+			{records, s.Groups[0].Records},
+			{mean, *s.Columns[0].Parts[0].Mean},
+			{sd, *s.Columns[0].Parts[0].SD},
+			{ofB, s.Columns[1].Parts[0].Counts[1]},
+			{ofB / records, s.Columns[1].Parts[0].Shares[1]},
+		} {
+			if of++; one.of.Low <= one.truth && one.truth <= one.of.High {
+				held++
+			}
+		}
+	}
+	if share := float64(held) / float64(of); share < .9 || share > .99 {
+		t.Errorf("95 %% intervals hold %.3f of %d numbers", share, of)
 	}
 }

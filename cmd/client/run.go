@@ -253,7 +253,11 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 		_, err := os.Stdout.Write(append(text, '\n'))
 		return err
 	}
-	fmt.Printf("%s is over. The posterior:\n\n", m.Study.Title)
+	what := "posterior"
+	if m.Study.Model.Absent() {
+		what = "tables"
+	}
+	fmt.Printf("%s is over. The %s:\n\n", m.Study.Title, what)
 	return p.Table(os.Stdout, false)
 }
 

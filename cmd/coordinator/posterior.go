@@ -86,6 +86,8 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 		return errors.New("the study has no tables that describe the records: they need [describe] in the study, and an accepted first round")
 	case c.Tables:
 		return words.TablesCSV(os.Stdout, p.Result.Tables)
+	case p.Result.Names == nil && (c.CSV || c.Draws > 0):
+		return errors.New("the study has no model, and so no posterior: coordinator posterior --csv --tables prints its tables")
 	case p.Estimates != nil && c.CSV:
 		return estimatesCSV(os.Stdout, p)
 	case p.Estimates != nil && c.Draws > 0:
@@ -96,7 +98,11 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 		return drawsCSV(os.Stdout, p, c.Draws, c.Natural)
 	}
 	r := p.Result
-	fmt.Printf("Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
+	if r.Names == nil {
+		fmt.Printf("Tables of study %s, %d clients\n\n", r.Study, len(r.Clients))
+	} else {
+		fmt.Printf("Posterior of study %s, %d clients, λ moved in %d of %d outcomes\n\n", r.Study, len(r.Clients), r.Accepted, r.Outcomes)
+	}
 	return p.Table(os.Stdout, c.Ratios)
 }
 

@@ -40,6 +40,9 @@ func (c *traceCommand) Run() error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
+	if len(trace.Names) == 0 {
+		return fmt.Errorf("%s: the study has no model, and so no course of a posterior", c.File)
+	}
 	if c.Out != "" {
 		if err := plotTrace(c.Out, posterior, trace); err != nil {
 			return err

@@ -25,10 +25,11 @@ type Model struct {
 	beyond    bool // whether some parameter has a prior that is not Gaussian
 }
 
-// General reports whether the model is not a regression, so that only its record program exists.
+// General reports whether the model is not a regression, so that only its record program exists. A
+// study without a model has neither.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
-	return f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram
+	return f == study.NoModel || f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram
 }
 
 // Linear returns the conjugate linear model of the study, or nil if the model is not conjugate.

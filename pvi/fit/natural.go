@@ -59,6 +59,7 @@ func (m *Model) Units() Units {
 		rows[i] = Row{From: []int{i}, Weights: []float64{1}, Log: p.Log, Spread: p.HalfNormal > 0}
 	}
 	switch m.Study.Model.Family {
+	case study.NoModel: // there are no parameters
 	case study.ByProgram: // parameters are in the units of the program's author
 	case study.NeuralNetwork:
 		for i := range rows {

@@ -35,6 +35,9 @@ func New(st *study.Study) (*Model, error) {
 		c, _ := st.Column(st.Model.Outcome)
 		m.layout.classes = len(c.Levels) - 1
 	}
+	if st.Model.Absent() {
+		return m, nil
+	}
 	m.layout.regressors = regressors(st)
 	m.layout.coefficients = m.layout.regressors.Len() + len(st.Model.Variables) + m.numbers()
 	if m.General() {

@@ -8,6 +8,7 @@
 //	change       the clipped change of the client's factor, hidden in the sum over clients
 //	clientscores gradient and curvature of the client's records, hidden in their sum over clients
 //	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
+//	tables       the sums from which tables of the records are computed, in a study without a model
 //	plain        the change of the client's factor, without noise
 //
 // The package steps has the code that descent, sites and gradientsum share.

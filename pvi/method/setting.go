@@ -62,7 +62,9 @@ func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Set
 	if s.Model, err = fit.New(st); err != nil {
 		return nil, err
 	}
-	if s.Family, err = gaussian.New(st.Inference.Q, s.Model.Dim()); err != nil {
+	if st.Model.Absent() {
+		s.Family = gaussian.Diagonal(0) // no model has no parameters
+	} else if s.Family, err = gaussian.New(st.Inference.Q, s.Model.Dim()); err != nil {
 		return nil, err
 	}
 	s.Coordinates = lambda.NewCoordinates(s.Family, st.Privacy.Centred)

@@ -92,12 +92,12 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 func (p *Problem) Dim() int { return len(p.mean) }
 
 // TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
-// clients answer. It returns false if the study asks for no tables.
-func (p *Problem) TablesSD() (sd float64, ok bool) {
+// clients answer. It returns 0 if the study asks for no tables.
+func (p *Problem) TablesSD() float64 {
 	if p.tables == nil {
-		return 0, false
+		return 0
 	}
-	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare), true
+	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare)
 }
 
 // normals returns n standard normal numbers. They are a function of the protocol, the purpose and

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ErrNoPosterior is the error for a check of a study that reports only point estimates.
-var ErrNoPosterior = errors.New("the study reports point estimates alone, and records are compared with draws from a posterior")
+// ErrNoPosterior is the error for a check of a study that reports only point estimates or has no model.
+var ErrNoPosterior = errors.New("the study has no posterior, and records are compared with draws from a posterior")
 
 // Check compares the outcomes of records with outcomes drawn from the posterior
 // ([fit.Model.Check]). The random numbers come from src. The result depends on the records and must
 // stay with their holder.
 func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Check, error) {
-	if p.Estimates != nil {
+	if p.Estimates != nil || p.model.Study.Model.Absent() {
 		return nil, ErrNoPosterior
 	}
 	family, natural, err := p.gaussian()

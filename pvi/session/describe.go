@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -92,6 +93,9 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st.Model.Absent() {
+		return &Posterior{Result: r, model: m}, nil
+	}
 	points := st.Points() || r.SD == nil
 	if m.Dim() != len(r.Mean) || !points && len(r.SD) != len(r.Mean) {
 		return nil, fmt.Errorf("the result has %d parameters, but study %s has %d: another version of this program wrote it", len(r.Mean), st.Name, m.Dim())
@@ -139,6 +143,9 @@ func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
 // gaussian returns the posterior of [Posterior.Moments] as natural parameters.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
+	if p.model.Study.Model.Absent() {
+		return nil, nil, errors.New("the study has no model, and so no posterior")
+	}
 	mean, cov := p.Moments()
 	family := gaussian.Full(len(mean))
 	if _, independent := cov.(*mat.DiagDense); independent {
@@ -171,6 +178,9 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 // of q next to the sd that includes the noise, and the notes of the result. A posterior of point
 // estimates has only one table.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
+	if p.model.Study.Model.Absent() {
+		return p.tables(w)
+	}
 	table := p.table
 	if p.Estimates != nil {
 		table = func(w io.Writer, ratios bool) error { return words.Estimates(w, p.Estimates, nil, ratios) }
@@ -184,15 +194,28 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 			return err
 		}
 	}
-	for _, note := range p.Notes() {
-		if _, err := fmt.Fprintf(w, "\n%s", words.Wrap(note)); err != nil {
+	if len(p.Notes()) > 0 || p.Result.Tables != nil {
+		io.WriteString(w, "\n")
+	}
+	return p.tables(w)
+}
+
+// tables writes the notes of the result and the tables that describe the records, if there are any.
+func (p *Posterior) tables(w io.Writer) error {
+	for i, note := range p.Notes() {
+		if i > 0 {
+			io.WriteString(w, "\n")
+		}
+		if _, err := io.WriteString(w, words.Wrap(note)); err != nil {
 			return err
 		}
 	}
 	if p.Result.Tables == nil {
 		return nil
 	}
-	io.WriteString(w, "\n")
+	if len(p.Notes()) > 0 {
+		io.WriteString(w, "\n")
+	}
 	return words.Tables(w, p.Result.Tables)
 }
 

@@ -202,6 +202,7 @@ func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:
 		r.Notes = slices.Insert(r.Notes, 0, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case st.Model.Absent():
 	case st.Points():
 		r.Notes = slices.Insert(r.Notes, 0, study.PointsNote)
 	case st.Version > 1 && st.Inference.NoiseAware == study.OneStep:

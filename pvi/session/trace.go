@@ -42,7 +42,7 @@ func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	for i, q := range p.model.Parameters.All() {
 		t.Names, sds[i] = append(t.Names, q.Name), q.Prior.SD
 	}
-	if p.Estimates != nil {
+	if p.Estimates != nil || p.model.Study.Model.Absent() {
 		t.SDs = "the prior"
 	} else {
 		var cov interface{ At(i, j int) float64 }

@@ -50,7 +50,10 @@ func readDescribe(s *Study, root *document.Table) {
 	if d.Bins < 2 {
 		t.Errorf("bins", "must be at least 2, got %d", d.Bins)
 	}
-	if readPositive(t, "share", &d.Share) && d.Share > maxDescribeShare {
+	if s.Model.Absent() {
+		refuse(t, "share", "is the share beside a model, and a study without one spends its whole budget on the tables: remove it")
+		d.Share = 1
+	} else if readPositive(t, "share", &d.Share) && d.Share > maxDescribeShare {
 		t.Errorf("share", "must be at most %g, because the model needs the rest of the budget; got %g", maxDescribeShare, d.Share)
 	}
 	if cells := d.cells(s); cells > maxDescribed {
@@ -61,7 +64,7 @@ func readDescribe(s *Study, root *document.Table) {
 		root.Errorf("describe", `noise for a whole client hides tables of its records: write privacy.unit = "record" or "person", or leave [describe] out`)
 	case s.Privacy.Unit == None:
 		root.Errorf("describe", "is released with noise, and the study has none: leave it out")
-	case s.Inference.Solver != Scoring:
+	case s.Inference.Solver != Scoring && s.Inference.Solver != Tabulate:
 		root.Errorf("describe", "tables are part of the sums that solver = %q opens, and the solver of this study is %q: leave [describe] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
 	}
 }

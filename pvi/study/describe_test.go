@@ -55,3 +55,40 @@ synthetic.records_per_client = 100
 		}
 	}
 }
+
+// A study with [describe] and no [model] has one round and spends its whole budget on the tables. Keys
+// that need a model are refused.
+func TestStudyWithoutModel(t *testing.T) {
+	const text = `
+study = { version = 2, name = "alone" }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+describe = { bins = 5 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [0, 10]
+[simulation]
+clients = 3
+data = ["records.csv"]
+`
+	st, err := study.Parse("s.toml", []byte(text))
+	if err != nil || !st.Model.Absent() || st.Inference.Rounds != 1 || st.Describe.Share != 1 || !st.Honest() {
+		t.Fatalf("%+v: %v", st, err)
+	}
+	for says, o := range map[string]study.Override{
+		"spends its whole budget":     {Key: "describe.share", Value: `0.5`},
+		"inference: has no meaning":   {Key: "inference.rounds", Value: `4`},
+		"prior: has no meaning":       {Key: "prior.sd", Value: `2`},
+		"standardise: has no meaning": {Key: "standardise.rounds", Value: `2`},
+		"the clip of the tables":      {Key: "privacy.clip", Value: `2`},
+		"a whole client":              {Key: "privacy.unit", Value: `"client"`},
+		"the study has none":          {Key: "privacy.unit", Value: `"none"`},
+		"version 2":                   {Key: "study.version", Value: `1`},
+		"test: has no meaning":        {Key: "simulation.test", Value: `0.2`},
+		"drawn from a model":          {Key: "simulation.synthetic.records_per_client", Value: `5`},
+	} {
+		if _, err := study.Parse("s.toml", []byte(text), o); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "unknown key") {
+			t.Errorf("%s = %s: %v, want %q", o.Key, o.Value, err, says)
+		}
+	}
+}

@@ -17,6 +17,10 @@ const (
 // scale of the columns.
 func readModel(s *Study, root *document.Table) (private bool) {
 	t := root.Table("model")
+	if root.Has("describe") && !root.Has("model") {
+		s.Model.Family = NoModel
+		return false
+	}
 	if t.Has("formula") {
 		readFormula(s, t, root.Table("prior"))
 		return false

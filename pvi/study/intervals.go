@@ -53,7 +53,7 @@ func readIntervals(s *Study, t *document.Table) {
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
-	case in.Solver == Scoring:
+	case in.Solver == Scoring, in.Solver == Tabulate:
 		return true
 	case s.Privacy.Unit == None:
 		return in.Q == "full" && s.Model.single()

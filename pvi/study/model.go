@@ -134,7 +134,7 @@ func (f Family) find() family {
 			return row
 		}
 	}
-	if f == ByProgram {
+	if f == ByProgram || f == NoModel {
 		return family{name: f, kind: NoOutcome}
 	}
 	return family{}

@@ -34,7 +34,7 @@ func readOpens(s *Study, federation, inference *document.Table) {
 // sum of gradients over clients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
-	if in.Solver == Scoring {
+	if in.Solver == Scoring || in.Solver == Tabulate {
 		return
 	}
 	if in.Solver != DPSVI {

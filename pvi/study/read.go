@@ -30,7 +30,11 @@ func read(s *Study, root *document.Table) {
 	readPrivacyUnit(s, privacy)
 	readPerson(s, table, privacy)
 	inference, federation := root.Table("inference"), root.Table("federation")
-	readInference(s, inference)
+	if s.Model.Absent() {
+		readNoModel(s, root, inference, privacy)
+	} else {
+		readInference(s, inference)
+	}
 	readFederation(s, federation)
 	readOpens(s, federation, inference)
 	readCombine(s, federation)
@@ -40,9 +44,11 @@ func read(s *Study, root *document.Table) {
 	checkPropagation(s, inference)
 	checkPerson(s, inference)
 	readDescribe(s, root)
-	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
+	if !s.Model.Absent() {
+		readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
+	}
 	readSimulation(s, root)
-	if s.Model.Formula != nil {
+	if s.Model.Formula != nil || s.Model.Absent() {
 		return
 	}
 	if s.Model.Family == ByProgram {

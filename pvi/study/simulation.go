@@ -22,7 +22,17 @@ func readSimulation(s *Study, root *document.Table) {
 	sim.Data = readFiles(t, "data")
 	readTest(s, t)
 	synthetic := t.Table("synthetic")
-	if t.Has("synthetic") {
+	if s.Model.Absent() {
+		for _, key := range []string{"test", "baseline", "reference"} {
+			refuse(t, key, "has no meaning in a study without [model]: remove it")
+		}
+	}
+	if t.Has("synthetic") && s.Model.Absent() {
+		t.Errorf("synthetic", "records are drawn from a model, and the study has none: name files of records in data")
+		for _, key := range synthetic.Keys() {
+			synthetic.Value(key)
+		}
+	} else if t.Has("synthetic") {
 		readSynthetic(s, synthetic)
 	}
 	if t.Has("data") == t.Has("synthetic") {

@@ -66,10 +66,13 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	st, m := p.Study(), p.Model()
 	e := &Explained{
 		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
-		Model: Model(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
+		Model:  Model(m),
 		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st), Kept: recordsKept(st),
 	}
-	e.Program = fmt.Sprintf("%x", m.Program().Digest())
+	if !st.Model.Absent() {
+		e.Record, e.InWords = m.Program().Describe().Record, likelihoodInWords(m)
+		e.Program = fmt.Sprintf("%x", m.Program().Digest())
+	}
 	if p := st.Model.Program; p != nil {
 		e.Text, e.Notes = p.Tree.Text, m.Notes()
 	}
@@ -102,23 +105,13 @@ func NewExplained(p *pvi.Protocol) *Explained {
 func Explain(w io.Writer, p *pvi.Protocol) error {
 	e := NewExplained(p)
 	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, Wrap(e.Model+"."))
-	rows := [][]string{{"parameter", "prior", "is"}}
-	for i, q := range e.Parameters {
-		if i == mostExplained {
-			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Parameters)-i), "", "--json lists all"})
-			break
+	if e.Parameters != nil {
+		if err := e.writeModel(w); err != nil {
+			return err
 		}
-		rows = append(rows, []string{q.Name, q.Prior, q.About})
-	}
-	if err := Table(w, "  ", 3, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n", Wrap(e.InWords), e.Record)
-	if _, err := io.WriteString(w, e.ProgramText()); err != nil {
-		return err
 	}
 	fmt.Fprintf(w, "\nWhat is read of a record\n\n")
-	rows = [][]string{{"column", "holds", "is used as"}}
+	rows := [][]string{{"column", "holds", "is used as"}}
 	for _, c := range e.Reads {
 		rows = append(rows, []string{c.Name, c.What, c.Use})
 	}
@@ -137,6 +130,23 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 		}
 	}
 	return nil
+}
+
+// writeModel writes the parameters of the model, and what a record adds to their log density.
+func (e *Explained) writeModel(w io.Writer) error {
+	rows := [][]string{{"parameter", "prior", "is"}}
+	for i, q := range e.Parameters {
+		if i == mostExplained {
+			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Parameters)-i), "", "--json lists all"})
+			break
+		}
+		rows = append(rows, []string{q.Name, q.Prior, q.About})
+	}
+	if err := Table(w, "  ", 3, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
+	return err
 }
 
 // ProgramText returns the text of the program that the study gives, with the notes of the
@@ -274,6 +284,8 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	}
 	e.What = strings.TrimSpace(e.What)
 	switch {
+	case st.Model.Absent():
+		e.Use = "described in tables"
 	case !slices.Contains(st.Modelled(), st.ColumnIndex(c.Name)):
 		e.Use = "described in tables, and not used in the model"
 	case st.Model.Program != nil:

@@ -26,6 +26,9 @@ func Forecast(p *pvi.Protocol) string {
 		if p.Study().Inference.Solver == study.Scoring {
 			of = "number of a round"
 		}
+		if p.Study().Model.Absent() {
+			of = "number of the tables"
+		}
 		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides the contributions of the first %.0f records of the whole federation.",
 			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f))
 	}

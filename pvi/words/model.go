@@ -20,6 +20,8 @@ func Model(m *fit.Model) string {
 		outcome = fmt.Sprintf("%s being %s", outcome, st.Model.Positive.Text)
 	}
 	switch st.Model.Family {
+	case study.NoModel:
+		return "tables of the records, without a model"
 	case study.Mixture:
 		return fmt.Sprintf("mixture of %d normal clusters of %s, %s", st.Model.Components, strings.Join(st.Model.Variables, ", "), Plural(m.Dim(), "parameter"))
 	case study.ByProgram:

@@ -48,7 +48,11 @@ func public(p *pvi.Protocol) []string {
 	out := []string{
 		"The study file: columns, bounds, levels, priors, schedule and promise. None of it may be read off private data.",
 		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", Plural(len(p.Roster()), "client"), p.MinClients()),
-		fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()),
+	}
+	if st.Model.Absent() {
+		out = append(out, "After the round the tables of all clients' records together.")
+	} else {
+		out = append(out, fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()))
 	}
 	if p.ReleasesSize() > 0 {
 		out = append(out, "After every round the answer of each client, so that every client can check its own and add them up.")
@@ -76,6 +80,10 @@ func sent(p *pvi.Protocol) []string {
 				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	case study.Record, study.Person:
+		if in.Solver == study.Tabulate {
+			return []string{fmt.Sprintf("Once: %s. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
+				tablesInWords(st), Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD))}
+		}
 		if in.Solver == study.Scoring {
 			residuals := ""
 			if st.Model.Family == study.Poisson {
@@ -105,10 +113,15 @@ func sent(p *pvi.Protocol) []string {
 
 // sentTables describes the tables that a study asks for.
 func sentTables(st *study.Study) []string {
-	d := st.Describe
-	if d == nil {
+	if st.Describe == nil {
 		return nil
 	}
+	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
+}
+
+// tablesInWords describes what is in the tables of a study.
+func tablesInWords(st *study.Study) string {
+	d := st.Describe
 	var names []string
 	for _, i := range d.Columns {
 		names = append(names, st.Columns[i].Name)
@@ -117,8 +130,7 @@ func sentTables(st *study.Study) []string {
 	if d.By >= 0 {
 		by = ", each of them for every level of " + st.Columns[d.By].Name + " by itself"
 	}
-	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: tables that describe its records. They are counts by level or by bin, of missing values where these are allowed, and for numbers the sums of values and of squares, of %s%s. They use %.0f %% of the budget.",
-		strings.Join(names, ", "), by, 100*d.Share)}
+	return fmt.Sprintf("tables that describe its records, which are counts by level or by bin, of missing values where these are allowed, and for numbers the sums of values and of squares, of %s%s", strings.Join(names, ", "), by)
 }
 
 // everyRound returns a phrase for the rounds in which a message is sent.

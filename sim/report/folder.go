@@ -114,7 +114,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	p.ObserveLast(h, r)
 	steps := []func() error{
 		func() error { return f.texts(st, r) },
-		func() error { return f.posterior(r, p.Normals) },
+		func() error { return f.posterior(st, r, p.Normals) },
 		func() error { return f.tables(r) },
 		func() error { return f.predictions(st, r) },
 		func() error { return f.figures(r, h, p) },
@@ -172,8 +172,12 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// posterior writes the posterior with draws from it, or the point estimates.
-func (f *Folder) posterior(r *sim.Result, normal func(chain int) func() float64) error {
+// posterior writes the posterior with draws from it, or the point estimates. Without a model it writes
+// nothing.
+func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int) func() float64) error {
+	if st.Model.Absent() {
+		return nil
+	}
 	if r.Estimates != nil {
 		return errors.Join(
 			f.writeJSON("posterior.json", estimatesFile{r.Notes, r.Estimates, r.NonPrivate, r.Quantities}),
@@ -221,6 +225,9 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 
 // figures writes figures of the posterior and of the progress of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
+	if p.Reference == nil {
+		return nil // a study without a model has its pictures in report.html
+	}
 	intervals, err := Intervals(r)
 	if err != nil {
 		return err

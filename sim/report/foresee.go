@@ -41,10 +41,10 @@ type expectation struct {
 }
 
 // foresee returns the expected widths of intervals. It returns nil in three cases: the study has no
-// privacy, the model is not a regression, or the method cannot simulate federations and the study does
+// privacy, the model is missing or not a regression, or the method cannot simulate federations and the study does
 // not state the number of records of a client.
 func foresee(p *pvi.Protocol) (*expectation, error) {
-	if p.Study().Privacy.Unit == study.None {
+	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
 	}
 	m, ok := p.Method().(method.Foreseeing)

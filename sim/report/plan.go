@@ -20,11 +20,15 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
 		{"model", words.Model(p.Model())},
-		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
+	}
+	if !st.Model.Absent() {
+		rows = append(rows, []string{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())})
+	}
+	rows = append(rows, [][]string{
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), p.Colluders())},
 		{"schedule", schedule(p)},
 		{"", roundsNeeded(p)},
-	}
+	}...)
 	if c := st.Federation.Combine; c.Robust() {
 		rows = append(rows, []string{"combination", fmt.Sprintf("%s: noise and the spread between clients count up to %.2f times in the variance, and a client with few records as much as one with many", c, c.Loss())})
 	}
@@ -48,6 +52,9 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
+	if in.Solver == study.Tabulate {
+		how = "the opened sum gives the tables"
+	}
 	if in.Solver == study.Scoring {
 		how = "opened sums give q, clients have no factors"
 	}
@@ -74,6 +81,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 	in := st.Inference
 	stepwise := in.Solver == study.NaturalGradient || in.Solver == study.Laplace
 	switch {
+	case st.Model.Absent():
+		return "one round releases all tables"
 	case in.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		return "every round looks where the rounds before it point: ten rounds are near the best, sixteen help where the noise is large"
 	case in.Solver == study.Scoring:

@@ -6,7 +6,6 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
-	"fedpvi/pvi/method/scores"
 	"fedpvi/pvi/study"
 )
 
@@ -24,11 +23,11 @@ type plannedTables struct {
 // newPlannedTables returns the expected widths, or nil if the study has no tables.
 func newPlannedTables(p *pvi.Protocol) *plannedTables {
 	d := p.Study().Describe
-	m, ok := p.Method().(*scores.Method)
+	m, ok := p.Method().(interface{ TablesSD() float64 })
 	if d == nil || !ok {
 		return nil
 	}
-	sd, _ := m.TablesSD()
+	sd := m.TablesSD()
 	groups := 1.0
 	if d.By >= 0 {
 		groups = float64(len(p.Study().Columns[d.By].Levels))

@@ -21,6 +21,13 @@ import (
 // For point estimates it writes one table, which compares them with the posterior of the pooled
 // records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
+	if st.Model.Absent() {
+		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))
+		for _, note := range r.Notes {
+			io.WriteString(w, wrap(note))
+		}
+		return err
+	}
 	if r.Estimates != nil {
 		return estimates(w, st, r, ratios)
 	}
@@ -265,6 +272,9 @@ func recordStatement(r *sim.Result) string {
 		return text
 	}
 	what := "the statistics of its records " + times(p.Releases)
+	if p.Tables {
+		what = "the sums from which the tables of its records are computed " + times(p.Releases)
+	}
 	switch {
 	case p.LastRelease:
 		what = "a sum of its records' " + summed(p) + " " + times(p.Releases-1)
@@ -277,7 +287,10 @@ func recordStatement(r *sim.Result) string {
 	if p.Unit == study.Person && p.Gradients {
 		one = "those of a person added up and"
 	}
-	how := "with noise of %s times the clip as standard deviation. Its other messages were computed from these releases."
+	how := "with noise of %s times the clip as standard deviation."
+	if !p.Tables {
+		how += " Its other messages were computed from these releases."
+	}
 	if p.Opens == study.OpenSums {
 		how = "with a share of the noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
 	}

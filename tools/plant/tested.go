@@ -40,6 +40,20 @@ var tableFaults = []testedFault{
 	{fault{"tables-uncharged", "tables beside the budget", []edit{
 		before("pvi/scoring/budget.go", "tables-uncharged", "\t\tb.shares[tablesRound-1][tableBlock] = p.tablesShare\n", "\t\t\tp.tablesShare *= 2"),
 	}}, "pvi/scoring", "TestTablesOfNeighbours"},
+	{fault{"alone-before", "a record counted again with the next one, in a study without a model", []edit{
+		{File: "pvi/method/tables/tables.go", Anchor: "\t\t\tif err := add(vector); err != nil {\n", Before: `
+			if i > 0 && planted.Is("alone-before") {
+				before := make([]float64, len(dst))
+				c.method.layout.Vector(before, c.records.Described(i-1))
+				for k, x := range before {
+					vector[k] += x
+				}
+			}
+`},
+	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
+	{fault{"alone-uncharged", "tables of a study without a model with half the noise that is charged", []edit{
+		{File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 2, false: 1}[planted.Is("alone-uncharged")]`},
+	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
 }
 
 // proofFaults are faults that break the promise that no party can spoil a study unnoticed.

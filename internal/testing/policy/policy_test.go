@@ -87,7 +87,7 @@ var floors = [][]string{
 	{"pvi/lambda", "pvi/phase"},
 	{"pvi/scale", "pvi/lastround", "pvi/method"},
 	{"pvi/method/steps"},
-	{"pvi/method/change", "pvi/method/clientscores", "pvi/method/descent", "pvi/method/gradientsum", "pvi/method/parts", "pvi/method/plain", "pvi/method/scores", "pvi/method/sites", "pvi/method/statistics"},
+	{"pvi/method/change", "pvi/method/clientscores", "pvi/method/descent", "pvi/method/gradientsum", "pvi/method/parts", "pvi/method/plain", "pvi/method/scores", "pvi/method/sites", "pvi/method/statistics", "pvi/method/tables"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/session"},

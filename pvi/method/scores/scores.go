@@ -57,9 +57,9 @@ func New(s *method.Setting) (method.Draft, error) {
 // Foresee implements [method.Foreseeing].
 func (m *Method) Foresee(federations int) ([]float64, error) { return m.problem.Foresee(federations) }
 
-// TablesSD returns the sd of the noise of a count in the tables that describe the records. See
-// [scoring.Problem.TablesSD].
-func (m *Method) TablesSD() (sd float64, ok bool) { return m.problem.TablesSD() }
+// TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
+// clients answer. It returns 0 if the study asks for no tables.
+func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
 // NewClient implements [method.Method].
 func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {

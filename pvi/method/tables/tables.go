@@ -1,0 +1,204 @@
+// Package tables is the method of a study without a model. In its one round every client releases the
+// sum of the vectors of its records, from which the tables of package describe are computed. The study
+// has no parameters, and λ has no elements.
+package tables
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/dpmech"
+	"fedpvi/internal/guard"
+	"fedpvi/pvi/describe"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/shard"
+)
+
+// A Method releases the tables.
+type Method struct {
+	*method.Sum
+	layout *describe.Layout
+}
+
+// level is the probability with which an interval in the tables holds.
+const level = 0.95
+
+// New returns a draft of the method of a study, which must ask for tables.
+func New(s *method.Setting) (method.Draft, error) {
+	layout := describe.New(s.Study)
+	return func(multiplier float64) (method.Method, error) {
+		sum, err := s.NewSum(dpmech.Config{
+			Dim: layout.Size(), Clip: layout.Norm(), NoiseMultiplier: multiplier,
+			Shares: s.Shares(), Terms: s.Study.Federation.MaxRecords, Releases: s.Clients, PerUnit: s.PerUnit(),
+		}, 1)
+		if err != nil {
+			return nil, err
+		}
+		m := &Method{Sum: sum, layout: layout}
+		of := sum.Mechanism()
+		return m, sum.SetMessages(method.Messages{Size: layout.Size(), Lattice: of.Lattice(), Range: phase.RangeOf(s.Study, of, s.Clients)}, nil)
+	}, nil
+}
+
+// TablesSD returns the sd of the noise of a count if all clients answer.
+func (m *Method) TablesSD() float64 {
+	of := m.Mechanism()
+	return of.Lattice().Step() * float64(of.ShareSigma()) * math.Sqrt(float64(m.Clients))
+}
+
+// Forecast implements [method.Method].
+func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.Noise()) }
+
+// Exact implements [method.Method]. λ has no elements, so all machines have the same.
+func (m *Method) Exact() bool { return true }
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	return &client{method: m, records: s}, nil
+}
+
+// A client is the client's half of the method.
+type client struct {
+	method  *Method
+	records *shard.Shard
+	spent   method.Spent
+}
+
+// Release implements [method.Client].
+func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	c.spent.Statistics++
+	vector := make([]float64, len(dst))
+	return true, c.method.Mechanism().Release(dst, make([]int64, len(dst)), src, func(add func([]float64) error) error {
+		for i := range c.records.Len() {
+			if guard.Run(func() { c.method.layout.Vector(vector, c.records.Described(i)) }) != nil {
+				clear(vector) // a record that was left out and counts as an empty one
+			}
+			if err := add(vector); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Follow implements [method.Client]. It does nothing, because the client has no factor.
+func (c *client) Follow(int64, []int64) {}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client].
+func (c *client) Reuses() bool { return false }
+
+// Save implements [method.Client].
+func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
+
+// Check implements [method.Client].
+func (c *client) Check(m *method.Memory, answered int) error {
+	var none *method.Factor
+	return errors.Join(none.Check(m), method.CheckNoParts(m), method.CheckSpent(m.Spent, 0, answered, answered > 0))
+}
+
+// Restore implements [method.Client].
+func (c *client) Restore(m *method.Memory) error {
+	c.spent = m.Spent
+	return nil
+}
+
+// A walk keeps the opened sum and the number of its answers.
+type walk struct {
+	method  *Method
+	answers int // 0 before the round
+	sum     []int64
+}
+
+// NewWalk implements [method.Method].
+func (m *Method) NewWalk() method.Walk { return &walk{method: m} }
+
+// Step implements [method.Walk].
+func (w *walk) Step(_, answers int, _ int64, sum, _ []int64) method.Move {
+	return &move{walk: w, answers: answers, sum: slices.Clone(sum)}
+}
+
+// Begin implements [method.Walk].
+func (w *walk) Begin() []method.Move { return []method.Move{&move{walk: w}} }
+
+// End implements [method.Walk].
+func (w *walk) End() []method.Move { return nil }
+
+// Save implements [method.Walk].
+func (w *walk) Save() []byte {
+	if w.answers == 0 {
+		return nil
+	}
+	b := binary.AppendUvarint(nil, uint64(w.answers))
+	for _, e := range w.sum {
+		b = binary.AppendVarint(b, e)
+	}
+	return b
+}
+
+// Restore implements [method.Walk].
+func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
+	if len(saved) == 0 {
+		return w.Begin(), nil
+	}
+	answers, n := binary.Uvarint(saved)
+	if n <= 0 || answers == 0 || answers > uint64(w.method.Clients) {
+		return nil, errors.New("the saved sum is no sum of this study")
+	}
+	m := &move{walk: w, answers: int(answers), sum: make([]int64, w.method.layout.Size())}
+	for i := range m.sum {
+		saved = saved[n:]
+		if m.sum[i], n = binary.Varint(saved); n <= 0 {
+			return nil, errors.New("the saved sum ends early")
+		}
+	}
+	if len(saved) != n {
+		return nil, errors.New("the saved sum is followed by other bytes")
+	}
+	return []method.Move{m}, nil
+}
+
+// Remarks implements [method.Remarking].
+func (w *walk) Remarks() *method.Remarks {
+	if w.answers == 0 {
+		return nil
+	}
+	of := w.method.Mechanism()
+	step := of.Lattice().Step()
+	sums := make([]float64, len(w.sum))
+	for i, e := range w.sum {
+		sums[i] = step * float64(e)
+	}
+	sd := step * float64(of.ShareSigma()) * math.Sqrt(float64(w.answers))
+	r := &method.Remarks{Arrived: true, Tables: w.method.layout.Summary(sums, sd, w.answers, level)}
+	if all := w.method.Clients; w.answers < all {
+		r.Sentences = []string{fmt.Sprintf("The tables have the records of %d of %d clients: the others did not answer.", w.answers, all)}
+	}
+	return r
+}
+
+// A move sets the walk to an opened sum.
+type move struct {
+	walk    *walk
+	answers int
+	sum     []int64
+}
+
+// To implements [method.Move].
+func (m *move) To(before []lambda.Wide) []lambda.Wide { return before }
+
+// Back implements [method.Move].
+func (m *move) Back(after []lambda.Wide) []lambda.Wide { return after }
+
+// Commit implements [method.Move].
+func (m *move) Commit() { m.walk.answers, m.walk.sum = m.answers, m.sum }

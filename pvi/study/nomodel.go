@@ -1,0 +1,30 @@
+package study
+
+import "fedpvi/internal/document"
+
+// NoModel is the family of a study without a model. Such a study only releases the tables of
+// [Describe], in one round. No study document has this value.
+const NoModel Family = "none"
+
+// Tabulate is the solver of a study without a model. No study document has this value.
+const Tabulate Solver = "tables"
+
+// Absent reports whether the study has no model.
+func (m *Model) Absent() bool { return m.Family == NoModel }
+
+// readNoModel sets everything that a model would decide. It refuses tables and keys that have a
+// meaning only beside a model.
+func readNoModel(s *Study, root, inference, privacy *document.Table) {
+	for name, t := range map[string]*document.Table{"inference": inference, "prior": root.Table("prior"), "standardise": root.Table("standardise")} {
+		if root.Has(name) {
+			root.Errorf(name, "has no meaning in a study without [model]: remove it, or write the model")
+		}
+		for _, key := range t.Keys() {
+			t.Value(key)
+		}
+	}
+	for _, key := range []string{"clip", "coordinates"} {
+		refuse(privacy, key, "has no meaning in a study without [model]: the clip of the tables follows from their columns")
+	}
+	s.Inference = Inference{Schedule: Synchronous, Rounds: 1, Solver: Tabulate, Factors: Tied, Damping: Damping{Alpha: 1}, Q: "diagonal"}
+}
