@@ -88,7 +88,7 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 		adder:    adder,
 	}
 	for m, id := range protocol.Roster() {
-		site, err := protocol.NewSite(id, shards[id])
+		site, err := newSite(protocol, id, shards[id])
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", id, err)
 		}

@@ -33,7 +33,7 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	case "column":
 		rows, names = byColumn(st, records)
 	default:
-		err = fmt.Errorf("partition %q is unknown", part.Kind)
+		rows, err = ownPartition(st, records, seed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"strings"
+
 	"fedpvi/internal/document"
 )
 
@@ -19,6 +21,7 @@ func readSimulation(s *Study, root *document.Table) {
 		sim.Seed = uint64(seed)
 	}
 	readPartition(s, t)
+	readOwn(s, t)
 	sim.Data = readFiles(t, "data")
 	readTest(s, t)
 	synthetic := t.Table("synthetic")
@@ -125,12 +128,59 @@ func readTest(s *Study, t *document.Table) {
 	}
 }
 
+// Own begins the name of an extension: a partition, a solver or a clip that a program registers in
+// package sim. The program sim has none. Coordinators and clients do not read these names.
+const Own = "own:"
+
+// readOwnName reads the name of an extension, and reports whether there is one.
+func readOwnName(t *document.Table, key string, dst *string) bool {
+	v, _ := t.Value(key)
+	text, ok := v.(string)
+	if !ok || !strings.HasPrefix(text, Own) {
+		return false
+	}
+	if text == Own {
+		t.Errorf(key, "write the name of the extension after %q", Own)
+	}
+	*dst = text
+	return true
+}
+
+// readOwn reads the solver and the clip of an extension. A mechanism hides what they compute if the
+// privacy unit is the client.
+func readOwn(s *Study, t *document.Table) {
+	for _, one := range []struct {
+		key string
+		dst *string
+	}{{"solver", &s.Simulation.Solver}, {"clip", &s.Simulation.Clip}} {
+		key, dst := one.key, one.dst
+		switch {
+		case !t.Has(key):
+		case !readOwnName(t, key, dst):
+			t.Errorf(key, "names an extension: write %q and its name. The solver and the clip of the study itself are inference.solver and privacy.clip", Own)
+		case s.Privacy.Unit != Client && s.Privacy.Unit != None:
+			t.Errorf(key, "cannot be private with privacy.unit = %q, where a solver must be private itself: write %q or %q", s.Privacy.Unit, Client, None)
+		}
+	}
+}
+
+// ownKind returns the kind of a partition that is an extension, and otherwise a text that is no kind.
+func (p *Partition) ownKind() string {
+	if strings.HasPrefix(p.Kind, Own) {
+		return p.Kind
+	}
+	return Own
+}
+
 func readPartition(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	p := &sim.Partition
-	readChoice(t, "partition", &p.Kind, "balanced", "by-size", "label-skew", "column")
-	if p.Kind == "label-skew" && s.Privacy.Unit == Person {
-		t.Errorf("partition", "%q deals rows by their outcomes, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
+	own := readOwnName(t, "partition", &p.Kind)
+	if !own {
+		readChoice(t, "partition", &p.Kind, "balanced", "by-size", "label-skew", "column")
+	}
+	if (own || p.Kind == "label-skew") && s.Privacy.Unit == Person {
+		t.Errorf("partition", "%q deals rows, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
 	}
 	needs := func(key, remedy string, kinds ...string) bool {
 		for _, k := range kinds {
@@ -142,9 +192,9 @@ func readPartition(s *Study, t *document.Table) {
 		refuse(t, key, "has no meaning with partition = %q", p.Kind)
 		return false
 	}
-	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew") {
+	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew", p.ownKind()) {
 		readCount(t, "clients", &sim.Clients, maxClients)
-		if p.Kind != "balanced" && sim.Clients%2 != 0 {
+		if p.Kind != "balanced" && !own && sim.Clients%2 != 0 {
 			t.Errorf("clients", "must be even: half of the clients are small, half are large; got %d", sim.Clients)
 		}
 	}

@@ -290,6 +290,11 @@ type Simulation struct {
 	Clients   int
 	Seed      uint64
 	Partition Partition
+
+	// Solver and Clip name extensions of the program that simulates the study, or are "". See
+	// [Own].
+	Solver, Clip string
+
 	Synthetic *Synthetic // options of synthetic records, which are used instead of Data
 	Baseline  Baseline   // method that is run on the pooled records instead of the rounds
 	Chain     bool       // whether posteriors are compared with a Markov chain instead of a fit of the pooled records
@@ -323,7 +328,7 @@ const (
 // Partition is the rule that assigns records to clients. Records are dealt at random with the seed,
 // unless Kind is "column".
 type Partition struct {
-	Kind     string  // kind: "balanced" (default), "by-size", "label-skew" or "column"
+	Kind     string  // kind: "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
 	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
 	// LabelSkew is κ ≤ 1. If c is the majority label's share of all records, its share of the
 	// records of small clients is max(0, c + (1−c)κ).

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Partition divides n records among clients. It returns the row numbers of each client. A row may
+// belong to no client, and to at most one.
+type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, error)
+
+// A Client is what the solver of an extension gets to know about its client.
+type Client struct {
+	Model   *fit.Model
+	Records *shard.Shard
+	Clients int           // number of clients of the study
+	BuiltIn solver.Solver // the solver that inference.solver names
+}
+
+// Likelihood returns the log likelihood of the client's records.
+func (c Client) Likelihood() (solver.Likelihood, error) {
+	return c.Model.Likelihood(c.Records, c.Clients)
+}
+
+// A NewSolver makes the solver of a client.
+type NewSolver func(Client) (solver.Solver, error)
+
+// A Clip shortens the change of a client's factor, in natural parameters, before the mechanism of the
+// study clips and hides it.
+type Clip func(change []float64)
+
+// A registry has the extensions of one kind, by name.
+type registry[T any] struct {
+	kind string
+	lock sync.Mutex
+	all  map[string]T
+}
+
+var (
+	ownPartitions = &registry[Partition]{kind: "partition", all: map[string]Partition{}}
+	ownSolvers    = &registry[NewSolver]{kind: "solver", all: map[string]NewSolver{}}
+	ownClips      = &registry[Clip]{kind: "clip", all: map[string]Clip{}}
+)
+
+// RegisterPartition gives a partition a name, under which studies find it: simulation.partition =
+// "own:NAME". It panics if the name is taken.
+func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
+
+// RegisterSolver gives a solver a name, under which studies find it: simulation.solver = "own:NAME".
+// It panics if the name is taken. The privacy unit of the studies must be the client, because the
+// mechanism then hides the result of any solver, or there must be no privacy promise.
+func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
+
+// RegisterClip gives a clip a name, under which studies find it: simulation.clip = "own:NAME". It
+// panics if the name is taken. The studies are those of [RegisterSolver].
+func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
+
+func (r *registry[T]) add(name string, extension T) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if _, taken := r.all[name]; taken || name == "" {
+		panic(fmt.Sprintf("sim: the name %q of a %s is empty or taken", name, r.kind))
+	}
+	r.all[name] = extension
+}
+
+// find returns the extension that a study names.
+func (r *registry[T]) find(text string) (T, error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	found, ok := r.all[strings.TrimPrefix(text, study.Own)]
+	if !ok {
+		return found, fmt.Errorf("simulation.%s = %q: this program has registered no such %s; run the program that has it", r.kind, text, r.kind)
+	}
+	return found, nil
+}
+
+// ownPartition divides records by a registered partition.
+func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
+	divide, err := ownPartitions.find(st.Simulation.Partition.Kind)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := divide(records, st.Simulation.Clients, seed)
+	if err != nil {
+		return nil, fmt.Errorf("partition %q: %w", st.Simulation.Partition.Kind, err)
+	}
+	if len(rows) != st.Simulation.Clients {
+		return nil, fmt.Errorf("partition %q made the records of %d clients, not %d", st.Simulation.Partition.Kind, len(rows), st.Simulation.Clients)
+	}
+	taken := make([]bool, records.Len())
+	for _, row := range slices.Concat(rows...) {
+		if row < 0 || row >= len(taken) || taken[row] {
+			return nil, fmt.Errorf("partition %q: row %d does not exist, or belongs to two clients", st.Simulation.Partition.Kind, row)
+		}
+		taken[row] = true
+	}
+	return rows, nil
+}
+
+// newSite returns the site of a client, with the solver and the clip of extensions if the study names
+// them.
+func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site, error) {
+	own := p.Study().Simulation
+	if own.Solver == "" && own.Clip == "" {
+		return p.NewSite(id, records)
+	}
+	use, err := p.NewSolver(records)
+	if err != nil {
+		return nil, fmt.Errorf("an extension needs clients that compute factors, so write inference.solver = %q: %w", study.NaturalGradient, err)
+	}
+	if own.Solver != "" {
+		make, err := ownSolvers.find(own.Solver)
+		if err != nil {
+			return nil, err
+		}
+		if use, err = make(Client{p.Model(), records, len(p.Roster()), use}); err != nil {
+			return nil, fmt.Errorf("solver %q: %w", own.Solver, err)
+		}
+	}
+	if own.Clip != "" {
+		shorten, err := ownClips.find(own.Clip)
+		if err != nil {
+			return nil, err
+		}
+		use = clipped{use, shorten}
+	}
+	return pvi.NewSolverSite(p, id, use)
+}
+
+// clipped is a solver whose changes are shortened by a clip of an extension.
+type clipped struct {
+	solver.Solver
+	shorten Clip
+}
+
+var errClip = errors.New("the clip made a change that is not finite")
+
+// Propose implements [solver.Solver]. The client's present factor is the quotient of q and the cavity.
+func (c clipped) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	events, err := c.Solver.Propose(dst, p, src)
+	if err != nil {
+		return events, err
+	}
+	change := make([]float64, len(dst))
+	for i := range dst {
+		change[i] = dst[i] - (p.Natural[i] - p.Cavity[i])
+	}
+	c.shorten(change)
+	for i, x := range change {
+		if x-x != 0 {
+			return events, errClip
+		}
+		dst[i] = p.Natural[i] - p.Cavity[i] + x
+	}
+	return events, nil
+}
