@@ -58,7 +58,8 @@ test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated dev
 test-gpu: ## the kernels on the GPU against the processor
 	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda ./gpu/vae
 
-demo: build ## the main job on made-up data
+demo: ## the main job on made-up data; builds the simulator alone
+	go build -trimpath -o bin/ ./cmd/sim
 	@rm -rf runs/demo
 	bin/sim plan experiments/demo/blood-pressure.toml
 	@echo
