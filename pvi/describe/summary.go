@@ -15,8 +15,8 @@ type Value struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 
-	// IntervalOnly reports that the noise leaves no estimate: Estimate is a number in the interval, and
-	// must not be shown.
+	// IntervalOnly is true if the noise leaves no useful estimate. Estimate is then a number in the
+	// interval and must not be shown.
 	IntervalOnly bool `json:"interval_only,omitempty"`
 }
 
@@ -226,7 +226,7 @@ const leastKnown = 8
 // sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum
 // of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². The variance of this estimate is
 // computed to first order in the noise of U, S and n, with the second-order term of m. If it is not
-// positive, it says only that the sd is small.
+// positive, the estimate shows only that the sd is small.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}

@@ -26,7 +26,7 @@ type Model struct {
 }
 
 // General reports whether the model is not a regression, so that only its record program exists. A
-// study without a model has neither.
+// study without a model has no regression and no program.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.NoModel || f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram

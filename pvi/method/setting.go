@@ -63,7 +63,7 @@ func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Set
 		return nil, err
 	}
 	if st.Model.Absent() {
-		s.Family = gaussian.Diagonal(0) // no model has no parameters
+		s.Family = gaussian.Diagonal(0) // a study without a model has no parameters
 	} else if s.Family, err = gaussian.New(st.Inference.Q, s.Model.Dim()); err != nil {
 		return nil, err
 	}

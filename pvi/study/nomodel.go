@@ -12,8 +12,8 @@ const Tabulate Solver = "tables"
 // Absent reports whether the study has no model.
 func (m *Model) Absent() bool { return m.Family == NoModel }
 
-// readNoModel sets everything that a model would decide. It refuses tables and keys that have a
-// meaning only beside a model.
+// readNoModel sets the fields of the study that otherwise follow from its model. It refuses tables
+// and keys that only a study with a model can have.
 func readNoModel(s *Study, root, inference, privacy *document.Table) {
 	for name, t := range map[string]*document.Table{"inference": inference, "prior": root.Table("prior"), "standardise": root.Table("standardise")} {
 		if root.Has(name) {

@@ -132,7 +132,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// writeModel writes the parameters of the model, and what a record adds to their log density.
+// writeModel writes the parameters of the model, and the term that a record adds to their log density.
 func (e *Explained) writeModel(w io.Writer) error {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for i, q := range e.Parameters {

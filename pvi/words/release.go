@@ -119,7 +119,7 @@ func sentTables(st *study.Study) []string {
 	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
 }
 
-// tablesInWords describes what is in the tables of a study.
+// tablesInWords describes in words the numbers in the tables of a study.
 func tablesInWords(st *study.Study) string {
 	d := st.Describe
 	var names []string

@@ -19,7 +19,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Method releases the tables.
+// A Method is the method whose clients release the sums for the tables.
 type Method struct {
 	*method.Sum
 	layout *describe.Layout
@@ -54,7 +54,7 @@ func (m *Method) TablesSD() float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.Noise()) }
 
-// Exact implements [method.Method]. λ has no elements, so all machines have the same.
+// Exact implements [method.Method]. λ has no elements, so λ is the same on all machines.
 func (m *Method) Exact() bool { return true }
 
 // NewClient implements [method.Method].
@@ -62,7 +62,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: s}, nil
 }
 
-// A client is the client's half of the method.
+// A client is the client's half of the method. It releases one sum.
 type client struct {
 	method  *Method
 	records *shard.Shard
@@ -76,7 +76,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	return true, c.method.Mechanism().Release(dst, make([]int64, len(dst)), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
 			if guard.Run(func() { c.method.layout.Vector(vector, c.records.Described(i)) }) != nil {
-				clear(vector) // a record that was left out and counts as an empty one
+				clear(vector) // the record was left out and counts as an empty record
 			}
 			if err := add(vector); err != nil {
 				return err
