@@ -14,7 +14,7 @@ UNWATCHED := math filippo.io/age/internal/bech32 \
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race $(UNWATCHED:%=-gcflags=%=-race=false))
 
-.PHONY: test-python test-r build cuda generate ptx test-emulator test-cuda test-gpu demo pages demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes evil lint deadcode fmt bench bench-gpu experiments clean
+.PHONY: test-python test-r test-browser build cuda generate ptx test-emulator test-cuda test-gpu demo pages demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes evil lint deadcode fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -53,6 +53,9 @@ test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated dev
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda ./gpu/vae
 	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
+
+test-browser: ## the pages in a Chromium, and with FEDPVI_AXE=axe.min.js their accessibility
+	FEDPVI_BROWSER=$${FEDPVI_BROWSER:-chromium} go test -count 1 -run Browser ./client/pages ./coordinator/pages
 
 # The same tests on the first GPU of this machine.
 test-gpu: ## the kernels on the GPU against the processor

@@ -170,6 +170,14 @@ func (h *holder) get(path string, status int, texts ...string) string {
 	return h.want(a, err, status, texts...)
 }
 
+// link returns the next login link.
+func (h *holder) link(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, web.LinkFile))
+	check(t, err)
+	return strings.TrimSpace(string(text))
+}
+
 func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() + of }
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)

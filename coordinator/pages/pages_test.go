@@ -48,15 +48,24 @@ func (ended) Bundle(_ context.Context, _ string, w io.Writer) error {
 	return err
 }
 
-// A browser is signed in to the pages of a hub with one study and two clients.
-type browser struct {
+// An operator is signed in to the pages of a hub with one study and two clients.
+type operator struct {
 	http.Client
 	t    *testing.T
 	base string
 	hub  *coordinator.Hub
+	file string // file with the login link
 }
 
-func open(t *testing.T, change func(admin.API) admin.API) *browser {
+// link returns the next login link.
+func (b *operator) link() string {
+	b.t.Helper()
+	text, err := os.ReadFile(b.file)
+	check(b.t, err)
+	return strings.TrimSpace(string(text))
+}
+
+func open(t *testing.T, change func(admin.API) admin.API) *operator {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
@@ -74,7 +83,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *browser {
 	go func() { served <- site.Serve() }()
 	jar, err := cookiejar.New(nil)
 	check(t, err)
-	b := &browser{http.Client{Jar: jar}, t, "http://" + site.Address(), hub}
+	b := &operator{http.Client{Jar: jar}, t, "http://" + site.Address(), hub, link}
 	t.Cleanup(func() {
 		b.CloseIdleConnections()
 		check(t, site.Shutdown(context.Background()))
@@ -84,9 +93,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *browser {
 		}
 	})
 	b.want("/", http.StatusUnauthorized, "not signed in")
-	text, err := os.ReadFile(link)
-	check(t, err)
-	u, err := url.Parse(strings.TrimSpace(string(text)))
+	u, err := url.Parse(b.link())
 	check(t, err)
 	a, err := b.PostForm(b.base+"/login", u.Query())
 	check(t, err)
@@ -95,7 +102,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *browser {
 }
 
 // want gets a page, and checks its status and its texts.
-func (b *browser) want(path string, status int, texts ...string) {
+func (b *operator) want(path string, status int, texts ...string) {
 	b.t.Helper()
 	a, err := b.Get(b.base + path)
 	check(b.t, err)
