@@ -79,7 +79,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism can return an error for values far from the solution.
+	// The mechanism can return an error for an x that is far from the solution. The search
+	// continues as if the cost of this x were infinite.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -277,8 +278,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	// narrow halves the interval [low, high) until it is at most width wide. The target is met
-	// at low.
+	// narrow halves the interval [low, high) until its length is at most width. The value low
+	// always meets the target.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2

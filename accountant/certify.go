@@ -9,9 +9,9 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats determines the tilt of a composition. The order of the tilt is lower than the order of
-// the saddle point. At this order the integrand is at most e^tiltNats times its value at the saddle
-// point. The bounds are as good as for a tilt at the saddle point, and rare events have less
+// tiltNats determines the order of the tilt, which is lower than the order of the saddle point. The
+// integrand of δ(ε) at the order of the tilt is at most e^tiltNats times the integrand at the
+// saddle point. The bounds are as good as for a tilt at the saddle point, and rare events have less
 // weight.
 const tiltNats = 2
 
@@ -50,7 +50,8 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 			width /= 2
 			continue
 		}
-		// The gap between the bounds is proportional to the square of the width.
+		// The gap between the upper and the lower bound is proportional to the square of the grid
+		// width.
 		width *= max(1./16, min(0.5, math.Sqrt(0.7*tolerance*upper/gap)))
 	}
 	return lower, upper
@@ -105,8 +106,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether narrowing the bounds of the composition would be useless. This is the
-// case if its ε(δ) is at most lower, or if the bounds are already exact.
+// irrelevant reports whether closer bounds on ε(δ) of the composition would not change the result.
+// This is the case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -145,8 +146,8 @@ func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, 
 	return lower, upper
 }
 
-// windowEpsilon returns bounds on ε(δ) that are computed only from the discretised composition, and
-// not from Rényi divergences.
+// windowEpsilon returns bounds on ε(δ). It uses only the discretised composition, and no Rényi
+// divergences.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -254,11 +255,11 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // The bounds include the mass that even the largest transform leaves out.
+				return n, nil // If even this transform leaves out mass, the bounds include it.
 			}
 			return 0, errWindow
 		}
-		// The sizes are 2 or 3 times a power of two.
+		// Every size n is a power of two, or 3 times a power of two.
 		if n&(n-1) == 0 {
 			n += n / 2
 		} else {

@@ -11,8 +11,8 @@ type composition struct {
 	// saddle is searched for and a contour is evaluated. Without the cut, outputs that are too rare
 	// to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders
-	// up to made.
+	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders up
+	// to the field made.
 	rules []*moments
 	made  float64
 }
@@ -47,7 +47,7 @@ func (c *composition) length() float64 {
 // composed privacy loss, without the outputs at which it is infinite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // later calls can use the rules for slightly larger orders
+		c.made = order + min(order, 8) // slightly larger orders in later calls can use the same rules
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -85,7 +85,8 @@ type saddle struct {
 // maxOrder is the largest order at which the search for a saddle ends.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the given order, with the ε that belongs to this order.
+// saddleAt returns the saddle at the given order. Its field epsilon is the ε for which the
+// integrand of δ(ε) has its saddle at this order.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)

@@ -44,7 +44,7 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	k, _, variance := c.cumulant(order)
 	line := &contour{order: order, cumulant: k, infinite: c.infinite()}
 	line.step = 2 * math.Pi * at.order / max((36-at.logDelta)/part, 40/(1.02-part))
-	// Up to a few times this frequency, the integrand falls at least as fast as a Gaussian.
+	// From 0 to a few times this frequency, the integrand falls at least as fast as a Gaussian.
 	frequency := 9 / math.Sqrt(variance)
 	for range 4 {
 		converged, err := line.walk(c, max(4*line.step, frequency))
@@ -179,8 +179,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error. The estimate is the difference from
-// the result along a second line.
+// contourDelta returns δ(ε) and an estimate of its error. It integrates along two different lines,
+// and the estimate is the difference of the two results.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)
@@ -203,8 +203,8 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 }
 
 // solveFalling returns the argument at which the decreasing positive function f has the value goal,
-// to full precision. It returns 0 if this argument is negative. The search begins at guess, in
-// steps of width.
+// to full precision. It returns 0 if this argument is negative. The search begins at guess. Its
+// first step has the length width, and each further step is twice as long.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -77,8 +77,9 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws returns the distributions of the privacy loss for a single integer. The two outputs are Y
-// and Y + sensitivity, where Y is the sum of the noise shares.
+// laws returns distributions of the privacy loss for the release of a single integer. An attacker
+// must distinguish Y from Y + Sensitivity, where Y is the sum of the noise shares. The losses and
+// masses of upper are rounded up, and the losses and masses of lower are rounded down.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -87,7 +88,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // sum.atoms has raised masses and losses by at most a third of slack
+	for i, mass := range masses { // sum.atoms has rounded the losses and the masses up, by at most a third of slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

@@ -47,7 +47,7 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 // below returns the largest grid point whose loss is at most loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
-// newGrid makes the grid for the loss l tilted by e^(order·L), where L is the loss. An aligned grid
+// newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). An aligned grid
 // has a point at the mean of the interval of length width that has the largest tilted mass.
 // Alignment helps if the sampling probability is below width, because almost all mass would
 // otherwise be between two grid points.
@@ -124,7 +124,8 @@ func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width f
 	return mean
 }
 
-// after returns the end of the cell that begins at the grid point index, as a grid point.
+// after returns the index of the grid point at which a cell ends, for a cell that begins at the
+// grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -137,8 +138,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the beginning of the cell that ends at the grid point index, as a grid point. It
-// is used where cells are made from the largest loss downwards.
+// before returns the index of the grid point at which a cell begins, for a cell that ends at the
+// grid point index. It is used where cells are made from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -204,7 +205,8 @@ const belowReach = 1e-22
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change on the length scale smooth, and on a shorter scale in the tails.
+	// The densities change over distances of about smooth. In the tails they change over shorter
+	// distances.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -244,8 +246,9 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// Here the last cell would have most of the mass. Rounding its loss would make the
-			// bound much looser.
+			// In this case the last cell would contain most of the mass, and rounding its loss
+			// would make the bound much looser. The cells are therefore made from the largest loss
+			// downwards.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -256,7 +259,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // ratio of the part of the last cell above its grid point to the part below this point, minus 1
+	var shift float64 // relative difference of the two parts into which a grid point divides the last cell: (part above)/(part below) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -309,9 +312,9 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 // guess is an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// Let p and q be the densities of the part. As a function of its upper limit, the integral ∫ (p
-	// − e^at·q) from begin falls until the limit reaches the output with the loss at, and then
-	// rises.
+	// Let p and q be the densities of the part. Consider the integral ∫ (p − e^at·q) from begin to
+	// a variable upper limit. The integral falls while the loss at the upper limit is below at. It
+	// rises afterwards.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -343,8 +346,9 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 // and whose merged output has the loss at. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// Let p and q be the densities of the part. As the lower limit decreases, the integral ∫ (p −
-	// e^at·q) up to end rises until the limit reaches the output with the loss at, and then falls.
+	// Let p and q be the densities of the part. Consider the integral ∫ (p − e^at·q) from a
+	// variable lower limit to end. As the lower limit decreases, the integral rises until the loss
+	// at the lower limit is at. It falls afterwards.
 	low, high := lo, min(end, p.at(at))
 	if low >= high {
 		return 0, 0, false

@@ -16,7 +16,7 @@ import "math"
 // WithoutReplacement gives smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
-	moments     []float64 // log B(0), log B(2), log B(4), ..., with the moments B that are defined above
+	moments     []float64 // log B(0), log B(2), log B(4), ...; the comment on the type defines the moments B
 }
 
 func newFixedSize(rate, sigma float64, most int) fixedSize {
@@ -35,7 +35,8 @@ func (f fixedSize) renyi(order int) float64 {
 		}
 		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
-	// Log1p is accurate also for very small x.
+	// The bound is log(1 + e^x)/(α−1). For x > 30, log(1 + e^x) is x + e^(−x) up to rounding, and
+	// e^x could overflow. Otherwise Log1p is accurate even if e^x is tiny.
 	if x := total.value(); x > 30 {
 		return (x + math.Exp(-x)) / float64(order-1)
 	}

@@ -85,11 +85,11 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 // = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns the logarithm of a factor. With at most the given probability, a
-// μ-Gaussian-DP release changes an observer's odds between two adjacent inputs by more than this
-// factor. The privacy loss has the distribution N(μ²/2, μ²). The result is larger than the ε for
-// which δ(ε) is the given probability, because δ also depends on the amount by which the loss
-// exceeds ε.
+// GaussianOdds returns the logarithm of the factor by which a μ-Gaussian-DP release can change an
+// observer's odds between two adjacent inputs. The release changes the odds by more than this
+// factor with at most the given probability. The privacy loss has the distribution N(μ²/2, μ²). The
+// result is larger than the ε for which δ(ε) is the given probability, because δ also depends on
+// the amount by which the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

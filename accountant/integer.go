@@ -8,9 +8,9 @@ import (
 )
 
 // A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
-// N_Z(0, σ²), on the integers from −reach to reach. It is the distribution of the noise in the sums
-// that secure aggregation releases. The listed masses are approximate: a mass of at most rest in
-// total is missing, and each listed mass has a relative error of at most err.
+// N_Z(0, σ²), on the integers from −reach to reach. The noise in the sums that secure aggregation
+// releases has this distribution. The masses in the field half are approximate. Each has a relative
+// error of at most err, and they lack a mass of at most rest in total.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -81,7 +81,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // number of the term that bounds all later terms
+	const listed = 10_000 // the terms before this one are added up; this term bounds every later term
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -94,15 +94,16 @@ func sharesDistance(sigma float64, n int) float64 {
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach returns the largest integer whose mass is listed for a sum of n samples of the given
-// variance.
+// sumReach returns the largest integer whose probability a [discreteSum] stores, for a sum of n
+// samples of the discrete Gaussian of the given variance.
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution with the masses in half. It removes masses that are too small
-// from the end of half and adds a bound on their sum to the missing mass. If half ends at the
-// largest integer that can be listed, finish also adds a bound on the mass beyond this integer.
+// finish returns the distribution with the masses in half, which belong to 0, 1, 2, ... The
+// argument missing bounds the mass that half already lacks. finish cuts off masses below leastMass
+// at the end of half and adds a bound on their sum to missing. If half includes the integer
+// sumReach, finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -148,10 +149,11 @@ func expSquare(k int, variance float64, n int) float64 {
 // doubled returns the distribution of the sum of two independent variables with the distribution s.
 // The result is the distribution of a sum of n samples.
 //
-// Let P be the mass function of s. It is log-concave, because convolutions of log-concave
-// distributions are log-concave. Therefore P(x)P(z−x) falls on both sides of x = z/2. If the last
-// of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48 of this
-// term.
+// Let P be the mass function of s. The mass at z is the sum of P(x)P(z−x) over all x. P is
+// log-concave, because convolutions of log-concave distributions are log-concave. Therefore
+// P(x)P(z−x) falls on both sides of x = z/2, and the terms are added from x = z/2 outwards. If the
+// last of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48 of
+// this term.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -192,7 +194,8 @@ func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum 
 	return finish(half, s.rest+one.rest, relative, variance, n)
 }
 
-// pmf returns the listed mass at k, or 0 if no mass is listed there.
+// pmf returns the probability of k according to the field half, or 0 if k is beyond the end of
+// half.
 func (s discreteSum) pmf(k int) float64 {
 	if k = max(k, -k); k < len(s.half) {
 		return s.half[k]
@@ -205,7 +208,7 @@ func (s discreteSum) pmf(k int) float64 {
 // shifted by the integer shift. Losses and masses are raised by more than their error. The result
 // does not list losses that are infinite or not known accurately. Their mass is at most rest.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // the missing mass is negligible compared with least
+	least := max(s.rest*0x1p60, 0x1p-900) // The mass that is missing from s is less than 2⁻⁶⁰ of least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {

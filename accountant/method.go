@@ -45,9 +45,10 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the functions by which a method computes bounds on ε and δ. Both functions
-// compute the upper bound at the argument low and the lower bound at the argument high. The two
-// arguments differ only for discrete noise, because of its max divergence from Gaussian noise.
+// answers contains the two functions by which a method computes bounds: one on ε for a given δ, and
+// one on δ for a given ε. The given value is passed as low for the upper bound and as high for the
+// lower bound. The values low and high differ only for discrete noise, because of its max
+// divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -145,15 +146,16 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a δ, or on δ for an ε. It computes the upper bound at the
-// argument low and the lower bound at high.
+// certified returns bounds on ε for a δ, or on δ for an ε. The given value is low for the upper
+// bound and high for the lower bound.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether a direction cannot change the result because its Rényi bound is at
-	// most the lower bound so far. The Rényi bound takes little time. Addition usually costs less
-	// than removal, so this often saves the computation for addition.
+	// covered reports whether the bounds for a direction need not be computed. This is the case if
+	// the Rényi bound of the direction is at most the lower bound so far. The Rényi bound takes
+	// little time. Addition usually costs less than removal, so this often saves the computation
+	// for addition.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false

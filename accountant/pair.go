@@ -150,7 +150,7 @@ func (o opposed) at(loss float64) float64 {
 	half := math.Abs(loss) / 2
 	y := half
 	if o.rate < 1 && half > 0 {
-		// v is the logarithm of (1−q)/q·e^(1/2σ²)·sinh(half).
+		// v is log((1−q)/q·e^(1/2σ²)·sinh(half)).
 		v := math.Log((1-o.rate)/o.rate) + 1/(2*s2)
 		if half < 1 {
 			v += math.Log(math.Sinh(half))
@@ -203,8 +203,9 @@ func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
 // reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
-// the densities of the pair and c is order. The logarithm of p·(p/q)^c is concave. The mode of
-// p·(p/q)^c solves x = c·share(−x). Away from the mode, this function falls at least as fast as p.
+// the densities of the pair and c is order. The logarithm of p·(p/q)^c is concave, and its maximum
+// is at the x that solves x = c·share(−x). Away from this maximum, p·(p/q)^c falls at least as fast
+// as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

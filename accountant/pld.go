@@ -21,7 +21,7 @@ type tilting struct {
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of the field moved of all steps
+	shift  float64 // sum over all steps of the field moved
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
@@ -40,8 +40,8 @@ const unit = 0x1p-53
 const quadratureError = 5e-14
 
 // tilting discretises the composition and tilts it. It removes a mass under P of at most cut from
-// every step. The grids of the steps are aligned with their losses if aligned is true. tilting
-// returns an error if a grid would have too many cells.
+// every step. If aligned is true, the grid of each step has a point where the tilted loss has most
+// of its mass (see newGrid). tilting returns an error if a grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -96,7 +96,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // a mass that underflowed to 0 is skipped, because e may overflow
+				if l.mass[i] == 0 { // skips a mass that underflowed to 0, because for such a mass the exponent e can overflow
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -106,7 +106,8 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If the sum overflowed, there is no bound.
+		// If a sum overflowed, it is not less than the earlier bound, and the earlier bound
+		// remains.
 		if rise < up {
 			up = rise
 		}
@@ -134,13 +135,13 @@ type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the window's lowest entry
-	lowest int     // lowest entry that can be used; the sums over lower entries would overflow
-	centre float64 // loss at which the exponents of the sums are zero
-	scale  float64 // logarithm of the factor that converts sums to δ: logM − order·centre
-	start  int     // position of the window's entry 0 in the row
-	noise  float64 // bound on the error of each mass in the row
+	lowest int     // lowest entry at which the sums can be used; at lower entries they would overflow
+	centre float64 // loss relative to which the sums of [window.sum] are weighted
+	scale  float64 // logarithm of the factor that converts the sums of the window to δ: logM − order·centre
+	start  int     // position in the row of the entry 0 of the window
+	noise  float64 // bound on the error of each mass in the field row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above
-	// the window can add to δ·e^(−scale).
+	// the window can add to δ, divided by e^scale.
 	wrapped, lost float64
 }
 
@@ -163,7 +164,7 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // for every block-th entry, the sums over all entries from this entry to the end
+	sums     [][2]float64 // for every block-th entry, the two sums of [window.sum] over the entries from this entry to the last
 	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
@@ -222,12 +223,13 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance between two entries for which a window stores the sums.
+// A window stores its two sums only for every block-th entry, and computes the others from them.
 const block = 64
 
-// sum returns two sums over all entries from number from on, given the same sums from number to on.
-// They are Σ mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(entry−l), where θ is the order of
-// the tilt, l is the loss of an entry, and entry is the loss of the entry number from.
+// sum returns two sums over the entries with the numbers from, from+1, ... to the last. The
+// argument sums contains the same sums over the entries to, to+1, ... to the last. The sums are Σ
+// mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(l₀−l), where θ is the order of the tilt, l
+// is the loss of an entry, and l₀ is the loss of the first entry of the sum.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -252,7 +254,8 @@ func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// from returns the two sums of the method sum over all entries from number i on.
+// from returns the two sums that the method sum defines. They include the entries from i to the
+// last.
 func (w *window) from(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -265,9 +268,9 @@ func (w *window) from(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to the row of the workspace. The grid indices are
-// reduced by shift and taken modulo the size of the transform. compose returns a bound on the error
-// of each mass.
+// compose writes the composed distribution to ws.row. The index of a mass in the row is its grid
+// index minus shift, modulo the size of the transform. compose returns a bound on the error of each
+// mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// rounding is the relative error of a Fourier transform and its inverse together.
@@ -295,7 +298,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
 			grown := complex(0, 0) // remains 0 if the power underflows
-			// amplified is the factor by which the power increases an error in the spectrum.
+			// amplified is the ratio of an error in the power to the error in the spectrum that
+			// caused it.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -358,8 +362,9 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the change of δ(ε) by the mass outside the window. Mass above the window is missing
-// from the sum. Mass that wraps around counts at most as much as the same mass at the loss ε.
+// blur bounds the change of δ(ε) by the mass outside the window. For an upper bound, the mass above
+// the window is missing from δ(ε). For a lower bound, mass that wraps around the ends of the window
+// adds at most as much to δ(ε) as the same mass at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -380,13 +385,13 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 // false.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, w.at(w.first+i)) }
-	zero := int(math.Floor(-w.offset/w.width)) - w.first // last entry without a positive loss
+	zero := int(math.Floor(-w.offset/w.width)) - w.first // highest entry whose loss is at most 0
 	low, high := max(w.lowest, zero), len(w.row)-2
 	if low >= high {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // true if δ(0) ≤ δ; false if the lowest usable entry has a positive loss
+		return 0, low == zero // The result is 0 if δ(0) ≤ δ. It is unknown if all entries that can be used have a positive loss.
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

@@ -14,7 +14,7 @@ type Profile struct {
 
 	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
 	different    bool     // whether above and below contain different compositions
-	removeFirst  bool     // whether the first composition has the larger Rényi divergences
+	removeFirst  bool     // whether the composition for removal, which is the first, has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It returns an error if an event is malformed,
@@ -91,7 +91,9 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns those compositions from upper that have the largest Rényi divergences.
+// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences. If
+// the divergences for removal are known to be the larger, this is the composition for removal
+// alone.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -178,7 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the functions of method m, checks the bounds and returns them.
+// by calls compute with the answers of the method m, and returns the bounds after a check that they
+// are in order.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -104,7 +104,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // the sum is 1 + x with a small x, which has lost its digits
+		if !(one > 1e-3) { // the sum is e^one = 1 + x, and x is so small that rounding has removed most of its digits
 			return 0, false
 		}
 		k += s.times * one

@@ -76,14 +76,16 @@ func (p Profile) Accuracy() (Bound, error) {
 	return b, err
 }
 
-// OddsFactor returns bounds on the logarithm of a factor. A release multiplies an attacker's odds
-// by more than this factor with at most the given probability over the noise.
+// OddsFactor returns bounds on the logarithm of the factor by which a release can multiply an
+// attacker's odds. The release multiplies the odds by more than this factor with at most the given
+// probability p over the noise.
 //
-// Let p be the probability. The factor can exceed e^ε(p), because the loss L of an (ε, δ)-private
-// release can exceed ε with a probability larger than δ. For δ < p, the loss exceeds ε − log(1 −
-// δ/p) with probability at most p, because δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor uses the pair (ε,
-// δ) of the profile that gives the smallest factor. The lower bound is ε(p), because δ(ε) is at
-// most the probability that the loss exceeds ε.
+// Let ε(δ) be the smallest ε of the profile for δ. The logarithm of the factor can be larger than
+// ε(p), because the loss L of an (ε, δ)-private release can exceed ε with a probability larger than
+// δ. Because δ(ε) = E[(1 − e^(ε−L))₊], the loss exceeds ε − log(1 − δ/p) with probability at most
+// p, for every δ < p. The upper bound is the smallest ε − log(1 − δ/p) over several δ of the
+// profile. The lower bound is ε(p), because δ(ε) is at most the probability that the loss exceeds
+// ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -149,8 +151,9 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns approximately the least size·ε for which [GroupPrivacy] gives at most δ.
-// It searches with estimates and certifies the result.
+// groupEpsilon returns an upper bound on the ε of a group of size records. Among the pairs (ε, δ₁)
+// of the profile for which [GroupPrivacy] gives at most δ, it takes approximately the pair with the
+// least ε, and returns size·ε. It searches with estimates and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

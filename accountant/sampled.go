@@ -50,7 +50,7 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the least sampling rate for which the moments are accurate.
+// minRate is the least positive sampling rate for which the moments are accurate.
 const minRate = 1e-12
 
 // minSigma is the least noise multiplier of a sampled release that can be accounted. With less
@@ -100,7 +100,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // two terms of the sum change, because the sample has a fixed size
+		factor := 2.0 // one record leaves the sample of fixed size and another record enters it, so two terms of the sum change
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}

@@ -78,9 +78,9 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the relative increase of the sum of [test.estimate] that the method atLeast needs on both
-// sides of the minimum. It is a little more than the distance between certified lower and upper
-// bounds.
+// rise is the least relative increase of the sum of [test.estimate] between its minimum and the two
+// points on which the method atLeast bases its lower bound. It is a little more than the relative
+// distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on the sum of [test.estimate] over all a = e^t, or 0 if it finds
@@ -99,14 +99,14 @@ func (d test) atLeast(t, fpr float64) float64 {
 	if leastLeft < most || leastRight < most {
 		return 0
 	}
-	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀), the ratio of the two distances
+	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // ratio of the distances between the three points: (a₀ − a₋)/(a₊ − a₀)
 	drop := max(ratio*(mostRight-least), (mostLeft-least)/ratio)
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the point at which the sum of [test.estimate] has increased by the
-// fraction rise from its minimum at t. The argument side selects the side of the minimum: −1 or 1.
-// If there is no such point, risen returns an infinity.
+// risen returns approximately the t′ at which the sum of [test.estimate] is larger by the fraction
+// rise than its minimum, which is at t. If side is 1, t′ is above t, and if side is −1, t′ is below
+// t. If there is no such point, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -143,8 +143,8 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both directions. It computes the
-// lower bound at the false-positive rate under, and the upper bound at over.
+// rates returns bounds on the largest true-positive rate over both directions. The lower bound is
+// for the false-positive rate under, and the upper bound is for the false-positive rate over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -186,7 +186,7 @@ type estimator struct {
 	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored is a contour with the ε near which it is accurate.
+// anchored is a contour together with the ε near which the contour is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -243,7 +243,7 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 // function then hardly falls.
 const maxTurns = 1e5
 
-// reach returns the largest range of losses of one step.
+// reach returns the largest range of losses of a single step.
 func (e *estimator) reach(order float64) float64 {
 	var most float64
 	for _, s := range e.steps {
@@ -282,8 +282,9 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns an ε close to the largest loss, if all losses are bounded. Above this ε the
-// saddle point would be too large to compute, because δ is very small.
+// nearMost returns an ε a little below the largest loss. If the losses are not bounded, it returns
+// +Inf. For ε between this value and the largest loss, δ is so small that the order of the saddle
+// point would be too large to compute.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)

@@ -179,8 +179,9 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the first entry whose highest word is at least u. If that word is greater than u,
-// the entry is the outcome of the draw.
+// find returns the first outcome for which the highest word of the distribution function is at
+// least u, the highest word of the draw. If that word is greater than u, the draw selects this
+// outcome.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
 	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
@@ -189,8 +190,9 @@ func (b *binomial) find(u uint64) int {
 	return entry
 }
 
-// refine returns the first entry above the draw. The argument entry is the first entry with the
-// same highest word as the draw, and u contains the other three words of the draw, highest first.
+// refine returns the outcome of a draw whose highest word is top[entry]. This is the first outcome
+// whose distribution function is above the draw. The argument u contains the other three words of
+// the draw, highest first.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

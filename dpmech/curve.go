@@ -32,7 +32,8 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials contains powers of e and inverse factorials, times 2^unitBits, rounded down.
+// exponentials contains powers of e and inverse factorials as integers, multiplied by 2^unitBits
+// and rounded down.
 type exponentials struct {
 	whole     [45]uint64 // e^−n at index n
 	sixteenth [16]uint64 // e^(−n/16) at index n
@@ -74,7 +75,7 @@ func (c *curve) at(x uint64) (low, high uint64) {
 	if whole >= uint64(len(c.whole)) {
 		return 0, slack // e^-45 is below 2^-64
 	}
-	t := fraction << 4 >> 4 // part of the fraction below 1/16, in units of 2^-64
+	t := fraction << 4 >> 4 // remainder of the fraction modulo 1/16, in units of 2^-64
 	sum := c.inverse[len(c.inverse)-1]
 	for n := len(c.inverse) - 2; n >= 0; n-- {
 		product, _ := bits.Mul64(t, sum)

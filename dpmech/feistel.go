@@ -73,16 +73,16 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function of one half of a number. The argument contains this half in its
-// highest bits. The result changes the other half. It is also in the highest bits, and the caller
-// must mask the lower bits.
+// hash computes the round function. Its argument is one half of a number, and its result is added
+// to the other half. Both are in the highest bits of a word. The caller must mask the lower bits of
+// the result.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill sets dst to the images of 0, 1, 2, ..., without the images that are not indices of records.
-// The length of dst must be at most the number of records.
+// fill sets dst to the first images of 0, 1, 2, ... that are indices of records. The length of dst
+// must be at most the number of records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {

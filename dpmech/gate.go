@@ -17,7 +17,7 @@ type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², the squared bound on the norm, rounded
-	within           float64 // squared minus a margin for rounding errors
+	within           float64 // the field squared minus a margin for rounding errors
 	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large

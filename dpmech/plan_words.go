@@ -102,7 +102,7 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	return dst
 }
 
-// putNoise writes the tables of the noise sampler to their positions.
+// putNoise writes the tables of the noise sampler z to w, the words of a plan.
 func putNoise(w []uint64, z *discreteZiggurat) {
 	w[planTwice], w[planSlack] = z.curve.twice, slack
 	for i := range z.layers {

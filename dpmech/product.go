@@ -36,26 +36,29 @@ type ProductConfig struct {
 }
 
 // A ProductSum is a [SampledSum] for records whose vectors are too long to be computed explicitly.
-// The vectors are outer products, and a product of float32 matrices adds them up. Because floats
-// round, a sum depends on more than the vectors of the records. This error is bounded, and the
-// sensitivity includes it.
+// The vectors are outer products, and a product of float32 matrices adds them up. The rounding of
+// this sum depends on all vectors together. The rounding error is bounded, and the sensitivity
+// includes the bound.
 //
-// Sensitivity. Let f be the result of a step before the noise, in lattice steps, for a batch in the
+// Sensitivity. Let f be the sum of a step before the noise, in lattice steps, for a batch in the
 // order of its records. Let K = Together, let c be the clip in lattice steps, and let d be the
-// number of elements of a vector. Every vector has a norm of at most c. The vector is the exact
-// product of the float32 numbers that are multiplied ([ProductRun.Put]). The sum of the first K
-// vectors, before its rounding to the lattice, is within e = c·SumError(K) of the exact sum
-// ([math32.SumError]). Rounding its d elements to the lattice adds an error of at most ½√d. Each of
-// the other vectors is truncated, with an error of at most √d, and added exactly. Adding or
-// removing one record changes the exact sum by at most c. It may also move another record across
-// position K, so that this record is truncated or no longer truncated, which adds √d. The result f
-// therefore changes by at most
+// number of elements of a vector. The vector of a record is the exact outer product of its inputs
+// and its shortened outputs, as float32 numbers ([ProductRun.Put]). It has a norm of at most c.
+//
+// The first K vectors are added in float32. This sum is within e = c·SumError(K) of the exact sum
+// ([math32.SumError]). Its d elements are then rounded to the lattice, with an error of at most
+// ½√d. Each of the other vectors is truncated, which changes it by at most √d. The truncated
+// vectors are added exactly.
+//
+// If one record is added or removed, f changes by at most
 //
 //	c + 2e + √d + √d
 //
-// for all values of the other records. If a record is replaced, f changes by at most twice as much.
-// Batches are sorted because the rounding depends on the order, and the distribution of the order
-// must not depend on the other records.
+// for all values of the other records. The term c is for the record itself. The terms 2e and √d are
+// for the errors of the float32 sum and of its rounding, in both inputs. The last √d is for another
+// record that moves across position K, and is therefore truncated in only one of the inputs. If a
+// record is replaced, f changes by at most twice as much. Batches are sorted because the rounding
+// depends on the order, and the distribution of the order must not depend on the other records.
 //
 // The noise is an exact sample of the discrete Gaussian. The cost is the event of
 // [SampledSum.SharedEventFor] with this sensitivity. The ledger marks this kind of release with

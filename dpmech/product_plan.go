@@ -61,8 +61,8 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// planColumns is the number of words in a block of a key stream. The number of columns of each
-// matrix of a plan is rounded up to a multiple of planColumns.
+// planColumns is the number of 64-bit words in a block of a key stream. The numbers of the noise
+// samples are assigned so that every row of a matrix begins with a new block.
 const planColumns = 8
 
 // PlanStride returns the distance between the first noise samples of two successive rows of a

@@ -36,7 +36,7 @@ type SampledConfig struct {
 
 	// Terms has the same meaning as in [Config]. Set it if Releases is above 1, so that the range
 	// of a release does not depend on the number of records. If Terms is 0, the range of a release
-	// suffices for every batch.
+	// covers the sum of every possible batch.
 	Terms int
 
 	// PerUnit has the same meaning as in [Config], for records instead of vectors. It is above 1
@@ -137,10 +137,11 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 // noise is a sum of n = shares samples of N_Z(0, s²), where s is the standard deviation of a noise
 // share in lattice steps. By [accountant.DiscreteGaussian] its distribution for every batch differs
 // from the rounded N(0, ns² − 1/12) only by a max divergence. A mixture over batches has the same
-// max divergence, and rounding the mixture is the same as mixing the rounded values. The event is
-// therefore that of the sampling with σ² = (ns² − 1/12)/c², where c is the clip in lattice steps,
-// together with releases of sensitivity zero, which cost only the max divergence. If one unit has
-// PerUnit records, all of them in every batch, c is the clip times PerUnit.
+// max divergence, and rounding the mixture is the same as mixing the rounded values. The result is
+// therefore a composition of two events: the event of the sampling with σ² = (ns² − 1/12)/c², where
+// c is the clip in lattice steps, and discrete Gaussian releases of sensitivity zero, which cost
+// only the max divergence. If one unit has PerUnit records, all of them in every batch, c is the
+// clip times PerUnit.
 //
 // The contributions of other clients, their batches, and the noise that the observer knows are
 // drawn independently of the protected record's batch. Given their values, they shift the sum by a

@@ -39,7 +39,7 @@ const (
 	thresholdBits = 7  // number of bits that select one of the two slices of a column
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
-	notInTable    = slicedColumns - 1 // slice number that represents the wedges in the table
+	notInTable    = slicedColumns - 1 // slice number in the table for a draw that selects a wedge instead of a slice
 	heightBits    = 40                // heights are multiples of 2^-heightBits
 
 	// slicedReach is the largest |x| that the slices cover, in units of σ. A fraction of 2·10^-9 of
@@ -105,7 +105,8 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace makes the samples that the table did not determine. Bit i of missing belongs to dst[i].
+// replace makes the samples that the table of the sampler did not determine. If bit i of missing is
+// 1, it makes dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
@@ -149,8 +150,8 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws the distance of y from height, in units of 2^-heightBits, and reports whether y is
-// below f(x).
+// under draws a point (x, y), with y uniform between height and height+1 in units of 2^-heightBits.
+// It reports whether y is below f(x).
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
 	word := src.Uint64()
@@ -168,7 +169,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 		if exact.Cmp(high) >= 0 {
 			return false
 		}
-		if low.Cmp(exact) > 0 { // y is between exact and exact plus one unit
+		if low.Cmp(exact) > 0 { // y is at least exact, and below exact plus one unit
 			return true
 		}
 		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))
@@ -204,7 +205,7 @@ func newSliced(sigma uint64) *slicedGaussian {
 	for _, sign := range []int64{1, -1} {
 		near := half * length
 		if sign < 0 {
-			near++ // the lowest slice begins at −half·length
+			near++ // the lowest slice already contains −half·length
 		}
 		for near <= g.bound {
 			n := min(near, g.bound-near+1)

@@ -55,7 +55,8 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gaussian sum: a noise share of %g is out of range: %w", share, err)
 	}
-	// The factor covers the rounding of the quotient and of the root.
+	// The factor 1 + 2^-50 covers the rounding of the quotient and of the root from which share is
+	// computed.
 	sigma := int64(math.Ceil(math.Ldexp(share, lattice.exponent) * (1 + 0x1p-50)))
 	noise, err := NewDiscreteGaussian(sigma)
 	if err != nil {

@@ -90,9 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again makes the place uniform by rejection. Some places result from one more of the 2^56 possible
-// draws than other places. If the draw is such a surplus draw, again makes another draw and returns
-// its place. Otherwise it returns the argument place.
+// again returns a uniform place. [zigguratLayer.place] maps 2^56 draws to width places, so some
+// places result from one more draw than other places. If the draw is such a surplus draw, again
+// draws another place. Otherwise it returns the argument place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -111,10 +111,10 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 		x = -x
 	}
 	low, high := z.curve.at(x)
-	// The height y of the point is yᵢ + v·rise, where yᵢ is the height at which layer i begins, and
-	// v is in [word, word+1)/2^64. It is at least foot+part. It exceeds foot+part by at most i
-	// because foot is rounded, and by at most 3 more because word, rise and the product are
-	// rounded.
+	// The height of the point is y = yᵢ + v·rise, where yᵢ is the height at which layer i begins,
+	// and v is in [word, word+1)/2^64. The computed height foot+part is at most y. It is below y by
+	// at most i units because foot is rounded, and by at most 3 more because word, rise and the
+	// product are rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {
@@ -126,8 +126,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide reports whether y is below f(x). It is called if the first word of v does not determine
-// this, and draws as many more words of v as necessary.
+// decide reports whether the point of layer i at x is under the curve f. It is called if word, the
+// first word of the random number v that determines the height of the point, is not enough. It
+// draws as many more words of v as necessary.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {
