@@ -106,7 +106,7 @@ type membership struct {
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that are known here, in order
 	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version joined
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not in force yet
-	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted Next
+	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next
 }
 
 // A Member is a study that the client has joined.

@@ -60,12 +60,12 @@ func (c *Client) correct(dataset string) error {
 	return nil
 }
 
-// undercharged returns the name of the strongest observer that a study does not trust, and an
-// event. The event and the charges against an outsider together cost at least as much as the same
-// releases cost against this observer. For Gaussian releases the two costs are equal: if an
-// outsider does not know n noise shares and the observer does not know k of them, then μ² against
-// the observer is n/k times μ² against the outsider. For other releases the event is the cost of
-// the whole study.
+// undercharged returns the name of the strongest observer that a study does not trust, and the
+// event that must be charged in addition. The charges so far are against an outsider. Together with
+// the additional event they cost at least as much as the same releases against this observer. For
+// Gaussian releases the two costs are equal: if an outsider does not know n noise shares and the
+// observer does not know k of them, then μ² against the observer is n/k times μ² against the
+// outsider. For other releases the additional event is the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // The maximum over the observers is the number for an outsider, which does not know any noise share.
+		unknown = max(unknown, of.View.Shares) // The largest number is for an outsider, who knows no noise share.
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

@@ -162,7 +162,7 @@ func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records in
 	return float64(answers)*r.of(plan, true, records) + float64(plans)*(r.of(plan, false, records)+r.of(outcome, false, records))
 }
 
-// played returns the number of plans of a kind that were simulated.
+// played returns the number of simulated plans of the given kind.
 func (r *rehearsal) played(plan session.Kind) int {
 	if p := r.pieces[piece{plan, false}]; p != nil {
 		return p[1].count

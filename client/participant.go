@@ -54,7 +54,7 @@ type position struct {
 	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
 	Plan    uint64            `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int            `json:"asks"`    // number of plans for this client so far, and in the whole study
+	Asks    [2]int            `json:"asks"`    // number of plans that asked this client so far, and in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by number of the plan
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
@@ -346,7 +346,8 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry that contains a plan, an outcome, or a step between them.
+// step processes an entry that contains a plan, its outcome, or a step of secure aggregation
+// between the two.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -458,7 +459,7 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	case r := <-done:
 		return r.answer, r.err
 	case <-ctx.Done():
-		a.devices = nil // an abandoned computation can still use the devices
+		a.devices = nil // not used again, because the abandoned computation can still use the devices
 		return session.Answer{}, ctx.Err()
 	}
 }
@@ -509,7 +510,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 			return transport.Item{}, err
 		}
 		if !a.chain.Commits() {
-			answer.Commitment = [32]byte{} // the study began with an earlier version of the program
+			answer.Commitment = [32]byte{} // the study has no commitments, because it began with an earlier version of the program
 		}
 		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
 		return transport.Item{Envelope: envelope, Body: body}, err

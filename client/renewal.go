@@ -125,7 +125,7 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		}
 		defer func() { err = errors.Join(err, end()) }()
 		if m.Accepted {
-			return nil // connect has renewed the certificate, and the coordinator accepted the new keys with it
+			return nil // connect has renewed the certificate with the new keys, and the coordinator has accepted them
 		}
 		return c.renewNow(ctx, m, link)
 	}

@@ -76,7 +76,7 @@ type Cost struct {
 	// Conditions states in words the conditions under which the costs hold, and the cases that
 	// they do not cover.
 	Conditions string `json:"conditions,omitempty"`
-	AtTwo      string `json:"at_two_clients,omitempty"` // sentence about persons with rows at two clients
+	AtTwo      string `json:"at_two_clients,omitempty"` // sentence about the cost to a person with rows at two clients; see words.AtTwoClients
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`

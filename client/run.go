@@ -346,7 +346,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent || !a.mayDeal() {
-			continue // this process has already sent the answer, or the list of the deals that are added up is closed
+			continue // this process has already sent the answer, or the cut is published and needs no further deal
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {

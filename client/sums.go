@@ -86,8 +86,8 @@ func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies an entry to the state of the secure sums. The entry contains a plan, an
-// outcome or a step between them.
+// followSums applies an entry to the state of the secure sums. The entry contains a plan, its
+// outcome, or a step of secure aggregation between the two.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {

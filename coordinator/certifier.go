@@ -21,7 +21,7 @@ type certifier struct {
 	authority *channel.Authority
 	config    *tls.Config
 	of        roster.Entry // the coordinator's roster entry for which config was made
-	until     time.Time    // when config must be made again
+	until     time.Time    // time from which config must be replaced, because its certificate must be renewed
 }
 
 // newCertifier loads the newest key of the study's authority. If the study has only the first key,

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// columns provides each client with its columns of the deals in a cut, one after the other. The
-// deals do not change until the plan has an outcome.
+// columns gives access to the deals in the cut of a plan. Every client fetches its own columns of
+// all these deals as one sequence of bytes. The deals do not change until the plan has an outcome.
 type columns struct {
 	study      *Study
 	federation *sums.Federation
@@ -70,10 +70,10 @@ type part struct {
 	size   uint64
 }
 
-// pieces are parts of several messages, which are sent to a client one after the other.
+// pieces joins parts of several messages into one sequence of bytes for a client.
 type pieces struct {
 	study *Study
-	over  func(*view) bool // reports whether the messages are no longer needed, and may have been removed
+	over  func(*view) bool // reports whether the study no longer needs the messages, so that they may have been removed
 	parts []part
 	size  uint64
 }
@@ -110,8 +110,9 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err, with one exception. If the messages are no longer needed, the read failed
-// because they were removed, and unlessOver returns a refusal that states this.
+// unlessOver returns err unless the function over reports that the study no longer needs the
+// messages. In that case the read has failed because the messages were removed, and unlessOver
+// returns a refusal that states this.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
@@ -124,7 +125,8 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b with the bytes from the offset from on. This offset is in part number i.
+// read fills b with the bytes that begin at the offset from. The part that contains this offset has
+// the number i.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]

@@ -113,8 +113,8 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result. This is the command's own error in errs or, if there is
-// none, err.
+// answer sends each command its result. If errs contains an error of the command itself, this error
+// is the result. Otherwise err is the result.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -194,10 +194,10 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered       // new entries of the transcript
 	after  []func()         // functions to call after the transaction is on the disk
-	shows  bool             // whether callers can see a change that has no new entry
+	shows  bool             // whether the batch has made a change that callers can see, apart from new entries
 	said   transcript.Entry // last entry that the method say has appended
 	moved  bool             // whether the state of the study's algorithm has changed
-	failed error            // error of this machine; if it is not nil, no change of the batch is written
+	failed error            // error of this machine, such as a failed write; unless it is nil, the batch writes no change
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }

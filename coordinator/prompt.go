@@ -71,8 +71,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the verified envelope of the answer if its plan is still open for the same model.
-// Otherwise it returns nil.
+// checked returns the verified envelope of the answer p if the plan of the answer is still open and
+// has the same model. Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

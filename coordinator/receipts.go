@@ -33,7 +33,7 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	return h, found, err
 }
 
-// allReceipts returns the receipts of all accepted answers in order.
+// allReceipts returns the receipts of all accepted answers, sorted by plan and then by client.
 func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	all := slices.Clone(b.receipts)
 	err := b.view(func(kept store.Study) error {

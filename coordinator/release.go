@@ -183,9 +183,9 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte       // body that arrived in one piece and is not in the store; nil otherwise
-	offer   *offer       // offer of a body that is in the store; if the body is dropped, the state contains another offer
-	value   *store.Value // body that is in a file; nil otherwise
+	whole   []byte       // body that arrived in one message and is not in the store; nil otherwise
+	offer   *offer       // offer with which a body arrived that is in the store; if the state now contains another offer, the body was dropped
+	value   *store.Value // body that is in a file of the store; nil if it is not in a file
 }
 
 // piece stores a piece of a body. If the body is then complete, piece returns the answer.
@@ -212,7 +212,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case end <= o.have && o.have == size:
 		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
-		return nil, nil // these bytes have already arrived in another call
+		return nil, nil // all bytes of this piece have already arrived in another call
 	case offset > o.have:
 		return nil, refuse(transport.Unavailable, "the piece begins at byte %d, but byte %d is next: offer the release again", offset, o.have)
 	case end-o.have < minPiece && end < size:
@@ -301,7 +301,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // the bytes are missing if the plan was closed in the meantime
+		case unread != nil: // if the plan was closed in the meantime, the body was removed, which is not an error
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}

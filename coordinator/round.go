@@ -117,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // the key of a later version of the roster is in a newer file
+		return nil // keeps the newer key, which belongs to a later version of the roster
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }

@@ -26,13 +26,13 @@ type secure struct {
 	federation *sums.Federation
 	machine    *sums.Coordinator
 	keying     *question // offers of keys
-	columns    *columns  // deals of the cut of the open plan; nil before the cut
+	columns    *columns  // access to the columns in the deals of the open plan; nil before the cut
 
 	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. It then
 	// complains about the dealer. Complaints are not signed and not stored. They decide only which
 	// dealers are left out of later cuts.
 	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
-	leftOut    map[int]bool                   // places of the dealers whose deals caused a plan to be void
+	leftOut    map[int]bool                   // places of the dealers that later cuts must not contain, because their deals caused a plan to be void
 }
 
 // secure reports whether the clients of the study aggregate securely.
@@ -159,7 +159,7 @@ func (x *secure) blame() (lost bool) {
 	return lost
 }
 
-// dealers returns the number of clients whose deals can be in later cuts. Without secure
+// dealers returns the number of clients whose deals later cuts can contain. Without secure
 // aggregation it is the number of clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
@@ -214,8 +214,8 @@ func (b *batch) dropKeys() {
 	}
 }
 
-// readSecure reads the entries and messages of the open plan again. The transcript and the server
-// must have been read before.
+// readSecure restores the state of secure aggregation from the stored entries and messages of the
+// open plan. The caller must have read the transcript and restored st.server before.
 func (s *Study) readSecure(st *state, kept store.Study) error {
 	if !s.secure() || !st.begun() || st.over() {
 		return nil

@@ -56,7 +56,7 @@ type client struct {
 	pin        identity.Pin // pin of the newest TLS key, with which connections are checked
 	approved   bool
 	left       bool
-	revoked    bool   // whether the keys were revoked; left is then true as well
+	revoked    bool   // whether the client's keys were revoked; if so, left is also true
 	reason     string // reason that the client gave for leaving
 	last       []byte // envelope of the client's last message; it names an entry of the client's ledger
 	lastSeq    uint64
@@ -67,7 +67,7 @@ type client struct {
 type question struct {
 	entry    uint64 // number of the transcript entry that contains the plan
 	model    Hash
-	asked    []pvi.ClientID // clients in the plan, in order
+	asked    []pvi.ClientID // clients that the plan asks, sorted by name
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
@@ -284,8 +284,8 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 	return nil
 }
 
-// readFormer records the previous identities of the clients whose roster entries differ between the
-// previous and the present version of the roster.
+// readFormer sets the field former of each client whose identity differs between the previous and
+// the present version of the roster.
 func (st *state) readFormer(previous *roster.Roster) {
 	for name, c := range st.clients {
 		before, had := previous.Named(name)
@@ -357,7 +357,7 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 		}
 		q.taken[name] = bytes.Clone(envelope)
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
-			return nil // the saved state contains this answer already
+			return nil // the sum in the saved state already contains this answer
 		}
 		return s.collectAgain(st, kept, k, h)
 	})

@@ -52,7 +52,7 @@ type Status struct {
 type ClientStatus struct {
 	Name    identity.Name `json:"name"`
 	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
-	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, revoked, left out
+	State   string        `json:"state"`            // "invited", "expired", "joined", "consented", "taking part", "left", "revoked" or "left out"
 	Seen    *time.Time    `json:"seen,omitempty"`   // time of the client's last message
 	Missed  *time.Time    `json:"missed,omitempty"` // time when gossip last lost contact with the client; for display only
 	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires

@@ -21,14 +21,14 @@ type view struct {
 	changed chan struct{}   // closed when a newer view exists
 
 	federation *sums.Federation // nil without secure aggregation
-	columns    *columns         // deals of the cut of the open plan; nil if there is none
+	columns    *columns         // access to the columns in the deals of the open plan; nil before the cut
 }
 
 // A member is a client that has joined, with the keys that its connections are checked with.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
-	reads bool // whether the client may read the transcript
+	reads bool // whether the client is allowed to read the transcript
 }
 
 // show publishes a view of the current state.
@@ -45,7 +45,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		v.members = old.members // the members are still correct, because the membership has not changed
+		v.members = old.members // the list of members can be reused, because the membership has not changed
 	} else {
 		v.members = s.st.listed()
 	}

@@ -28,7 +28,8 @@ type Account struct {
 	Studies []StudySpent `json:"studies"`
 }
 
-// Counted describes the unit of the numbers of the account, and the ε of all releases so far.
+// Counted returns a text with the unit of the numbers of the account, and with the ε of all
+// releases so far.
 func (a *Account) Counted() string {
 	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
 }

@@ -222,7 +222,8 @@ func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	return err
 }
 
-// keyOf loads the key at path. If the file is new and the key is missing, it makes the key.
+// keyOf loads the key at path. If there is no key and fresh is true, keyOf makes one. If there is
+// no key and fresh is false, keyOf returns a [*Damaged].
 func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {

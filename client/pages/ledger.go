@@ -11,14 +11,14 @@ import (
 // barWidth is the width, in the units of the picture, of the bar that shows the whole budget.
 const barWidth = 600.
 
-// An account is a data set's budget with the numbers of its picture.
+// An account is a data set's budget, together with the widths for the bar chart of its spending.
 type account struct {
 	ledger.Account
 	Spending []spending
-	Used     float64 // width of the part of the bar that shows all spending
+	Used     float64 // width of the bar for all spending, in the unit of barWidth
 }
 
-// Guess describes the limit in words.
+// Guess describes in words how well an observer can guess under the budget (see [words.Guess]).
 func (a *account) Guess() string {
 	b := a.Budget
 	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)

@@ -55,8 +55,8 @@ type Pages struct {
 	mu      sync.Mutex
 	running bool          // whether a run has begun
 	status  client.Status // progress of the run
-	awaited ledger.Hash   // study that a run waits for the data holder to decide on; zero for none
-	refused ledger.Hash   // study that the data holder has refused last
+	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero if no run waits
+	refused ledger.Hash   // last study that the data holder has refused
 	changed chan struct{} // closed when a form was carried out
 }
 

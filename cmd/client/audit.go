@@ -34,8 +34,9 @@ func (c *commands) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// order writes an order of this user to the audit log before the order is carried out. The returned
-// function writes the error of the order to the log if there is one, and returns this error.
+// order writes to the audit log that this user has given an order. It is called before the order is
+// carried out. The returned function writes the error of the order to the log if there is one, and
+// returns this error.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }

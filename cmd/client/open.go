@@ -43,7 +43,7 @@ func (c *commands) next(command string) string {
 // open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
-// openOr opens the state directory. If create is true, it creates a missing directory.
+// openOr opens the state directory. If it does not exist and create is true, openOr creates it.
 func (c *commands) openOr(create bool) (*client.Client, error) {
 	return c.openWith(create, c.unlock())
 }
@@ -86,7 +86,8 @@ func (c *commands) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, o))
 }
 
-// with opens the state, calls f with the selected study, and closes the state.
+// with opens the state directory, calls f with the client and the selected study, and closes the
+// directory.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

@@ -64,7 +64,7 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // found before the study and not after it
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the study, so that the user does not learn it only afterwards
 		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
 	}
 	with := c.with
@@ -161,7 +161,7 @@ func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
 	}
-	_ = words.Reading(os.Stderr, read) // an error of printing cannot be reported
+	_ = words.Reading(os.Stderr, read) // an error is ignored, because it could only be reported by printing
 }
 
 func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy, web *pages.Pages) (_ *client.Ending, err error) {

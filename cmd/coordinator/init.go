@@ -73,7 +73,8 @@ func (c *initCommand) Run(e *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	// If a study cannot be added, no state directory and no folder are created for it.
+	// The document is checked first, so that an invalid study leaves no state directory and no
+	// folder.
 	st, err := study.Parse(c.File, document)
 	if err != nil {
 		return err

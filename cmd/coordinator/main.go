@@ -121,7 +121,7 @@ func (c *commands) chosen() string {
 // report prints an error, and returns the exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
-	if asJSON && code != exitNotArrived { // with exitNotArrived the posterior was already printed
+	if asJSON && code != exitNotArrived { // with exitNotArrived the JSON of the posterior was already printed
 		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}

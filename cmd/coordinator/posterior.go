@@ -191,7 +191,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		quantities.Shared(generated, theta, k)
 		draw := theta
 		if natural {
-			draw = z // z is no longer needed, so draw reuses its memory
+			draw = z // draw uses the memory of z, which is no longer needed
 			p.Units.Map(draw, theta)
 		}
 		for i := range p.Marginals {

@@ -170,7 +170,7 @@ var errAborted = errors.New("the study was aborted")
 
 func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
-	steady := s.Headline(s.Since) // status line without the elapsed time
+	steady := s.Headline(s.Since) // headline without the elapsed time
 	line := s.Study + ": " + s.Headline(now)
 	over = s.Phase == coordinator.Ended || s.Phase == coordinator.Aborted
 	switch {

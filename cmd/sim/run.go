@@ -156,7 +156,8 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// mostOfFit is the time after which the fit of the pooled records ends with its current step.
+// mostOfFit is the time limit of the fit to the pooled records. The step that runs at this time is
+// completed.
 const mostOfFit = 2 * time.Minute
 
 // after returns a function that reports whether the duration d has passed since the call of after.

@@ -342,7 +342,7 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 		return err
 	}
 	if v.sums != nil {
-		participants = nil // with secure sums, the deals were checked with the cut
+		participants = nil // with secure sums, cut has already checked the envelopes of the deals
 	}
 	for _, id := range participants {
 		if err := v.mayAnswer(e.Ask, identity.Name(id)); err != nil {

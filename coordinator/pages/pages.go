@@ -40,7 +40,7 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // costs by digest of the study and clients
+	costs   map[string]cost          // costs of studies, by the digest of the study and the names of its clients
 	reports map[string]template.HTML // reports by digest of the study; a report never changes
 }
 

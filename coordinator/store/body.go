@@ -268,8 +268,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f for each value in a file whose database key begins with prefix. The arguments of f
-// are this key and the value.
+// named calls f for each long value that is in a file and whose database key begins with prefix. It
+// calls f with the database key and the value.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -386,7 +386,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	k, last := bucket.Cursor().Last() // if there is no later key, the last part of the value is the last entry of the bucket
+	k, last := bucket.Cursor().Last() // if no other key follows the parts of the value, its last part is the last entry of the bucket
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
 	}

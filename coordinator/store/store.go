@@ -24,15 +24,16 @@ const (
 	// know.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // keeps long values in parts; the key of the state is stored as a value
+	formatSlots = "3" // keeps long values in parts, and can keep the state under a key that the store names
 	formatFiles = "4" // keeps long values in files
 	// formatShares adds the messages of secure aggregation. Their keys are unknown in earlier
 	// formats.
 	formatShares = "5"
-	// formatChanges adds changes of the roster, which earlier versions of the program do not know.
+	// formatChanges adds changes of the roster. Earlier versions of the program do not know these
+	// changes.
 	formatChanges = "6"
-	// formatPublished adds releases that clients fetch, which earlier versions of the program do not
-	// keep.
+	// formatPublished adds files with releases that clients fetch. Earlier versions of the program
+	// do not know these files.
 	formatPublished = "7"
 )
 

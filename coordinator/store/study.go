@@ -13,12 +13,12 @@ var studies = []byte("studies")
 
 // These are the names of the buckets of a study.
 const (
-	about     = "about"     // the Fixed properties and the notes
+	about     = "about"     // properties of the study that never change (type Fixed), and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
-	entries   = "entries"   // roster entries as the clients signed them, by name
+	entries   = "entries"   // roster entries of the clients, which the clients have signed, by name
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
-	leaves    = "leaves"    // envelopes of messages that leave the study, by name
+	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
 	last      = "last"      // envelope of each client's last message, by name; this message names an entry of the client's ledger
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
@@ -28,9 +28,9 @@ const (
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
-	files     = "files"     // sizes and hashes of files with long values, by part and key
+	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	published = "published" // not a bucket, but a prefix of keys in files, for releases that clients fetch, by plan and name
+	published = "published" // prefix of keys in the bucket files, and not a bucket: the releases that clients fetch, by plan and name
 )
 
 var parts = []string{
@@ -57,7 +57,7 @@ type Fixed struct {
 	Document  []byte
 	Name      string   // the coordinator's name in the study
 	Addresses []string // addresses of the coordinator for clients
-	Authority []byte   // first certificate of the authority (DER)
+	Authority []byte   // first certificate of the study's certificate authority (DER)
 	Entry     []byte   // the coordinator's first roster entry
 }
 
@@ -100,7 +100,7 @@ func (tx *Tx) study(hash Hash, b *bbolt.Bucket) Study {
 	return Study{tx, hash, b, tx.store.folder(hash)}
 }
 
-// Studies returns the hashes of all studies in order.
+// Studies returns the hashes of all studies in ascending order.
 func (tx *Tx) Studies() (all []Hash, err error) {
 	err = tx.tx.Bucket(studies).ForEachBucket(func(k []byte) error {
 		if len(k) != len(Hash{}) {
@@ -178,7 +178,7 @@ var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm. It replaces the earlier state.
 func (s Study) PutState(v *Value) error {
-	if err := s.dropPrefix(state, nil); err != nil { // also removes values of earlier formats
+	if err := s.dropPrefix(state, nil); err != nil { // also removes states that earlier formats have stored under other keys
 		return err
 	}
 	return s.put(state, stateNow, v)

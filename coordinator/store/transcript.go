@@ -16,7 +16,8 @@ func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error 
 	return s.put(bodies, number(n), body)
 }
 
-// Item returns copies of an entry's envelope and body. Both are nil if there is no such entry.
+// Item returns copies of an entry's envelope and body. Both are nil if the transcript has no entry
+// with number n.
 func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	key := number(n)
 	body, err = s.whole(bodies, key)

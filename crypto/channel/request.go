@@ -22,10 +22,10 @@ const (
 // ErrRequest is returned for every invalid request for a certificate.
 var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest returns a request for a certificate to the authority of a study. It consists of a
-// certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a signature of
-// the party's identity. The request is not secret. The party can send the same request again to
-// renew the certificate.
+// NewRequest returns a message that requests a certificate from the authority of a study. It
+// consists of a certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a
+// signature of this certificate request by the identity of the party. The message is not secret.
+// The party can send the same message again to renew the certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)

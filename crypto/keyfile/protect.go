@@ -102,10 +102,10 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect encrypts all key files of a state directory. Afterwards the passphrase or the identities
-// in the argument with open the directory's lock. If the directory already has a lock, l must be
-// this lock, and Protect replaces the passphrase or the identities that open it. No other process
-// may use the directory.
+// Protect encrypts all key files of a state directory. Afterwards the directory's lock can be
+// opened with the passphrase or the identities that the argument with selects. If the directory
+// already has a lock, l must be this lock, and Protect replaces the passphrase or the identities
+// that open it. No other process may use the directory.
 //
 // Every write replaces one file by another file with the same key. If Protect is interrupted, all
 // keys can still be read, and a second call completes the work.

@@ -31,8 +31,8 @@ type Renewal struct {
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal that replaces the entry before by the entry next. The signer must have
-// the identity in the entry before.
+// Renew returns the renewal that replaces a party's entry before by the party's entry next. The
+// signer must have the identity that is in before.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -42,7 +42,7 @@ func renewed(study Hash, before, next Entry) []byte {
 	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
 }
 
-// Check returns an error if r is not a valid renewal of the entry before.
+// Check returns an error unless r is a valid renewal of before, the party's previous entry.
 func (r Renewal) Check(study Hash, before Entry) error {
 	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
 		return ErrParty

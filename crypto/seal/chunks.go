@@ -20,9 +20,10 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt decrypts like Open, but reads the seal from the first length bytes of from, which must not
-// change while the Payload is in use. OpenAt reads and authenticates the whole seal before it
-// returns. It returns the same errors as Open, or the read error if from cannot be read.
+// OpenAt does the same as Open for a seal that is in a file. The seal consists of the first length
+// bytes of the argument from. They must not change while the Payload is in use. OpenAt reads and
+// authenticates the whole seal before it returns. It returns the same errors as Open, or the read
+// error if the seal cannot be read.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(from, length, context, size)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/private"
 )
 
-// page is the smallest unit, in bytes, to a multiple of which roundUp rounds.
+// roundUp rounds sizes up to a multiple of page bytes or more.
 const page = 4 << 10
 
 // WriteState seals the state for the key's own recipient and atomically replaces the file at path

@@ -20,10 +20,10 @@ func unpack(plain, context []byte, size int) ([]byte, error) {
 type unpacker struct {
 	context []byte
 	size    int // maximum length of the payload in bytes
-	rest    int // number of bytes in the following chunks
+	rest    int // number of bytes of the plaintext that were not parsed yet
 	begun   bool
 	length  int // length of the payload
-	left    int // number of bytes of the payload in the following chunks
+	left    int // number of bytes of the payload that were not parsed yet
 	fault   error
 }
 

@@ -50,8 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret fills x with the words of secret number a of a vector, from word number from on. Words
-// beyond the end of the vector are zero.
+// secret sets x to a part of a secret. The vector is divided into secrets of f.words elements each,
+// and a is the number of the secret, from 0. The part begins with element number from of the
+// secret. Beyond the end of the vector the elements are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
 	vector = vector[min(a*f.words+from, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -75,7 +76,8 @@ func newBlocks(columns int) *blocks {
 	return b
 }
 
-// cut returns the first n words of each block. The result is valid until the next call.
+// cut shortens the block of each column to its first n words, and returns the shortened blocks. The
+// result is valid until the next call.
 func (b *blocks) cut(n int) [][]uint64 {
 	for c, x := range b.words {
 		b.used[c] = x[:n]
@@ -155,7 +157,7 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 // A column provides the words that one dealer has made for a holder. Each word is read once, in
 // order.
 type column struct {
-	own    []uint64 // the words, if the dealer is the holder
+	own    []uint64 // words of the column, if the dealer is the holder itself
 	plain  []byte   // the words, if the column was sent
 	stream *stream  // the source of the words, if the column is derived
 }

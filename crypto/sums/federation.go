@@ -39,9 +39,10 @@ type Federation struct {
 	words   int // number of words of a column
 }
 
-// New returns the federation of a study whose transcript has begun. The argument fewest is the
-// number of clients that open a sum, and length is the number of elements of a vector in all plans
-// of the study. New returns an error if fewest is too small for secure sums.
+// New returns the federation of a study whose transcript has begun. The argument fewest is U_min,
+// the number of shares that are needed to open a sum. The argument length is the number of elements
+// of a vector in all plans of the study. New returns an error if fewest is too small for secure
+// sums.
 func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 	f := &Federation{chain: chain, length: length}
 	for _, e := range chain.Members().Entries {
@@ -63,7 +64,7 @@ func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 // Clients returns the number of clients.
 func (f *Federation) Clients() int { return len(f.clients) }
 
-// Fewest returns the number of clients that open a sum.
+// Fewest returns U_min, the number of shares that are needed to open a sum.
 func (f *Federation) Fewest() int { return f.scheme.Fewest }
 
 // Name returns the name of the client at a place.
@@ -149,7 +150,8 @@ func (f *Federation) Keys(dealer, holder int) (at, size int) {
 // KeysSize returns the size of the body of a client's keys in bytes.
 func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 
-// SealedKeySize is the size in bytes of the part for one holder in a client's message with keys.
+// SealedKeySize is the size in bytes of the seal that contains the key for one holder. A client's
+// message with keys consists of these seals.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
 // LargestBody returns an upper bound on the size in bytes of the body of a client's message. The

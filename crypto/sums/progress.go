@@ -181,9 +181,9 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check returns an error unless s is the signature of its client under this header and payload. If
-// the caller has made the entries itself, it has already verified the signature, and check returns
-// nil.
+// check returns an error unless s is a valid signature of its client for this header and payload.
+// If the caller has made the entries itself, it has already verified the signature, and check
+// returns nil.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil
@@ -258,9 +258,10 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of shares, block by block. For each block of
-// each row of the product it calls take with the row, the number of the block's first word, and the
-// words. It returns false if a word of a share is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares. It computes the product in blocks
+// of successive words. For each block of a row it calls take with the number of the row, the number
+// of the first word of the block, and the words of the block. It returns false if a word of a share
+// is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

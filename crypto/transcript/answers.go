@@ -17,7 +17,7 @@ import (
 // An Answered is the body of an outcome in a study with commitments.
 type Answered struct {
 	Outcome   []byte   // message of the study's phase
-	Envelopes [][]byte // envelopes of the answers that the outcome counts, in the order of clients; at most roster.MaxParties
+	Envelopes [][]byte // envelopes of the answers that were added up, in the order of their clients; at most roster.MaxParties
 }
 
 // Bytes returns the encoding of a.

@@ -72,10 +72,10 @@ func (c Chain) Members() *roster.Roster { return c.members }
 // Each answer then contains the hash of its release, and the body of an outcome is an [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
-// Fetches reports whether clients fetch the releases that are too long for an outcome one by one.
-// The first entry of the transcript states this. Studies that began with an earlier version of the
-// program may have commitments without this rule. Their outcomes then contain only the sum of these
-// releases.
+// Fetches reports whether the releases of the study are too large to be part of an outcome, so that
+// clients fetch each release separately. The first entry of the transcript states this. A study
+// with commitments that began with an earlier version of the program does not state it. The
+// outcomes of that study contain only the sum of such releases.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
@@ -122,8 +122,8 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 	return c, e, nil
 }
 
-// version returns the version of the roster that the body of an entry makes. The body of the first
-// entry is the whole roster. A later body is a change of the version before.
+// version returns the version of the roster that results from the body of an entry. The body of the
+// first entry is the whole roster. The body of a later entry is a change of the previous version.
 func (c Chain) version(body []byte) (*roster.Roster, error) {
 	if c.members == nil {
 		members, err := roster.Parse(body, c.study)
@@ -198,8 +198,8 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 
 // Open returns the signed first entry. Its body is the encoding of the roster. The argument
 // protocol is the hash of the rules that follow from the study and the roster. The argument commits
-// states whether the study has commitments, and fetches states whether some of its releases are too
-// long for outcomes.
+// states whether the study has commitments. The argument fetches states whether clients fetch each
+// release separately (see [Chain.Fetches]).
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits, fetches bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind

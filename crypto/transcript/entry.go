@@ -50,7 +50,7 @@ const (
 	// commitments, and the payload of an answer with a commitment.
 	committed = 2
 	// fetched is the first byte of the payload of the first entry of a study with commitments, if
-	// some releases of the study are too long for outcomes.
+	// clients fetch each release separately.
 	fetched = 3
 )
 
@@ -92,7 +92,7 @@ type Entry struct {
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
 	Commits  bool // whether the study has commitments; set only in the first entry
-	Fetches  bool // whether clients fetch releases that are too long for outcomes; set only in the first entry
+	Fetches  bool // whether clients fetch each release separately, because releases are too large for an outcome; set only in the first entry
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.

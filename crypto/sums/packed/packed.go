@@ -34,7 +34,7 @@ type Scheme struct {
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	v, over []uint64 // v[j] is the public constant v_j of place j, and over[j] is 1/v_j; both are 1 at the points of the secrets
+	v, over []uint64 // v[j] is the public constant v_j of place j, and over[j] is 1/v_j; the points of the secrets have no constant, so v and over are 1 there
 }
 
 // New returns the scheme for the given number of clients. Any fewest of the clients can open a sum.
@@ -51,7 +51,7 @@ func New(clients, fewest int) (*Scheme, error) {
 	s.inverse, s.v, s.over = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 	s.inverse[1] = 1
 	for x := uint64(2); x < uint64(points); x++ {
-		// P = (P/x)·x + P mod x. It follows that 1/x = −(P/x)/(P mod x).
+		// P = (P/x)·x + P mod x. Modulo P, 1/x is therefore −(P/x)/(P mod x).
 		s.inverse[x] = field.Mul(field.P-field.P/x, s.inverse[field.P%x])
 	}
 	s.constants()
@@ -124,9 +124,10 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 // Fewest holders, in increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns the matrix that computes the columns of the holders others from the columns of
-// Fewest holders. If the actual columns of the others differ from the result, the columns do not
-// belong to the same polynomials.
+// Agreeing returns a matrix with which the columns of more holders than necessary are checked. The
+// argument holders lists Fewest holders. From their columns the matrix computes the columns of the
+// holders that the argument others lists. If an actual column differs from the computed column, the
+// columns do not belong to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
 // secrets returns the points at which the polynomials have the secrets as their values.
@@ -146,9 +147,9 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 	return s.inverse[a-b]
 }
 
-// interpolate returns the matrix that computes the values of polynomials at the points in to from
-// their values at the points in from, by Lagrange's formula. At the place j of a holder, the value
-// stands for v_j·f(j). The two lists must not have a point in common.
+// interpolate returns the matrix that computes values of polynomials f at the points in the list to
+// from their values at the points in the list from, by Lagrange's formula. At the place j of a
+// holder, the matrix uses v_j·f(j) instead of f(j). The two lists must not have a point in common.
 func (s *Scheme) interpolate(from, to []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x −
 	// y)), where y runs over from. This coefficient is multiplied by v_z and divided by v_x.
