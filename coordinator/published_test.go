@@ -33,7 +33,7 @@ func lowerPublished(t *testing.T) {
 //abuse:case A01 releases that clients fetch are kept before their answers are accepted
 func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	lowerPublished(t)
-	killedEverywhere(t, signedText(1), 1, 0)
+	killedEverywhere(t, signedText(1), 1, 0, 1)
 }
 
 // releasesOf returns the releases of the first plan as a client fetches them, by client.
