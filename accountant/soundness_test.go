@@ -339,11 +339,13 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG the test makes only one of the two calls for each setting.
-				if odd := (i+j+k)%2 == 1; all || odd {
+				// Without FEDPVI_LONG the test makes one of the two calls, or none, for each setting.
+				// It makes each call for every pair of a q and a σ, a q and times, and a σ and times.
+				third := (i + j + k) % 3
+				if all || third == 0 {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)
 				}
-				if even := (i+j+k)%2 == 0; all || even {
+				if all || third == 1 {
 					extremes(t, q, sigma, times, .5, 1000, ReplaceOne, false)
 				}
 			}
