@@ -19,7 +19,7 @@ func observing() []overlay.Edit {
 		{File: "client/run.go", Anchor: submitting, Before: "\tseen.Sent(ask, len(item.Envelope), len(item.Body))\n"},
 		{File: "client/run.go", Anchor: keeping, After: "\tfor i := range records.Len() {\n\t\tseen.Look(records.Row(i))\n\t}\n"},
 		{File: "cmd/client/run.go", Anchor: "\tfigures := newFigures()\n", After: "\tdefer seen.Figures(figures.registry)\n"},
-		{File: "coordinator/daemon/serve.go", Anchor: "\ts := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}\n", After: "\tdefer func() { seen.Figures(s.metrics.registry) }()\n"},
+		{File: "coordinator/daemon/serve.go", Anchor: "\ts := &server{config: c, metrics: newMetrics(), failed: make(chan error, 5)}\n", After: "\tdefer func() { seen.Figures(s.metrics.registry) }()\n"},
 	}
 }
 

@@ -77,7 +77,10 @@ func together(tasks []func() error) error {
 	return errors.Join(errs...)
 }
 
-// builtWith builds daemons with edits, which may call package seen, and returns their folder.
+// observer is the package that edits of daemons may call.
+const observer = "fedpvi/tools/demonet/seen"
+
+// builtWith builds daemons with edits and returns their folder.
 func builtWith(name string, edits []overlay.Edit) (string, error) {
 	folder, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -95,7 +98,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(copies)
-	files, err := overlay.Write(root, copies, "fedpvi/tools/demonet/seen", edits)
+	files, err := overlay.Write(root, copies, observer, edits)
 	if err != nil {
 		return "", err
 	}
