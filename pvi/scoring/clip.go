@@ -28,12 +28,12 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
-		bias := norm(s.lost(c, p.Records))
+		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
 		// The sum of clipped scores changes less with θ than the sum of the scores does. slope is
 		// an estimate of this difference.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
-		if loss := bias*bias + slope*slope + noise; loss < least {
+		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
 			least, clip = loss, c
 		}
 	}

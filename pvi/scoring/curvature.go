@@ -20,8 +20,15 @@ type curvature struct {
 }
 
 // firstVariance is the variance of the relative error G of the guess of the curvature (see
-// [curvature]) before a curvature was released.
-const firstVariance = 0.25
+// [curvature]) before a curvature was released. leastVariance is the least variance that is assumed
+// between two points, because S is not the same at all points.
+const (
+	firstVariance = 0.25
+	leastVariance = 0.01
+)
+
+// between returns the variance of G that is assumed between two points.
+func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
 // guess returns a function that computes A(θ). If random is not nil, the function draws the margins
 // from their beliefs, as [margins.moments] does.
@@ -239,6 +246,21 @@ func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
+// left returns the mean over the elements of the first class of the variance of G that the release
+// leaves.
+func (u *update) left() (mean float64) {
+	v, n := u.spread(0, 0.5), 0.0
+	for i, li := range u.values {
+		for j, lj := range u.values[:i+1] {
+			if u.class(i, j) == 0 {
+				mean += v * u.sd * u.sd / (v*li*lj + u.sd*u.sd)
+				n++
+			}
+		}
+	}
+	return mean / max(n, 1)
+}
+
 // bend returns the size of the largest eigenvalue that noise alone would cause, in units of the
 // guess, but at most 0.3. The noise hides smaller eigenvalues.
 func (u *update) bend() float64 {
@@ -299,7 +321,7 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	a := cholesky(guess)
 	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), nil), a, solved(a), u.bend(), nil)
 	root := solved(s.guess(r.at)(nil))
-	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.spread(0, 0.5)}
+	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.left()}
 }
 
 // curvatureDraws is the number of draws of the curvature. The posterior is a mixture over these

@@ -61,6 +61,15 @@ type population interface {
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
+	// released returns the expected sum of the clipped scores of all records at the point of o, if their
+	// outcomes are drawn at θ and their unclipped scores at θ add up to 0. It returns nil if the
+	// population does not compute it.
+	released(o *observation, theta []float64) []float64
+
+	// undrawn reports for each record whether it has an outcome that is not drawn at θ, but follows
+	// the margins. It returns nil if all outcomes are drawn.
+	undrawn(theta []float64) []bool
+
 	// guess returns a function that computes the curvature that all real records would have at θ if
 	// they had the margins and independent columns. If random is not nil, the function draws the
 	// margins from their beliefs, as [margins.moments] does.

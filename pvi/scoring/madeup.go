@@ -12,10 +12,11 @@ const madeUpRecords = 2000
 
 // A sample has the scores of made-up records at a point, in the units that sampleAt describes.
 type sample struct {
-	units  *mat.TriDense
-	scores *mat.Dense // a row for each record
-	norms  []float64
-	curved *mat.SymDense // mean curvature of a made-up record
+	units   *mat.TriDense
+	scores  *mat.Dense // a row for each record
+	norms   []float64
+	curved  *mat.SymDense // mean curvature of a made-up record
+	undrawn []bool        // see [population]
 }
 
 // sampleAt returns the scores of made-up records at θ. The outcome of each record is drawn at θ,
@@ -23,7 +24,10 @@ type sample struct {
 // the mean curvature of a made-up record plus ridge·P/N, where P is the precision of the prior and N
 // is the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
-	s := &sample{curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords)}
+	s := &sample{
+		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
+		undrawn: m.undrawn(theta),
+	}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, p.perRecord()}))
 	white, scratch := newWhitening(s.units), make([]float64, p.Dim())
 	m.scores(theta, cov, func(i int, score []float64) {
@@ -53,6 +57,27 @@ func (s *sample) lost(clip, records float64) []float64 {
 		}
 	}
 	return sum
+}
+
+// loose returns the sum, over all real records with an outcome that is not drawn, of the lengths of the
+// parts of the scores that a clip removes. The model does not say in which direction these parts point.
+func (s *sample) loose(clip, records float64) (sum float64) {
+	for i, u := range s.undrawn {
+		if u {
+			sum += max(s.norms[i]-clip, 0) * records / madeUpRecords
+		}
+	}
+	return sum
+}
+
+// uncertainty returns the covariance of the error of the expected effect of the clip on the sum o. x is the
+// sum of the parts that the clip removes from made-up scores. Records differ from made-up ones, so that
+// their sum may be as far from x as x is from 0. The covariance is xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ, where L
+// defines the units of scores and u is the sum from [sample.loose].
+func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
+	lost, loose := s.lost(o.clip, records), s.loose(o.clip, records)
+	all := (dot(lost, lost) + loose*loose) / float64(len(lost))
+	return plus(term{1, outer(apply(o.units, lost))}, term{all, congruent(o.units, nil)})
 }
 
 // beyond returns the share of the sorted numbers that are above x.

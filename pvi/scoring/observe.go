@@ -27,15 +27,16 @@ type mixture struct {
 // observe returns the posterior given sums of scores and draws of the curvature.
 //
 // Near a point a, the score of all records is r − Λ(θ − a). At the true θ this score is normal with
-// mean 0 and covariance Λ. A released sum at θ_t is an observation of r with the covariance
+// mean 0 and covariance Λ. A released sum at θ_t, less the sum −z that is expected if a is the true θ
+// ([State.released]), is an observation of r with the covariance
 //
-//	R_t = noise + n(xxᵀ + |L⁻¹x|²/d · LLᵀ) + ½ v (zzᵀ + zᵀ(θ_t − a)Λ),   z = Λ(θ_t − a),
+//	R_t = noise + nC + ½ nv (zzᵀ + zᵀ(θ_t − a)Λ).
 //
-// where x is the sum of the parts of made-up scores that the clip removes, n is the number of sums,
-// d is the dimension of θ, and L defines the units of scores ([State.ridged]). The last term is the
-// variance of Λ along the secant, where v is the variance in [curvature]. All observations together
-// are one observation of r with precision J = Σ R_t⁻¹. For every draw of Λ it gives a normal
-// likelihood of θ with the natural parameters
+// C is the uncertainty about the effect of the clip ([sample.uncertainty]) and n is the number of sums.
+// The last term is the variance of Λ along the secant, where v is the variance of G between two points
+// ([curvature]). Both errors are the same in all sums, so that the mean over n sums does not make them
+// smaller. All observations together are one observation of r with precision J = Σ R_t⁻¹. For every draw of
+// Λ it gives a normal likelihood of θ with the natural parameters
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
@@ -51,19 +52,15 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	made := s.sampleAt(s.madeUp, at, s.ridge(), nil)
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {
-		lost := made.lost(o.clip, s.Records)
-		x := apply(o.units, lost)
-		away := minus(o.theta, at)
-		z := apply(mean, away)
-		n := float64(len(path))
-		v := max(s.curvature.variance, 0.05) / 2
+		away, n := minus(o.theta, at), float64(len(path))
+		released := s.released(&o, at, mean)
+		v := n * s.curvature.between() / 2
 		w := inverse(plus(
-			term{1, o.noise},
-			term{n, outer(x)}, term{n * dot(lost, lost) / float64(d), congruent(o.units, nil)},
-			term{v, outer(z)}, term{v * max(dot(z, away), 0), mean},
+			term{1, o.noise}, term{n, made.uncertainty(&o, s.Records)},
+			term{v, outer(released)}, term{v * max(-dot(released, away), 0), mean},
 		))
 		precision.AddSym(precision, w)
-		for i, p := range apply(w, minus(o.sum, negated(z))) {
+		for i, p := range apply(w, minus(o.sum, released)) {
 			pull[i] += p
 		}
 	}
@@ -95,6 +92,18 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 		out.cov.SymRankOne(out.cov, 1/float64(len(draws)), mat.NewVecDense(size, minus(c, average)))
 	}
 	return out
+}
+
+// released returns the expected sum o if a is the true θ. lambda is Λ(a). If the population computes the
+// expectation for records with independent columns, released multiplies it by ASA⁻¹ ([curvature]).
+// Otherwise it returns −Λ(θ_t − a).
+func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
+	sum := s.madeUp.released(o, a)
+	if sum == nil {
+		return negated(apply(lambda, minus(o.theta, a)))
+	}
+	root := s.guess(a)(nil)
+	return apply(root, apply(s.curvature.seen, apply(solved(root), sum)))
 }
 
 // hierarchical returns the posterior of θ and of the spreads of effects given a likelihood.

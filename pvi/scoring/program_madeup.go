@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -51,11 +52,11 @@ func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float6
 	return func([]float64) *mat.SymDense { return curvature }
 }
 
-// curvature implements [population]. It returns the mean over the records of the covariance of the
-// score under the model. The covariance is estimated by half the outer product of s − s′, where s and
-// s′ are the scores of two draws of the outcomes. The difference is used because outcomes that are
-// cut off at bounds far from the predictions shift both scores alike. If the model has no outcomes
-// that can be drawn, the covariance is estimated by the outer product of the score.
+// curvature implements [population]. It returns the mean over the records of the negative Hessian, with
+// outcomes that are drawn at θ. A released curvature has the same mean if the columns are independent. The
+// covariance of the score differs from it where outcomes are cut off at bounds or are not drawn. It gives
+// the units of the Hessian, and is estimated by half the outer product of s − s′, where s and s′ are the
+// scores of two draws of the outcomes, or by that of the score if no outcome can be drawn.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +64,8 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 		return m.last
 	}
 	d := len(m.coordinates)
-	rows := m.rows(theta, m.draw([][]float64{theta}, "outcomes", 0))
+	records := m.draw([][]float64{theta}, "outcomes", 0)
+	rows := m.rows(theta, records)
 	weight := 1.0 / madeUpRecords
 	if len(m.outcomes) > 0 {
 		weight /= 2
@@ -71,6 +73,7 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	}
 	sum := mat.NewSymDense(d, nil)
 	sum.SymOuterK(weight, rows.T())
+	sum = m.hessian(theta, records, cholesky(plus(term{1, sum}, term{1, m.perRecord()})))
 	m.known, m.last = slices.Clone(theta), sum
 	return sum
 }
@@ -163,4 +166,65 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 		m.at, m.drawnAt = slices.Clone(points[0]), m.drawer(m.base, points)
 	}
 	return m.drawnAt
+}
+
+// leastHessian is the least curvature in units of the covariance of scores.
+const leastHessian = 0.1
+
+// hessian returns the mean of the negative Hessians of records at θ. In the given units its eigenvalues
+// are at least leastHessian, because the mean of some records need not be positive definite.
+func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
+	d := len(theta)
+	at, white := records.at(theta).(*programEvaluator), newWhitening(units)
+	sum, size := mat.NewDense(d, d, nil), max(1, blockOfCurvatures/(d*d))
+	for from := 0; from < records.Len(); from += size {
+		for _, full := range at.curvatures(from, min(from+size, records.Len()), white) {
+			if full != nil && special.Finite(full) {
+				sum.Add(sum, mat.NewDense(d, d, full))
+			}
+		}
+	}
+	sum.Scale(1/float64(records.Len()), sum)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(symmetric(sum), true) {
+		panic(notFinite{})
+	}
+	var vectors, root mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	root.Mul(mat.DenseCopyOf(units), &vectors)
+	return congruent(&root, diagonal(d, func(i int) float64 { return max(values[i], leastHessian) }))
+}
+
+// released implements [population]. The outcomes are the same for the scores at both points, so that
+// little of the result is due to chance.
+func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
+	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
+	records := m.draw([][]float64{theta}, "outcomes", 0)
+	add := func(point []float64, clip, weight float64) {
+		m.eachScore(point, records, func(_ int, score []float64) {
+			white.apply(score, scratch)
+			w := weight * min(1, clip/norm(score)) * m.Records / madeUpRecords
+			for j, x := range score {
+				sum[j] += w * x
+			}
+		})
+	}
+	add(o.theta, o.clip, 1)
+	add(theta, math.Inf(1), -1)
+	return apply(o.units, sum)
+}
+
+// undrawn implements [population].
+func (m *programMadeUp) undrawn(theta []float64) []bool {
+	out := make([]bool, madeUpRecords)
+	for i := range out {
+		out[i] = len(m.outcomes) == 0
+	}
+	for _, k := range m.outcomes {
+		for i, drawn := range m.program.drawn(m.base, k, [][]float64{theta}) {
+			out[i] = out[i] || !drawn
+		}
+	}
+	return out
 }

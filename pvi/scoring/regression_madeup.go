@@ -113,6 +113,12 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, wei
 	}
 }
 
+// released implements [population].
+func (m *madeUp) released(*observation, []float64) []float64 { return nil }
+
+// undrawn implements [population].
+func (m *madeUp) undrawn([]float64) []bool { return nil }
+
 // start implements [population]. The margins of a regression contain no information about its
 // outcome.
 func (m *madeUp) start(*margins) []float64 { return nil }

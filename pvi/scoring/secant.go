@@ -18,7 +18,8 @@ const leastSecant = 0.1
 // learnSecant returns the belief about the curvature after the two last sums of scores. Their
 // difference is y plus noise, where y is the true curvature times the step s between their points.
 // The prior of y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of
-// G (see [curvature]). With the posterior mean of y, learnSecant updates Λ by the formula of
+// G (see [curvature]). The part of the difference that is expected is computed from made-up scores at
+// both points ([State.released]), so that only the rest changes Λ. With the posterior mean of y, learnSecant updates Λ by the formula of
 // Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
 // equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior
 // mean of y is z and Λ does not change.
@@ -30,8 +31,10 @@ func (s *State) learnSecant() curvature {
 	if !(expected > 0) {
 		return s.curvature
 	}
-	noise := plus(term{1, last.noise}, term{1, now.noise})
-	y := learnedSecant(minus(minus(last.sum, now.sum), z), z, expected, lambda, noise)
+	made := s.sampleAt(s.madeUp, now.theta, s.ridge(), nil)
+	noise := plus(term{1, last.noise}, term{1, now.noise}, term{1, made.uncertainty(last, s.Records)}, term{1, made.uncertainty(now, s.Records)})
+	surprise := minus(minus(last.sum, s.released(last, now.theta, lambda)), minus(now.sum, s.released(now, now.theta, lambda)))
+	y := learnedSecant(surprise, z, expected, lambda, noise)
 	root := solved(s.guess(now.theta)(nil))
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
@@ -50,9 +53,9 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
 }
 
-// learnedSecant returns the posterior mean of y. surprise is the released difference minus z = Λs,
-// and expected is sᵀΛs. For the variance of G ([curvature]) it uses the most probable value, under
-// a lognormal prior with median firstVariance.
+// learnedSecant returns the posterior mean of y. surprise is the released difference minus the
+// expected one, z is Λs, and expected is sᵀΛs. For the variance of G ([curvature]) it uses the most
+// probable value, under a lognormal prior with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64
