@@ -143,7 +143,7 @@ func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 		return "over", nil
 	}
 	if left, err := c.has(m.Hash, leftPart); left || err != nil {
-		return "left", err
+		return Left, err
 	}
 	if p != nil {
 		if _, ok := c.Terms(m, p); ok {
@@ -153,10 +153,11 @@ func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	return Undecided, nil
 }
 
-// These are the results of [Client.Standing] for a study that is neither over nor left.
+// These are the results of [Client.Standing] for a study that is not over.
 const (
 	Approved  = "approved"
 	Undecided = "not approved" // the data holder can approve or leave the study
+	Left      = "left"
 )
 
 // leftAlready returns an error if this client has left the study.

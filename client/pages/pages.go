@@ -56,7 +56,6 @@ type Pages struct {
 	running bool          // whether a run has begun
 	status  client.Status // progress of the run
 	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero if no run waits
-	refused ledger.Hash   // last study that the data holder has refused
 	changed chan struct{} // closed when a form was carried out
 }
 
@@ -110,21 +109,24 @@ func (p *Pages) Begin() {
 }
 
 // Decision waits until the data holder has approved a study, and returns the policy under which it
-// is approved. If the data holder refuses the study, Decision returns a [client.Refusal].
+// is approved. It does not wait if the study is over. If the data holder refuses the study, Decision
+// returns a [client.Refusal].
 func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
 	for {
 		p.mu.Lock()
 		p.awaited = m.Hash
-		changed, refused := p.changed, p.refused
+		changed := p.changed
 		p.mu.Unlock()
-		if refused == m.Hash {
-			return nil, &client.Refusal{Reason: "the data holder has refused the study " + m.Study.Name}
-		}
 		policy, err := p.c.Policy()
 		if err != nil {
 			return nil, err
 		}
-		if _, approved := p.c.Client.Terms(m, policy); approved {
+		switch stands, err := p.c.Client.Standing(m, policy); {
+		case err != nil:
+			return nil, err
+		case stands == client.Left:
+			return nil, &client.Refusal{Reason: "the data holder has refused the study " + m.Study.Name}
+		case stands != client.Undecided:
 			return policy, nil
 		}
 		select {

@@ -50,7 +50,13 @@ type holder struct {
 	client *client.Client
 	member *client.Member // for a run
 	pages  *Pages
+	cut    bool // whether the connection to the coordinator breaks before an answer
 }
+
+// A cut is a connection that breaks.
+type cut struct{ client.Link }
+
+func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
 // coordinate starts a coordinator with one study, whose title is hostile, and two clients. It returns
 // an invitation.
@@ -108,6 +114,9 @@ func open(t *testing.T) *holder {
 			return err
 		},
 		Leave: func(ctx context.Context, m *client.Member, reason string) error {
+			if h.cut {
+				return h.client.Leave(ctx, m, reason, cut{})
+			}
 			line, err := h.client.Dial(ctx, m, client.Network{})
 			if err != nil {
 				return err
@@ -282,5 +291,16 @@ func TestRefusal(t *testing.T) {
 	}
 	if page := h.get(h.path(""), http.StatusOK, "cannot come back"); strings.Contains(page, "Refuse</button>") {
 		t.Error("a study can be refused twice")
+	}
+}
+
+// If the coordinator cannot be told of a refusal, the client has left all the same: a run does not
+// begin, and the page says what to do.
+func TestRefusalThatDoesNotArrive(t *testing.T) {
+	h := open(t)
+	h.cut = true
+	h.post("/refuse", map[string]string{"reason": "no"}, http.StatusUnprocessableEntity, "the connection broke", "repeat client leave")
+	if _, err := h.pages.Decision(t.Context(), h.member); client.CodeOf(err) != client.Declined {
+		t.Errorf("the run goes on after %v", err)
 	}
 }

@@ -116,24 +116,23 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 		if reason == "" {
 			return errors.New("the study was not refused: give a reason for the coordinator")
 		}
-		if err := p.c.Leave(r.Context(), m, reason); err != nil {
-			return err
+		err := p.c.Leave(r.Context(), m, reason)
+		if err == nil {
+			return nil
 		}
-		p.mu.Lock()
-		p.refused = m.Hash
-		p.mu.Unlock()
-		return nil
+		if stands, e := p.c.Client.Standing(m, nil); e != nil || stands != client.Left {
+			return errors.Join(err, e)
+		}
+		return fmt.Errorf("the client has left the study, but the coordinator was not told: repeat client leave (%w)", err)
 	})
 }
 
 // decided carries out a form, and wakes up callers that wait in Decision.
 func (p *Pages) decided(f func() error) (next string, err error) {
-	if err := p.exclusively(f); err != nil {
-		return "", err
-	}
+	err = p.exclusively(f)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.changed)
 	p.changed = make(chan struct{})
-	return "/", nil
+	return "/", err
 }
