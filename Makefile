@@ -249,7 +249,7 @@ lint: ## formatting, vet, staticcheck, dead code, generated code
 # Functions that no program reaches, in a build for the processor and in those for a GPU. Helpers
 # of tests, packages that only planted faults import, a file that only the client of Windows needs, and
 # functions for the programs of people who extend this module are left out.
-UNREACHED := ^(internal/testing/|tools/plant/planted/|tools/demonet/seen/|internal/private/access.go$$|sim/extend.go$$|sim/subprocess/|accountant/outcomes.go$$)
+UNREACHED := ^(internal/testing/|tools/plant/planted/|tools/demonet/seen/|internal/private/access.go:|sim/extend.go:|accountant/outcomes.go:)
 BUILDS := none $(if $(RACE),emulator cuda)
 deadcode: ## functions that no program reaches
 	@deadcode=$$($(TOOL) -n deadcode); for tag in $(BUILDS); do \

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"fedpvi/internal/cli"
@@ -16,6 +17,7 @@ import (
 	"fedpvi/pvi/words"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
+	"fedpvi/sim/subprocess"
 )
 
 // studyFlags are the flags that select a study and change its settings.
@@ -40,10 +42,11 @@ type runCommand struct {
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
 	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
-	Secure  bool `help:"Add up the answers with the messages of secure aggregation, and print their bytes and time. The result stays the same."`
-	Ratios  bool `help:"Print odds ratios and rate ratios, in place of their logarithms."`
-	JSON    bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
+	Arrived bool   `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
+	Secure  bool   `help:"Add up the answers with the messages of secure aggregation, and print their bytes and time. The result stays the same."`
+	Solver  string `help:"Command of a program that computes the factors of clients, such as 'python3 solver.py' (sim/subprocess). The study must protect clients, or nobody." placeholder:"COMMAND"`
+	Ratios  bool   `help:"Print odds ratios and rate ratios, in place of their logarithms."`
+	JSON    bool   `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 }
 
 func (runCommand) Help() string {
@@ -66,6 +69,10 @@ folder FEDPVI_DATA (default ../shared/data).`
 }
 
 func (c *runCommand) Run(ctx context.Context, common *cli.Common) error {
+	if c.Solver != "" {
+		sim.RegisterSolver("command", subprocess.Command{Args: strings.Fields(c.Solver), Timeout: mostOfAnswer}.New)
+		c.Set = append(c.Set, "simulation.solver="+study.Own+"command")
+	}
 	st, err := c.load()
 	if err != nil {
 		return err
@@ -155,6 +162,9 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	}
 	return play, result, folder.Finish(st, play, result, history)
 }
+
+// mostOfAnswer is the time within which a solver in another program must answer.
+const mostOfAnswer = 10 * time.Minute
 
 // mostOfFit is the time limit of the fit to the pooled records. The step that runs at this time is
 // completed.
