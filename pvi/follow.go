@@ -23,8 +23,8 @@ func (s *Site) Remarks() *method.Remarks { return s.q.remarks() }
 // Done reports whether the site has applied the outcomes of all the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// WaitingFor returns the clients that have not answered an open plan, in order. It returns nil
-// if the plan is not open.
+// WaitingFor returns the clients that have not answered an open plan, in the order of the roster.
+// It returns nil if the plan is not open.
 func (s *Server) WaitingFor(number int) []ClientID {
 	r, ok := s.open[number]
 	if !ok {

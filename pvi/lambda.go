@@ -177,9 +177,9 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock calls f for the natural parameters of each block of coordinates of q, in order. The
-// argument part is the family of the block. The coordinates of q must be independent
-// ([gaussian.Independent]).
+// EachBlock calls f for the natural parameters of each block of coordinates of q, in the order of
+// the coordinates. The argument part is the family of the block. The coordinates of q must be
+// independent ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -187,9 +187,9 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for the natural parameters of each block of coordinates of q, in order. The
-// argument first is the index of the block's first coordinate. The coordinates of q must be
-// independent.
+// blocks calls f for the natural parameters of each block of coordinates of q, in the order of the
+// coordinates. The argument first is the index of the block's first coordinate. The coordinates of
+// q must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))

@@ -25,7 +25,7 @@ type Plan struct {
 	// in units of the lattice.
 	Lambda       []Wide
 	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
-	Participants []ClientID // clients that must answer, in order
+	Participants []ClientID // clients that must answer, in the order of the roster
 }
 
 // A Release is the change of a client's factor, in lattice steps. The study states which observers
@@ -45,7 +45,7 @@ type Outcome struct {
 	Number       int // number of the plan
 	Verdict      Verdict
 	Centre       []int64    // centre of the coordinates in the plan
-	Participants []ClientID // clients whose changes are in Sum, in order
+	Participants []ClientID // clients whose changes are in Sum, in the order of the roster
 	Sum          []int64    // sum of changes, in lattice steps; nil if void
 	Releases     []int64    // changes of the participants, one after the other, if the study publishes them; otherwise nil
 }

@@ -136,7 +136,7 @@ func (p *Protocol) Digest() Digest { return p.digest }
 // Study returns the study.
 func (p *Protocol) Study() *study.Study { return p.study }
 
-// Roster returns the clients in order. The slice is not a copy.
+// Roster returns the clients, sorted by name. The slice is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
 // Model returns the model of the study, with its columns on the study's scale.

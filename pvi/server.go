@@ -30,7 +30,7 @@ type Server struct {
 
 type round struct {
 	Participants []ClientID
-	Answered     []ClientID // clients that have answered, in order
+	Answered     []ClientID // clients that have answered, sorted by name
 	Centre       []int64    // centre in the plan
 	Sum          []int64    // sum of releases; nil before the first answer
 	Releases     []int64    `json:",omitempty"` // releases in the order of Answered, if the study publishes them
@@ -195,7 +195,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	return outcome
 }
 
-// Waiting returns the clients that have not answered an open plan, in order.
+// Waiting returns the clients that have not answered an open plan, in the order of the roster.
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -206,7 +206,7 @@ func (s *Server) Waiting() []ClientID {
 	return slices.Sorted(maps.Keys(waiting))
 }
 
-// Open returns the numbers of the plans that have no outcome yet, in order.
+// Open returns the numbers of the plans that have no outcome yet. The numbers increase.
 func (s *Server) Open() []int { return slices.Sorted(maps.Keys(s.open)) }
 
 // Outcomes returns the number of outcomes so far.

@@ -110,8 +110,10 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	return nil
 }
 
-// apart returns the largest difference between numbers of two networks, relative to the largest
-// finite number of the layer in b. If a number is not finite, the other must be the same.
+// apart compares two networks layer by layer. It returns the largest absolute difference between
+// two corresponding numbers, relative to the largest finite number in the same layer of b. Two
+// numbers that are equal, or that are both not a number, do not differ. If any other number is not
+// finite, the result is infinite or not a number.
 func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100

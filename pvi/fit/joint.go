@@ -34,9 +34,10 @@ type joint struct {
 }
 
 // Joint returns the prior of a model that is given as a program. The slice order has the indices in
-// θ of the coordinates on which records depend, whose number is observed, and then the indices of
-// all other coordinates. The coordinates of the prior are in this order. The slice grouped has, for
-// each observed coordinate, whether it belongs to several coordinates with one learned spread.
+// θ of the coordinates of the prior. It begins with the coordinates on which records depend, and
+// observed is their number. All other coordinates follow. The slice grouped has an element for each
+// of the first observed coordinates. The element is true if the coordinate belongs to several
+// coordinates with one learned spread.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -212,7 +213,8 @@ func (j *joint) assign() {
 
 func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
 
-// linear reports whether a shared node is a linear function of the coordinates that it reads.
+// linear reports whether a node that all records share is a linear function of the coordinates that
+// the node reads.
 func (j *joint) linear(node int) bool {
 	path := j.shared.Path(node)
 	for _, q := range path.Parameters {
@@ -272,9 +274,9 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns a function that returns the distribution of the normal coordinates, given the
-// hyperparameters. The slice place has the index in the prior of each coordinate of θ, and hyper
-// has the indices in the prior of the hyperparameters.
+// given returns a function. For values u of the hyperparameters, the function returns the
+// distribution of the normal coordinates given u. The slice place has, for each coordinate of θ,
+// its index in the prior. The slice hyper has the indices in the prior of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
 	at := make([]int, d) // coordinate of θ, for each index in the prior

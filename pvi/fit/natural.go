@@ -185,10 +185,10 @@ func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the learned scale of the outcome, of the groups' log sds and of
-// their effects. A group's slope multiplies the distance of its column from the zero of the
-// model's scale, so the reported intercepts of groups, and their sd, are for a column value at
-// this zero.
+// spreadUnits sets the rows of the learned scale of the outcome, of the log sds between groups, and
+// of the effects of groups. A group's slope multiplies the distance of its column from the zero of
+// the model's scale. The reported intercepts of groups, and the sd of these intercepts, are
+// therefore for a column value at this zero.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, ratio := m.predictorUnit()
@@ -309,7 +309,8 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter whose value depends on its coordinate as the row's value does.
+// parameter returns a parameter whose value is computed from its coordinate in the same way as the
+// value of the row.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

@@ -23,9 +23,10 @@ type Predicted struct {
 	Quantities []string // names of the quantities
 	LeftOut    []string // names of the quantities that need an absent column
 
-	// Each calls visit with the quantities of every record, in order. If log_lik is a quantity,
-	// density is the log of the posterior mean of its exponential, which is the log predictive
-	// density of the record. Otherwise it is NaN. The slice is valid until visit returns.
+	// Each calls visit once for each record, first to last, with the quantities of the record. If
+	// log_lik is a quantity, density is the log of the posterior mean of its exponential, which is
+	// the log predictive density of the record. Otherwise density is NaN. The slice is valid until
+	// visit returns.
 	Each func(visit func(record int, quantities []Quantity, density float64) error) error
 }
 

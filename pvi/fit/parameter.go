@@ -219,8 +219,8 @@ func (m *Model) Effects() (effects []Effect) {
 }
 
 // Spread returns the index in θ of the sd of a centred effect, where i is the coordinate of the
-// effect. It returns ok = false if coordinate i is not a centred effect. The prior of such a
-// coordinate does not depend on θ.
+// effect. It returns ok = false if coordinate i is not a centred effect. The prior of coordinate i
+// then does not depend on θ.
 func (m *Model) Spread(i int) (spread int, ok bool) {
 	if !m.Centred() {
 		return 0, false
@@ -243,7 +243,7 @@ func effectName(effect string) string {
 // Dim returns the dimension of θ.
 func (m *Model) Dim() int { return m.Parameters.Len() }
 
-// Names returns the parameters' names in order.
+// Names returns the names of the parameters, in the order of θ.
 func (m *Model) Names() []string {
 	names := make([]string, m.Parameters.Len())
 	for i, p := range m.Parameters.All() {

@@ -32,13 +32,14 @@ type Parameter struct {
 	HalfNormal float64
 }
 
-// OwnPrior returns the prior of the parameter itself, if its coordinate is its logarithm.
+// OwnPrior returns the log-normal prior of a positive parameter whose coordinate is the logarithm
+// of the parameter. The result has no meaning for a parameter whose coordinate is not a logarithm.
 func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters has the coordinates of θ, in order. A model may have a million of them, so a
-// Parameter is built only on request.
+// Parameters has the coordinates of θ. A model may have a million of them, so a Parameter is built
+// only on request.
 type Parameters struct{ blocks []block }
 
 // A block is a range of consecutive coordinates whose parameters are built by the same function.
@@ -75,7 +76,7 @@ func (p *Parameters) block(i int) *block {
 	return &p.blocks[sort.Search(len(p.blocks), func(b int) bool { return p.blocks[b].behind > i })]
 }
 
-// All returns every parameter with its index, in order.
+// All returns every parameter with its index, in the order of θ.
 func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	return func(yield func(int, Parameter) bool) {
 		for i := range p.Len() {

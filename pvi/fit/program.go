@@ -26,7 +26,7 @@ func (m *Model) build() (*model.Model, error) {
 
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // norm of a record, a bound on each regressor
+	bound := rounded * math.Sqrt(squares) // bound on the norm of a record, and therefore on each regressor
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 

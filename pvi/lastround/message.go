@@ -24,7 +24,7 @@ type Outcome struct {
 	Round        phase.Digest     `json:"-"`
 	Verdict      phase.Verdict    `json:"verdict"`
 	Point        []float64        `json:"point"`
-	Participants []phase.ClientID `json:"participants"` // clients whose releases are in the sums, in order
+	Participants []phase.ClientID `json:"participants"` // clients whose releases are in the sums, in the order of the roster
 	Gradient     []int64          `json:"gradient"`     // sum of gradients, in lattice steps; nil if void
 	Curvature    []int64          `json:"curvature"`    // sum of curvatures, packed, in lattice steps; nil if void
 	// Releases are the gradient and curvature of each participant, one after the other, if the study

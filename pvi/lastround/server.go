@@ -17,7 +17,7 @@ type Server struct {
 
 	planned   bool
 	open      bool
-	answered  []phase.ClientID // clients that have answered, in order
+	answered  []phase.ClientID // clients that have answered, sorted by name
 	gradient  []int64
 	curvature []int64
 	releases  []int64 // releases in the order of answered, if the study publishes them
@@ -95,7 +95,7 @@ func (s *Server) finish() *Outcome {
 	return o
 }
 
-// Waiting returns the clients that have not answered, in order.
+// Waiting returns the clients that have not answered, in the order of the roster.
 func (s *Server) Waiting() []phase.ClientID {
 	if !s.open {
 		return nil

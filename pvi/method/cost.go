@@ -15,7 +15,7 @@ type View struct {
 
 // Names of observers.
 const (
-	Coalition        = "coalition"         // as many colluding clients as the study assumes
+	Coalition        = "coalition"         // a coalition of as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
 	Outsider         = "outside"           // an observer that adds no noise
 	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
@@ -52,7 +52,7 @@ type Cost struct {
 // PublishedFactors and PublishedSampling are the settings that run a published method exactly as it
 // was published, although the privacy claim of the publication does not hold.
 const (
-	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only sums over clients hide it; see [study.Published]
+	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only a sum over clients has enough noise to hide the client; see [study.Published]
 	PublishedSampling = "sampling" // batches of a fixed size, accounted as Poisson batches; see [study.PublishedSampling]
 )
 

@@ -148,7 +148,8 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error if a saved state has parts.
+// CheckNoParts returns an error if a saved state has parts of the records. It is for methods that
+// do not divide the records into parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")

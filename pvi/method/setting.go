@@ -158,8 +158,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns its argument, or, if the study splits the prior among clients, a solver
-// that wraps it and uses the client's share of the prior.
+// SplitPrior returns the solver of unchanged if the study does not split the prior among clients.
+// Otherwise it returns a solver that wraps of and uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)

@@ -21,7 +21,7 @@ import (
 type Sums struct {
 	*Setting
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
-	dearest    []*dpmech.GaussianSum // the same mechanisms, the most expensive round first
+	dearest    []*dpmech.GaussianSum // the elements of mechanisms, ordered by cost, the most expensive first
 	messages   Messages
 }
 

@@ -107,8 +107,8 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 // Index returns the index of a client in the roster, and whether the roster has it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether the clients in some are on the roster, in order and without
-// repetition.
+// Selects reports whether all clients in some are on the roster, in the order of the roster and
+// without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
 // InOrder reports whether some is a subsequence of all.

@@ -28,7 +28,7 @@ type Outcome struct {
 	Scaling      phase.Digest     `json:"-"`
 	Number       int              `json:"pass"`
 	Verdict      phase.Verdict    `json:"verdict"`
-	Participants []phase.ClientID `json:"participants"` // clients whose releases are in Sum, in order
+	Participants []phase.ClientID `json:"participants"` // clients whose releases are in Sum, in the order of the roster
 	Sum          []int64          `json:"sum"`          // sum of releases, in lattice steps; nil if void
 	// Releases are the releases of the participants, one after the other, if the study publishes
 	// them.

@@ -210,7 +210,7 @@ func (s *Scaling) Digest() phase.Digest { return s.digest }
 // Study returns the study, whose scale is not yet known.
 func (s *Scaling) Study() *study.Study { return s.study }
 
-// Roster returns the clients in order. The slice is not a copy.
+// Roster returns the clients, sorted by name. The slice is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
 // Mechanism returns the mechanism that hides a record or a client in pass number n, counted from

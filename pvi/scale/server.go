@@ -17,7 +17,7 @@ type Server struct {
 }
 
 type pass struct {
-	Answered []phase.ClientID // clients that have answered, in order
+	Answered []phase.ClientID // clients that have answered, sorted by name
 	Sum      []int64
 	Releases []int64 `json:",omitempty"` // releases in the order of Answered, if the study publishes them
 }
@@ -104,7 +104,7 @@ func (s *Server) finish() *Outcome {
 	return o
 }
 
-// Waiting returns the clients that have not answered the open pass, in order.
+// Waiting returns the clients that have not answered the open pass, in the order of the roster.
 func (s *Server) Waiting() []phase.ClientID {
 	if s.open == nil {
 		return nil

@@ -23,7 +23,7 @@ const (
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
-	residualShare          = 0.03 // share of squared residuals in the same budget; only later rounds of Poisson regressions have it
+	residualShare          = 0.03 // share of squared residuals in a round's budget for scores; only later rounds of Poisson regressions have it
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
@@ -86,7 +86,8 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// of returns the share of round t, summed over its blocks. Rounds are counted from 0 here.
+// of returns the share of round t in the study's budget, summed over the blocks of the round.
+// Rounds are counted from 0 here.
 func (b *budget) of(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s

@@ -30,8 +30,9 @@ const (
 // between returns the variance of G that is assumed between two points.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function that computes A(θ). If random is not nil, the function draws the margins
-// from their beliefs, as [margins.moments] does.
+// guess returns a function that computes A(θ), a root of the curvature that all records would have
+// at θ if their columns were independent (see [curvature]). If random is not nil, the function
+// draws the margins from their beliefs, as [margins.moments] does.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -78,7 +79,7 @@ type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
 	k     *mat.SymDense // the noisy sum K in the units L
-	sd    float64       // sd of the noise on the diagonal of K; the sd off the diagonal is smaller by √2
+	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
 }
 
 // spreads are the possible values of the variance of the relative error G (see [curvature]).
@@ -110,7 +111,7 @@ type update struct {
 	weights [classes][]float64 // posterior probabilities of the values in spreads, by class
 }
 
-// classes is the number of classes of elements.
+// classes is the number of classes into which [update] divides the elements of the curvature.
 const classes = 3
 
 // class returns the class of element (i, j).
@@ -138,7 +139,8 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose sets the eigenvalues and eigenvectors of one block of the guess.
+// decompose sets the eigenvalues and eigenvectors of one block of the matrix guess. The blocks are
+// the coordinates that are effects of groups, and all other coordinates.
 func (u *update) decompose(guess *mat.SymDense, effect bool) {
 	var block []int
 	for i, e := range u.effect {
@@ -210,7 +212,8 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns quantile q of the posterior distribution of the variance of G in a class.
+// spread returns quantile q of the posterior distribution of the variance of the relative error G
+// of the elements of one class (see [curvature]).
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
@@ -261,8 +264,9 @@ func (u *update) left() (mean float64) {
 	return mean / max(n, 1)
 }
 
-// bend returns the size of the largest eigenvalue that noise alone would cause, in units of the
-// guess, but at most 0.3. The noise hides smaller eigenvalues.
+// bend returns the size of the largest eigenvalue that noise alone would cause. The unit is the
+// curvature of the guess, and the result is at most 0.3. Smaller eigenvalues are hidden by the
+// noise.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	var left [classes]float64 // posterior variance of an element of the curvature
@@ -270,7 +274,7 @@ func (u *update) bend() float64 {
 		v := u.spread(class, 0.5) * l * l
 		left[class] = v / (v + u.sd*u.sd) * u.sd * u.sd
 	}
-	var most float64 // sum of the variances of a row
+	var most float64 // largest sum of the variances of a row
 	for i := range u.values {
 		var row float64
 		for j := range u.values {
@@ -281,8 +285,8 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the ratio of the largest to the smallest value that a draw gives to an eigenvalue
-// that noise hides.
+// hiddenRange is the ratio of the largest to the smallest value that is drawn for an eigenvalue of
+// the curvature whose size is hidden by noise.
 const hiddenRange = 10
 
 // positive returns X after its eigenvalues in units of A Aᵀ were made positive. It replaces an

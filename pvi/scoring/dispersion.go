@@ -69,8 +69,9 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 	return b
 }
 
-// clippedResidual returns the mean of min((Y − μ)²/μ, dispersionClip) for a negative binomial count
-// Y with the given mean and frailty, which is the variance a.
+// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip). Y is a negative binomial
+// count with the given mean. Its frailty is the variance of the random factor that multiplies the
+// mean.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
 	if mean > many { // the normal distribution with the same mean and variance

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A likelihood is the part of a model that the rounds need. It evaluates real records and makes up
-// others.
+// A likelihood has the methods of a model that the rounds need. It evaluates real records and makes
+// up synthetic records.
 type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
@@ -97,7 +97,8 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	return described{records, s}, nil
 }
 
-// A described holds the records of a shard in a study with tables that describe the records.
+// A described adds to the records of a shard the vectors from which the tables that describe the
+// records are computed. It is used if the study asks for such tables.
 type described struct {
 	Records
 	shard *shard.Shard

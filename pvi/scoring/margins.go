@@ -16,7 +16,7 @@ type margins struct {
 	unit         []float64 // unit of each number; before a release, its largest absolute value within the bounds
 	share        []belief  // belief about the share of a level
 	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
-	numbers      []joint   // belief about the mean and the variance of a number, from mean and square
+	numbers      []joint   // by number, the joint belief about its mean and its variance, computed from the fields mean and square
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
@@ -100,9 +100,9 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after a release of sums over all records. Each sum has noise with
-// the given sd. If the sums show that a number is small compared to its unit, learned makes the unit
-// smaller.
+// learned returns the margins after a release of sums over all records. Each sum has noise with the
+// given sd. If the sums show that the values of a numeric column are small compared to the column's
+// unit, learned makes this unit smaller.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -125,8 +125,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale sets the unit of number j to twice the upper limit of its root mean square, if this makes
-// the unit smaller.
+// rescale sets the unit of column j of the margins to twice the upper limit of the column's root
+// mean square, if this makes the unit smaller.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -173,7 +173,7 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 // square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
-	weight         [jointSize][jointSize]float64 // by variance and mean; they add up to 1
+	weight         [jointSize][jointSize]float64 // indexed by variance, then by mean; the weights add up to 1
 }
 
 // jointSize is the number of points of each side of the grid, and jointSDs is the range of means,
@@ -291,7 +291,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // mean and variance of the total share of these levels
+		var others belief // mean and variance of the sum of the shares of the levels of f
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {

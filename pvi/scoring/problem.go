@@ -51,7 +51,7 @@ type prior interface {
 type column struct {
 	kind      kind
 	factor    int // for a level: a number that is the same for all levels of a factor
-	levels    int // for a level: number of levels of that factor, including the baseline
+	levels    int // for a level: a number that identifies the categorical column or group; all its levels have the same number
 	low, high float64
 
 	indicator int // column that has the indicator; −1 for none
@@ -64,7 +64,7 @@ const (
 	constant kind = iota
 	level         // indicator of a level of a categorical column, or of a group
 	number
-	slope // a number within one group, and 0 elsewhere
+	slope // a number for records of one group, and 0 for other records
 )
 
 // NewProblem returns the problem of a study. The caller must then call [Problem.SetNoise].

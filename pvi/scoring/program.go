@@ -29,7 +29,7 @@ type program struct {
 type datum struct {
 	low, high float64
 	whole     bool
-	first     int       // its first column of the margins
+	first     int       // index of the first column that the number has in the margins
 	levels    int       // number of values of a level that is counted from 1; 0 for other numbers
 	atoms     []float64 // values that have a positive probability, in addition to the density
 

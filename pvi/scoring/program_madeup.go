@@ -17,7 +17,7 @@ type programMadeUp struct {
 	*program
 	*Problem
 	x    []float64 // values of the columns of the margins, one record after another
-	base []float64 // numbers of the records; in this slice the outcomes follow the margins, too
+	base []float64 // numbers of the records in the order of the program's columns; the outcomes in base are drawn from the margins as well
 
 	mu    sync.Mutex
 	known []float64 // point θ at which the field last was computed
@@ -141,9 +141,9 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the records with outcomes from the program's density. The records are divided evenly
-// among the points, in order. The outcomes follow from public random numbers with the given purpose
-// and number.
+// draw returns the records with outcomes from the program's density. The first records belong to
+// the first point, the next equally many records to the second point, and so on. The outcomes
+// follow from public random numbers with the given purpose and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))

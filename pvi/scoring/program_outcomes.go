@@ -18,11 +18,12 @@ func (r *program) sweeps() int {
 	return 1
 }
 
-// drawer returns a function that replaces the outcomes of records by draws from the program's density.
-// The function draws the outcomes of a record one after another, each given the other numbers of the
-// record. x has the numbers of the records. The records are divided evenly among the points, in order.
-// The argument z of the function has a standard normal number for each record, outcome and sweep. The
-// function may be called several times with records that differ in their outcomes alone.
+// drawer returns a function that replaces the outcomes of records by draws from the program's
+// density. The function draws the outcomes of a record one after another, each given the other
+// numbers of the record. x has the numbers of the records. The first records belong to the first
+// point, the next equally many records to the second point, and so on. The argument z of the
+// function has a standard normal number for each record, outcome and sweep. The function may be
+// called several times with records that differ in their outcomes alone.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -58,7 +59,7 @@ type conditional struct {
 	count int       // number of points of the grid of a record
 	grid  []float64 // grids of all records
 	logs  []float64 // logarithms of the densities on the grid
-	atoms []float64 // logarithms of the probabilities of the atoms of each record
+	atoms []float64 // by record, the logarithms of the probabilities of the atoms (see variates.atoms)
 	drawn []bool    // see [program.drawn]
 }
 
@@ -180,7 +181,7 @@ func quantiles(dst, grid, logs []float64) {
 		copy(dst, grid)
 		return
 	}
-	mass := make([]float64, len(grid)) // between a point and the point before
+	mass := make([]float64, len(grid)) // by grid point, the probability between this point and the point before
 	var total float64
 	for c := 1; c < len(grid); c++ {
 		mass[c] = (math.Exp(logs[c]-largest) + math.Exp(logs[c-1]-largest)) / 2 * (grid[c] - grid[c-1])
@@ -219,9 +220,10 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 	return points, values
 }
 
-// pick returns quantile u of the density with the given logarithms on a grid. If the grid consists of
-// consecutive whole numbers, they carry the mass. Otherwise the mass lies between the points. The
-// argument atoms has the logarithms of the probabilities of the atoms, which come first.
+// pick returns quantile u of a distribution. The argument logs has the logarithms of the density at
+// the points of grid. If the grid consists of consecutive whole numbers, the distribution has its
+// probability at these numbers, and otherwise between the points. The argument atoms has the
+// logarithms of the probabilities of the atoms, which come before the grid.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {

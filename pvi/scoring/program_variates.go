@@ -10,7 +10,7 @@ import (
 // Variates describe how outcomes are drawn. An outcome is a number of a record that is the variate
 // of a density.
 type variates struct {
-	column []bool // whether a column of the program has outcomes
+	column []bool // by column of the program, whether the column holds outcomes
 
 	// density is the program from whose densities outcomes are drawn. It is the program of the
 	// study without factors of log densities that are data, such as weights, because exp of a
@@ -66,10 +66,10 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the densities that are terms of the likelihood (term) and the columns of their
-// variates (variate). weights has the products of a term with data, such as a weight, and for each
-// product the node of the term. walk returns false if a density is in the likelihood in another
-// way.
+// walk finds the densities that are terms of the log likelihood, and the columns that hold the
+// variates of these densities. The result term has the nodes of the densities. The result weights
+// maps each product of a term with data, such as a weight, to the node of the term. walk returns
+// false if the log likelihood contains a density in any other place than a sum of terms.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -86,9 +86,9 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			ok = ok && seen[i]&asOther == 0
 			term[i] = true
 			seen[y] |= asVariate
-			continue // its arguments may depend on other outcomes
+			continue // the arguments of the density may depend on other outcomes
 		}
-		args, others := seen[i], seen[i] // for the arguments that are terms, and for the rest
+		args, others := seen[i], seen[i] // marks for the arguments that are terms, and marks for all other arguments
 		if others&asTerm != 0 {
 			others = others&^asTerm | asOther
 		}
@@ -99,7 +99,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 		case ir.Add, ir.Sub, ir.Max, ir.Sum, ir.LogSumExp, ir.Stack, ir.Element, ir.Slice, ir.Softplus:
 		case ir.Select:
 			terms = n.Args[1:]
-		case ir.Gather, ir.GatherRow: // the index of a table is no outcome
+		case ir.Gather, ir.GatherRow: // the index of an element of a table cannot be an outcome
 			others, terms = others&^asVariate, nil
 		case ir.Mul:
 			terms = nil
@@ -119,7 +119,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			}
 		}
 	}
-	above := make([]bool, len(p.Nodes)) // whether a node has a term in it
+	above := make([]bool, len(p.Nodes)) // by node, whether a term is the node itself or is among its direct and indirect arguments
 	for i, n := range p.Nodes {
 		above[i] = term[i] || slices.ContainsFunc(n.Args, func(a int) bool { return above[a] })
 		if !above[i] {

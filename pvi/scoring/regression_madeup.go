@@ -16,7 +16,7 @@ type madeUp struct {
 	*Problem
 	x       []float64   // regressors of the records, one record after another
 	outcome []float64   // two standard normal numbers for the outcome of each record
-	predict [][]float64 // by predictor, a standard normal number for each record; used if θ is uncertain
+	predict [][]float64 // by predictor, a standard normal number for each record; used only if θ is uncertain
 	frailty float64     // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
@@ -135,13 +135,14 @@ func (m *madeUp) drawn(theta []float64, number int) Records {
 	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
 }
 
-// A curved has the information matrix F of one record, in the units that norm was given, as a
-// matrix A with A Aᵀ = F.
+// A curved has the information matrix F of one record, in the units that were given to the method
+// norm. It stores F as a matrix A with A Aᵀ = F.
 type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
 
-// norm computes A for a record whose predictors are in w and returns ‖A Aᵀ‖, the Frobenius norm.
+// norm computes the matrix A of c for a record whose predictors are in w, and returns the Frobenius
+// norm ‖A Aᵀ‖.
 func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	w.information()
 	k := w.predictors()
@@ -165,7 +166,7 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 // at one point.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // means for the first predictor, by factor and level, the baseline last; nil if weights makes none
+	levels [][]float64 // means of the information about the first predictor, by factor and level of the factor, the baseline last; nil if the function weights makes no records
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.

@@ -39,7 +39,8 @@ func (s *State) learnSecant() curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns Λ changed such that Λ times the step is y instead of z.
+// secantUpdate returns a corrected curvature. The product of the given lambda with step is z. The
+// product of the corrected matrix with step is y.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {
@@ -53,9 +54,10 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
 }
 
-// learnedSecant returns the posterior mean of y. surprise is the released difference minus the
-// expected one, z is Λs, and expected is sᵀΛs. For the variance of G ([curvature]) it uses the most
-// probable value, under a lognormal prior with median firstVariance.
+// learnedSecant returns the posterior mean of y, the true curvature times the step s (see
+// [State.learnSecant]). surprise is the released difference minus its expected value, z is Λs, and
+// expected is sᵀΛs. For the variance of G ([curvature]) it uses the most probable value, under a
+// lognormal prior with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // norm in the vector of a block that is as long as its clip, by block
+	scales         [blocks]float64 // by block, the norm that the block has in the vector of a record if the block was as long as its clip
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense

@@ -12,7 +12,7 @@ import (
 // the releases are too long for the outcome, anybody can fetch them by these hashes and add them
 // up.
 
-// Counted has the clients whose answers an outcome counts, in order.
+// Counted has the clients whose answers an outcome counts, in the order of the roster.
 type Counted struct {
 	Clients []pvi.ClientID
 	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum, or
@@ -51,7 +51,7 @@ func (s *Site) Fetches() bool { return s.course.fetches() }
 
 func (c *course) fetches() bool {
 	for _, p := range c.phases {
-		if p.fetched(1) || p.fetched(p.plans()) { // only the last pass of the scale phase has another size
+		if p.fetched(1) || p.fetched(p.plans()) { // all plans of a phase have releases of the same size, except the last pass of the scale phase
 			return true
 		}
 	}

@@ -29,8 +29,8 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale returns the hash of a plan of the scale phase, whose state is the columns'
-// bounds.
+// modelOfScale returns the hash of the state from which a plan of the scale phase was made. This
+// state is the bounds of the columns.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -40,7 +40,8 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda returns the hash of a plan of the rounds, whose state is λ.
+// modelOfLambda returns the hash of the state from which a plan of the rounds was made. This state
+// is λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -57,8 +58,8 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint returns the hash of the plan of the last round, whose state is the point of the
-// plan.
+// modelOfPoint returns the hash of the state from which the plan of the last round was made. This
+// state is the point of the plan.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

@@ -101,7 +101,7 @@ type kept struct {
 // the roster.
 type course struct {
 	study  *study.Study // study before the scale phase
-	phases []phase      // phases in order
+	phases []phase      // all phases of the study, first to last
 	// public is the protocol on the public scale. It gives costs and sizes, which do not depend
 	// on the scale, before the scale is found.
 	public   *pvi.Protocol
@@ -206,8 +206,8 @@ func (c *course) at(plan int) (place, number int) {
 	return end, plan
 }
 
-// numbered returns the number over all phases of a plan, given the index of its phase and its
-// number in that phase.
+// numbered returns the number of a plan in the whole study. The argument place is the index of the
+// plan's phase, and number is the plan's number within that phase.
 func (c *course) numbered(place, number int) int {
 	for _, p := range c.phases[:place] {
 		number += p.plans()

@@ -65,7 +65,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is a piece of work of a client in a rehearsal.
+// Work is one computation of a client in a rehearsal: it follows an entry or answers a plan.
 type Work struct {
 	Client int  // index of the client in the roster
 	Kind   Kind // kind of the entry that is followed, or of the plan that is answered

@@ -156,8 +156,8 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result that has neither the numbers of the posterior nor the first note. Each
-// phase adds its part.
+// frame returns a result without the numbers of the posterior and without the first note. Each of
+// the phases adds its own fields to the result.
 func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
 	p := c.protocol
 	r := &Result{

@@ -85,7 +85,7 @@ func marginals(sd bool) take {
 
 type lists struct {
 	w    io.Writer
-	some bool // whether the list that is being written has an element
+	some bool // whether an element of the present list was already written
 	err  error
 }
 

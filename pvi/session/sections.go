@@ -33,16 +33,17 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// The method keep writes to k the part of the phase's state that is not in its section. The
-	// method save returns the section. The method restore sets a new machine to a section and its
-	// part of k.
+	// The method keep writes to k the fields of the phase that belong to the common part of the
+	// saved state. The method save returns the section of the phase. The method restore sets a new
+	// machine to a section and to the fields in k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the state of a server or site. v is the value of its own section and contains
-// k. The other sections are the states of the phases that have begun.
+// encode returns the saved state of a server or site. The argument v is the value of the section
+// that belongs to the server or site itself, and it contains k. Every other section is the state of
+// a phase that has begun.
 func encode[P saver](c *course, begun []P, k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range begun {
@@ -90,8 +91,9 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restore restores the machines of the phases in order. After each phase it calls advance, which
-// adds the next phase to begun if all outcomes of the earlier phases are there.
+// restore restores the machines of the phases, from the first phase to the last. After each phase
+// it calls advance, which adds the next phase to begun if all outcomes of the earlier phases are
+// there.
 func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {

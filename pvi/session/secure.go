@@ -13,7 +13,7 @@ import (
 
 // A Sum is the sum that an outcome opens.
 type Sum struct {
-	Participants []pvi.ClientID // clients whose vectors are in the sum, in order
+	Participants []pvi.ClientID // clients whose vectors are in the sum, in the order of the roster
 	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
 	Releases     []int64        // releases of the participants, one after another; nil if the outcome does not have them
 }
@@ -72,7 +72,8 @@ func (c *course) sumOf(e Entry) (Sum, error) {
 	return sum, nil
 }
 
-// unpadded is like sumOf, but the sum has only the elements of its phase.
+// unpadded returns the sum in an outcome, as sumOf does, but without the padding beyond the
+// elements of the outcome's phase.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

@@ -15,7 +15,7 @@ import (
 // A Server is not safe for concurrent use.
 type Server struct {
 	course *course
-	phases []serverPhase // phases that have begun, in order
+	phases []serverPhase // phases that have begun, first to last
 	rounds *pvi.Server   // server of the rounds; nil before the rounds
 
 	planned  int              // number of plans that were issued
@@ -158,7 +158,7 @@ func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	return &Entry{kind, plan, body}, nil
 }
 
-// Open returns the numbers of the plans that have no outcome yet, in order.
+// Open returns the numbers of the plans that have no outcome yet. The numbers increase.
 func (s *Server) Open() []int {
 	open := make([]int, 0, len(s.models))
 	for plan := range s.models {
@@ -168,8 +168,8 @@ func (s *Server) Open() []int {
 	return open
 }
 
-// Waiting returns the clients that have not answered an open plan, in order. It returns nil if
-// the plan is not open.
+// Waiting returns the clients that have not answered an open plan, in the order of the roster. It
+// returns nil if the plan is not open.
 func (s *Server) Waiting(plan int) []pvi.ClientID {
 	p, number, err := s.opened(plan)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // A Site follows a study for one client and answers the plans that name the client. Follow must be
-// called with every entry, in order.
+// called with every entry, in the order of the transcript.
 //
 // While a plan is pending, a site queues the outcomes of other plans. It applies them after it has
 // answered, or after the plan has ended without its answer. An answer is therefore always computed
@@ -24,14 +24,14 @@ type Site struct {
 	id      pvi.ClientID
 	records *shard.Records
 
-	phases []sitePhase  // phases that have begun, in order
+	phases []sitePhase  // phases that have begun, first to last
 	rounds *pvi.Site    // site of the rounds; nil before the rounds
 	shard  *shard.Shard // records on the scale that was found; nil before the rounds
 
 	device *solver.Accelerator // device for gradient steps; nil for the CPU
 
 	planned int     // number of plans that were published
-	open    []int   // numbers of the plans without an outcome, in order
+	open    []int   // increasing numbers of the plans that have no outcome yet
 	pending *Entry  // open plan that the client must still answer; nil if no plan is pending
 	queue   []Entry // outcomes that are applied when no plan is pending
 }
@@ -172,9 +172,9 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// ForetellOutcome returns the body of the outcome of the open plan that accepts the given opened
-// sum. It returns nil unless exactly one plan is open. Most outcomes accept the sum. Otherwise the
-// coordinator publishes a different body.
+// ForetellOutcome returns the body of the outcome of the open plan, for the case that the outcome
+// accepts the given opened sum. Most outcomes accept the sum. If the coordinator rejects the sum,
+// it publishes a different body. ForetellOutcome returns nil unless exactly one plan is open.
 func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if len(s.open) != 1 {
 		return nil

@@ -68,7 +68,7 @@ type Influential struct {
 	Norm    float64      `json:"norm"`              // largest norm of an answer, divided by the median norm of the other answers
 	Shift   float64      `json:"shift"`             // largest [pvi.Influence.Shift]
 	Plan    int          `json:"plan,omitempty"`    // plan of the largest shift; 0 if no shift was computed
-	Blocked int          `json:"blocked,omitempty"` // number of rounds that were rejected, and would have been accepted without the answer
+	Blocked int          `json:"blocked,omitempty"` // number of rejected rounds that would have been accepted without the answer of this client
 }
 
 // Influential returns the influence of each client over all rounds, in the order in which clients

@@ -241,7 +241,8 @@ func (g Group) Effects() []string {
 	return append(effects, g.Slopes...)
 }
 
-// Reads returns the indices of the columns that the model or the tables of [Describe] use, in order.
+// Reads returns the indices of the columns that the model or the tables of [Describe] use. The
+// indices increase.
 func (s *Study) Reads() []int {
 	used := s.Modelled()
 	if d := s.Describe; d != nil {
@@ -254,7 +255,7 @@ func (s *Study) Reads() []int {
 	return slices.Compact(used)
 }
 
-// Modelled returns the indices of the columns that the model uses, in order.
+// Modelled returns the indices of the columns that the model uses. The indices increase.
 func (s *Study) Modelled() []int {
 	var used []int
 	add := func(name string) {

@@ -28,9 +28,9 @@ type Program struct {
 // A ProgramVariable is a variable of the data block that has one or several numbers for each record.
 type ProgramVariable struct {
 	Name  string
-	Whole bool // whether its values are whole numbers
+	Whole bool // whether the values of the variable are whole numbers
 	Parts []ProgramPart
-	Low   float64 // public lower bound of its values; High is the upper bound
+	Low   float64 // public lower bound of the values of the variable; High is the upper bound
 	High  float64
 }
 
@@ -47,8 +47,8 @@ type Constant struct {
 	Values []float64
 }
 
-// Number returns the number that a record has in a part of a variable. A level is given by its
-// number, from 1. A numeric value is transformed but not scaled.
+// Number returns the number that a record contributes to the part p of a program's variable. A
+// level is given by its number, from 1. A numeric value is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {

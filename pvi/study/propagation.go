@@ -64,7 +64,7 @@ const (
 type Start string
 
 const (
-	// PriorStart is the prior, or StartAt if the study gives it.
+	// PriorStart starts q at the prior, or at StartAt if the study gives it.
 	PriorStart Start = "prior"
 	// DrawnStart is a draw from the prior with public random numbers.
 	DrawnStart Start = "draw"
@@ -123,10 +123,10 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. In a site, the
-// precision is about as large as the precision times mean divided by the cluster's sd, and a
-// plausible sd is a tenth of the width of the columns' bounds. Multiplied by the weight, the
-// precision has about the size of the precision times mean.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. In a site of such a
+// cluster, the element for the precision is larger than the element for the precision times mean,
+// by about the factor 1/sd. A plausible sd is a tenth of the width of the columns' bounds.
+// Multiplied by the weight, the two elements have about the same size.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a neural network's weights in the first step.

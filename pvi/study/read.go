@@ -233,7 +233,7 @@ func readInference(s *Study, t *document.Table) {
 		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
 	} else if s.Version > 1 && s.Privacy.Unit == None && !t.Has("rounds") {
 		in.Rounds = roundsWithoutNoise
-	} else if s.Privacy.Unit != "" { // otherwise the error about the unit is the only one that helps
+	} else if s.Privacy.Unit != "" { // without a valid unit, only the error about the unit is reported
 		t.Require("rounds", "write how many rounds are run, rounds = 10")
 	}
 	readTargetOfScoring(s, t)

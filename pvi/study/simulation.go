@@ -146,7 +146,8 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the solver and the clip of an extension. A mechanism hides what they compute if the
+// readOwn reads the names of the solver and of the clip that a program adds to the simulator. Such
+// a solver or clip is allowed only if a mechanism hides its result, which is the case if the
 // privacy unit is the client.
 func readOwn(s *Study, t *document.Table) {
 	for _, one := range []struct {
@@ -164,7 +165,8 @@ func readOwn(s *Study, t *document.Table) {
 	}
 }
 
-// ownKind returns the kind of a partition that is an extension, and otherwise a text that is no kind.
+// ownKind returns the kind of a partition whose kind is the name of an extension. Otherwise it
+// returns the bare prefix Own, which is not the name of an extension.
 func (p *Partition) ownKind() string {
 	if strings.HasPrefix(p.Kind, Own) {
 		return p.Kind

@@ -70,14 +70,14 @@ func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// A Schedule is the order in which clients work.
+// A Schedule is the rule that determines which clients a plan asks, and when plans are made.
 type Schedule string
 
 const (
-	// Synchronous makes all clients answer a plan with the same λ. λ moves by the damped sum of
-	// their changes.
+	// Synchronous makes all clients answer the same plan in each round. λ moves by the damped sum
+	// of their changes.
 	Synchronous Schedule = "synchronous"
-	// Sequential makes one client after the other work, in the order of the roster.
+	// Sequential makes a plan for one client at a time, in the order of the roster.
 	Sequential Schedule = "sequential"
 	// Asynchronous makes every client start from the λ that is the latest when it gets a plan.
 	// Each answer moves λ.
@@ -211,7 +211,7 @@ type Privacy struct {
 	Centred bool
 }
 
-// Opens is the rule for which messages of clients may be read.
+// Opens is the rule that decides which messages of clients can be read.
 type Opens string
 
 const (
@@ -243,8 +243,9 @@ const (
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
 // OneOther is the value of Colluders with which the privacy target holds against one other
-// participant of a sum, which knows its own share of the noise. OneOther means t = 1 if every sum
-// has at least two answers (U_min ≥ 2), and t = 0 if a sum may have a single answer.
+// participant of a sum, which knows its own share of the noise. OneOther means one colluding client
+// if every sum has at least two answers (U_min ≥ 2), and no colluding client if a sum can have a
+// single answer.
 const OneOther = -1
 
 // Federation has the rules of the federation.

@@ -27,8 +27,8 @@ func (m *Method) OnDevice() error {
 	// records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		// The study accepts no empty shard. The client's OnDevice makes the check with its
-		// records.
+		// A study without empty shards cannot be checked here. OnDevice of the client then checks
+		// the solver of the client's records.
 		return nil
 	}
 	refine, err := m.NewSolver(none)

@@ -225,8 +225,8 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 
 // leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
 // the lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa
-// divided by its precision. The bounds keep this distance, in sds of the prior, below the constant
-// reached.
+// divided by the precision of the coordinate. The bounds keep this distance, in sds of the prior,
+// below the constant reached.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil

@@ -45,7 +45,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// TablesSD returns the sd of the noise of a count if all clients answer.
+// TablesSD returns the sd of the noise of each count in the tables, if all clients answer.
 func (m *Method) TablesSD() float64 {
 	of := m.Mechanism()
 	return of.Lattice().Step() * float64(of.ShareSigma()) * math.Sqrt(float64(m.Clients))
