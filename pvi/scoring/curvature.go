@@ -314,9 +314,8 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, r
 		values[i] = max(e, least)
 	}
 	moved.Mul(mat.DenseCopyOf(a), &vectors)
-	// Another order of these products would change the last bits of λ, and this build could not
-	// verify bundles of earlier builds.
-	return congruent(&moved, diagonal(len(values), func(i int) float64 { return values[i] }))
+	moved.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(values[j]) }, &moved)
+	return congruent(&moved, nil)
 }
 
 // learnCurvature returns the belief after a curvature was released.
