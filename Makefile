@@ -142,8 +142,10 @@ export SHORTENS
 # Tests write and sync thousands of small files. They do so in memory, on a machine that has room.
 MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 {print "TMPDIR=/dev/shm"}')
 
-# Nobody debugs the binaries of tests. Without symbols for a debugger the linker is up to a third faster.
-GOTEST := go test -ldflags=-w
+# The target test calls vet once, before the tests. Otherwise vet would read the code again for the race
+# detector. Nobody debugs the binaries of tests. Without symbols for a debugger the linker is up to a
+# third faster.
+GOTEST := go test -vet=off -ldflags=-w
 
 # The packages of one thread that take longest begin first, so that no core is left without work.
 LONGEST := ./sim/audit ./cmd/sim ./accountant ./pvi/scoring
@@ -154,14 +156,15 @@ test: export GOMEMLIMIT = 2GiB
 
 # Packages with several threads run under the race detector. Packages with one thread, and the
 # tests that are shorter under the race detector, then run in full without it.
-test: ## all tests, what is shared under the race detector, and short fuzzing of a quarter
+test: ## all tests, what is shared under the race detector, and short fuzzing of an eighth
+	go vet ./...
 	$(MEMORY) $(GOTEST) $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
-	$(MEMORY) $(GOTEST) $(RACE) -vet=off -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
+	$(MEMORY) $(GOTEST) $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
 	$(MEMORY) $(GOTEST) $$(go list $(LONGEST) ./... | awk '!seen[$$0]++' | grep -E '$(ALONE)')
-	$(MEMORY) $(GOTEST) -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
-	$(FUSED) $(GOTEST) -vet=off -run 'DependsOnNoPlace' ./gpu ./gpu/vae ./internal/math32
+	$(MEMORY) $(GOTEST) -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
+	$(FUSED) $(GOTEST) -run 'DependsOnNoPlace' ./gpu ./gpu/vae ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
-	$(MAKE) fuzz FUZZTIME=1s PARTS=4 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
+	$(MAKE) fuzz FUZZTIME=1s PARTS=8 PART=$$(git rev-list --count HEAD 2>/dev/null || echo 0)
 
 # A Python that can make a virtual environment. The package is built as a user would install it.
 test-python: ## the Python package, in a new virtual environment; needs Python and a package index
