@@ -100,3 +100,27 @@ func TestGaussianOdds(t *testing.T) {
 		}
 	}
 }
+
+// The test checks that millsSlopes has the same bits as millsSlope, on both sides of the point where
+// the computation changes, and if a number is not finite.
+func TestMillsSlopes(t *testing.T) {
+	for _, x := range [][4]float64{
+		{-3, -2, 2, 2.4},
+		{2.4, 2.49, 2.5, 2.6},
+		{2.5, 2.5, 2.6, 2.7},
+		{3, 4, 5, 6},
+		{6, 5, 4, 3},
+		{40, 40 + 1e-9, 41, 80},
+		{3, 1e9, 1e200, math.Inf(1)},
+		{3, math.NaN(), math.Inf(1), 4},
+	} {
+		got := x
+		millsSlopes(&got)
+		for i := range x {
+			want := millsSlope(x[i])
+			if both := math.IsNaN(want) && math.IsNaN(got[i]); got[i] != want && !both {
+				t.Errorf("at %g: %g, want %g", x[i], got[i], want)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package accountant
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/integrate/quad"
 )
@@ -21,13 +22,15 @@ func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 // millsTail returns the continued fraction K = 1/(x + 2/(x + 3/(x + ...))). Mills' ratio is 1/(x +
 // K) (Abramowitz and Stegun 26.2.14). The fraction converges in fewer than 150 terms for x ≥ 2.5.
 func millsTail(x float64) float64 {
-	terms := 10 + int(900/(x*x))
 	k := x
-	for n := terms; n >= 2; n-- {
+	for n := millsTerms(x); n >= 2; n-- {
 		k = x + float64(n)/k
 	}
 	return 1 / k
 }
+
+// millsTerms returns the number of terms with which the fraction at x has converged.
+func millsTerms(x float64) int { return 10 + int(900/(x*x)) }
 
 // millsSwitch is the x above which the function mills uses the continued fraction. Below
 // millsSwitch it uses the complementary error function.
@@ -50,15 +53,51 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
+// millsSlopes replaces each x by millsSlope(x). It computes four continued fractions at a time. Each
+// of them is a chain of divisions, and a processor can divide for several chains at once.
+func millsSlopes(x *[4]float64) {
+	if slices.Min(x[:]) < millsSwitch {
+		for i := range x {
+			x[i] = millsSlope(x[i])
+		}
+		return
+	}
+	k, shared := *x, math.MaxInt
+	for i := range x {
+		shared = min(shared, millsTerms(x[i]))
+	}
+	shared = max(shared, 1) // the number of terms at NaN can be any int
+	for i := range x {
+		for n := millsTerms(x[i]); n > shared; n-- {
+			k[i] = x[i] + float64(n)/k[i]
+		}
+	}
+	a, b, c, d := k[0], k[1], k[2], k[3]
+	for n := shared; n >= 2; n-- {
+		f := float64(n)
+		a, b, c, d = x[0]+f/a, x[1]+f/b, x[2]+f/c, x[3]+f/d
+	}
+	for i, k := range [4]float64{a, b, c, d} {
+		x[i] = 1 / k / (x[i] + 1/k)
+	}
+}
+
 // millsDrop returns mills(x) − mills(x+h) for h > 0. It avoids cancellation if h is small compared
 // with the scale on which Mills' ratio changes.
 func millsDrop(x, h float64) float64 {
 	if h > max(1, x) {
 		return mills(x) - mills(x+h)
 	}
+	slopes := legendre.nodes
+	for i, node := range slopes {
+		slopes[i] = x + h/2 + h/2*node
+	}
+	for i := 0; i < len(slopes); i += 4 {
+		millsSlopes((*[4]float64)(slopes[i:]))
+	}
 	var sum float64
-	for i, node := range legendre.nodes {
-		sum += legendre.weights[i] * millsSlope(x+h/2+h/2*node)
+	for i, slope := range slopes {
+		sum += legendre.weights[i] * slope
 	}
 	return h / 2 * sum
 }
