@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -35,6 +36,8 @@ func (c *explainCommand) Run() error {
 		return err
 	}
 	switch {
+	case c.IR && protocol.Study().Model.Absent():
+		return errors.New("--ir: the study has no model, and so no program")
 	case c.IR:
 		return protocol.Model().Program().Listing(os.Stdout)
 	case c.Stan:

@@ -36,3 +36,49 @@ func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	}
 	return playAttack("statistics, "+string(adjacency), protocol.Method().(method.Single).Mechanism().Event(), begin, seeSum), nil
 }
+
+// tablesStudy has one client, which releases the tables of its records. Everybody can read them. There is
+// no model.
+const tablesStudy = `
+[study]
+version = 2
+name = "audit"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "g"
+type = "categorical"
+levels = ["a", "b"]
+[describe]
+bins = 4
+[privacy]
+unit = "record"
+noise_multiplier = 1.0
+delta = 1e-5
+[federation]
+max_records = 100
+`
+
+// tablesAttack returns an attack that tests whether a client has one more record, whose vector is as
+// long as vectors can be. Under replace-one it tests which of two records the client has. The claim
+// follows from the noise multiplier of the study alone.
+func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
+	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
+	if err != nil {
+		return attack{}, err
+	}
+	claim := accountant.Gaussian{Sensitivity: 1, Sigma: protocol.Study().Privacy.NoiseMultiplier, Adjacency: adjacency}
+	if adjacency == accountant.ReplaceOne {
+		claim.Sensitivity = 2
+	}
+	begin := func(seed uint64, world int) (*sim.Federation, error) {
+		others := new(shard.Records)
+		for k := range 20 {
+			others.Append([]float64{float64(k%5)/2 - 1, float64(k % 2)})
+		}
+		return newPlay(protocol, seed, appendRecord(others, world, adjacency, []float64{1, 1}, []float64{-1, 0}))
+	}
+	return playAttack("tables, "+string(adjacency), claim, begin, seeSum), nil
+}

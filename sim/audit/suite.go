@@ -65,6 +65,9 @@ func suite() ([]question, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
 		long = append(long, lazily("statistics, "+string(adjacency), func() (attack, error) { return statisticsAttack(adjacency) }))
 	}
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
+		long = append(long, lazily("tables, "+string(adjacency), func() (attack, error) { return tablesAttack(adjacency) }))
+	}
 	for _, c := range partsCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}

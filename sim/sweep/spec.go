@@ -332,5 +332,9 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 		}
 		overrides = append(overrides, study.Override{Key: r.Key, Value: text})
 	}
-	return study.Parse(s.Study, s.source, overrides...)
+	st, err := study.Parse(s.Study, s.source, overrides...)
+	if err == nil && st.Model.Absent() {
+		return nil, fmt.Errorf("study %s: it has no model, and a sweep compares posteriors: sim run makes its tables", st.Name)
+	}
+	return st, err
 }

@@ -80,6 +80,9 @@ func New(o Options) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st.Model.Absent() {
+		return nil, fmt.Errorf("study %s: it has no model, and no settings to tune", st.Name)
+	}
 	if st.Privacy.Unit == study.None {
 		return nil, fmt.Errorf("study %s: it has no privacy, and tuning applies to private inference only", st.Name)
 	}

@@ -231,6 +231,9 @@ var gateFaults = []fault{
 			}
 `,
 	}}},
+	{"tables-half", "tables of a study without a model with half the noise", []edit{{
+		File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 2, false: 1}[planted.Is("tables-half")]`,
+	}}},
 	{"precision-clipped", "precision clipped at the client", []edit{{
 		File: "pvi/method/change/change.go", Anchor: remembered, Before: `
 	if planted.Is("precision-clipped") {

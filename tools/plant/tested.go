@@ -51,9 +51,6 @@ var tableFaults = []testedFault{
 			}
 `},
 	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
-	{fault{"alone-uncharged", "tables of a study without a model with half the noise that is charged", []edit{
-		{File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 2, false: 1}[planted.Is("alone-uncharged")]`},
-	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
 }
 
 // proofFaults are faults that break the promise that no party can spoil a study unnoticed.
