@@ -35,8 +35,8 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 }
 
 // maxStrips is the largest number of parts, called strips, into which a batch is divided. The
-// records of each strip are added in order, and then the sums of the strips are added in order. The
-// number of workers therefore does not change the result.
+// records of a strip are added in the order of the batch. Then the sums of the strips are added,
+// from the first strip to the last. The number of workers therefore does not change the result.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // minimum number of blocks of records in a strip
@@ -161,7 +161,7 @@ func (e *cpu) strip(s int) {
 	}
 }
 
-// pick returns the row numbers of records from to to−1 of the batch.
+// pick returns the row numbers of the records of the batch with indices in [from, to).
 func (n *lanes) pick(q *Query, from, to int) []int32 {
 	if q.Batch != nil {
 		return q.Batch[from:to]

@@ -9,7 +9,7 @@ import (
 // component.
 type denseLanes struct {
 	grad   []float64 // gradients, with a row for each coordinate and a column for each record
-	tables []float64 // adjoints of the elements of all tables that are not direct, for each record
+	tables []float64 // for each record, the adjoints of the elements of all tables whose elements are not single coordinates
 }
 
 func newDenseLanes(c *denseLayout) denseLanes {

@@ -28,8 +28,10 @@ type leafWeights struct {
 	// norm is slope²·(1+v²), the weight of a squared adjoint in norms. It is nil if all weights are
 	// 1.
 	norm []float64
-	// cross is slope·(inside_g + v·inside_ρ), the weight of an adjoint in the cross term. It is nil
-	// if the query adds no vector inside the clip.
+	// cross is slope·(inside_g + v·inside_ρ), where inside_g and inside_ρ are the two halves of the
+	// vector that the query adds to every contribution before the clip. It is the weight of an
+	// adjoint in the scalar product of a contribution with this vector. It is nil if the query adds
+	// no vector.
 	cross         []float64
 	slopes, norms []float64 // buffers for slope, norm and cross
 	crosses       []float64
@@ -154,7 +156,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets those elements of grad to zero that the slope of a path has written.
+// clean sets to zero those elements of grad that belong to the parameters of a path.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

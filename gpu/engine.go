@@ -69,8 +69,9 @@ type Total struct {
 }
 
 // Sink receives contributions, one at a time. value[k] is the element of the contribution in
-// coordinate index[k], and the other elements are zero. If index is nil, value has all coordinates
-// in order. All indices are different. The sink must not keep the slices.
+// coordinate index[k], and the other elements are zero. If index is nil, value has the elements of
+// all coordinates, from the first to the last. All indices are different. The sink must not keep
+// the slices.
 //
 // The norm of value may exceed Clip by rounding, so a mechanism clips again. If Clip is infinite
 // and Query.Inside is nil, value may have numbers that are not finite. The mechanism must then

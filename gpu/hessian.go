@@ -89,7 +89,7 @@ type hessian struct {
 	records *tape.Records
 
 	channels [][]output // outputs of each channel
-	outputs  [][]int    // channel of each output of each leaf
+	outputs  [][]int    // for each leaf, the channel of each of its outputs
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
 	// linear[i] has the gradient with respect to θ of each element of the table at node i. It has
@@ -300,8 +300,9 @@ func derive(above, below, step []float64) {
 	}
 }
 
-// addRecord adds H_cc' (v_c v_c'ᵀ + v_c' v_cᵀ) for each channel c' before c, and H_cc v_c v_cᵀ, for
-// record l of the block.
+// addRecord adds, for record l of the block, the terms of Σ H_cc' v_c v_c'ᵀ that belong to channel
+// c and to no later channel (see [hessian] for H and v). These are H_cc' (v_c v_c'ᵀ + v_c' v_cᵀ)
+// for each channel c' before c, and H_cc v_c v_cᵀ.
 func (h *hessian) addRecord(l, c int) {
 	all, starts := h.segments[l], h.starts[l]
 	own := all[starts[c]:starts[c+1]]

@@ -65,8 +65,8 @@ type MeanFieldOptions struct {
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
-	// Average is the share of the steps, at the end, over which [MeanField.Averaged] averages (m,
-	// ρ).
+	// Average is the share of the steps, counted from the end, over which [MeanField.Averaged]
+	// averages the means m and the parameters ρ of the standard deviations.
 	Average float64
 }
 

@@ -29,7 +29,8 @@ type leaf struct {
 // size returns the number of elements of the table.
 func (f *leaf) size() int { return f.rows * f.cols }
 
-// A span is a range of coordinates, from from to to−1.
+// A span is a range of consecutive coordinates. It begins with the coordinate from and ends before
+// the coordinate to.
 type span struct{ from, to int }
 
 // A plan describes how the gradients of a program are computed. Leaves that depend on the same
@@ -38,15 +39,16 @@ type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone has the leaf of each component that has a single leaf, whose elements are functions of
-	// one coordinate each. The norms of its gradients have a closed form.
+	// alone has the leaves that are the only leaf of their component, if each element of the leaf's
+	// table is a function of one coordinate. The norms of the gradients of these components have a
+	// closed form.
 	alone []*leaf
 	// merged has the components of several leaves that select elements of tables by index. A record
 	// uses few of their coordinates. Its contributions to the same coordinate are added before they
 	// are squared.
 	merged [][]*leaf
-	// dense has all other components. Their gradients are computed over all coordinates of the
-	// component.
+	// dense has the components that are neither in alone nor in merged. Their gradients are
+	// computed over all coordinates of the component.
 	dense []*denseLayout
 	// sparse is true if a record uses only few of the coordinates of some leaf.
 	sparse bool
@@ -283,14 +285,15 @@ func overlap(a, b []span) bool {
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order
-	// paths lead from the tables that are not direct to coordinates. The gradients with respect to
-	// the elements of these tables are found first, and the Jacobian converts them to coordinates.
+	// paths lead to coordinates from the tables whose elements are not single coordinates. The
+	// gradients with respect to the elements of these tables are found first, and the Jacobian
+	// converts them to coordinates.
 	paths  []*tape.Path
 	tables []int // node of the table of each path
 	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
 	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates
-	local  []int // for such a leaf, index in coords of its first coordinate
+	local  []int // for a leaf whose elements are coordinates, the index in coords of the first of them
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

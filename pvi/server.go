@@ -186,7 +186,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // The move keeps a reference to the sum of the rejected round.
+			s.q.tried = nil // tried keeps a reference to the sum of the rejected round
 		}
 	}
 	if s.Done() {

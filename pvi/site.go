@@ -147,10 +147,10 @@ func (s *Site) check(plan *Plan) error {
 	return p.checkCentre(plan.Centre)
 }
 
-// Settle applies an outcome. It must be called for every outcome of the study, in order. If the
-// outcome contradicts the site's state, Settle returns [Refused]. The client must then stop,
-// because the coordinator sent a wrong outcome or state was lost. If rounding decides whether
-// the new λ is proper, Settle accepts the server's verdict.
+// Settle applies an outcome. It must be called for every outcome of the study, in the order of the
+// outcomes. If the outcome contradicts the site's state, Settle returns [Refused]. The client must
+// then stop, because the coordinator sent a wrong outcome or state was lost. If rounding decides
+// whether the new λ is proper, Settle accepts the server's verdict.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {

@@ -113,8 +113,8 @@ type Coordinator interface {
 
 	// Write adds a piece of the body of an offered release, at an offset in bytes. After the last
 	// byte Write checks and accepts the release. If Write then returns nil, the release is durable.
-	// Write must not keep the slice. A server calls Write for the pieces of a release one after the
-	// other, in order.
+	// Write must not keep the slice. A server calls Write for the pieces of a release one at a
+	// time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
 	// Pieces returns the bytes that the argument of selects: the peer's parts of other clients'
@@ -147,7 +147,8 @@ type Wanted struct {
 // Pieces are bytes that a server reads while it sends them. Their number does not change.
 type Pieces interface {
 	Size() uint64
-	// Read fills b with the bytes from the offset from on. It can be called concurrently.
+	// Read fills b with the bytes of the body that begin at the offset from. It can be called
+	// concurrently.
 	Read(b []byte, from int64) error
 }
 

@@ -200,7 +200,7 @@ func Supports(o *gpu.MeanFieldOptions) error {
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // numbers of words that are read back; number of words without the plans
+	kept, inputs           int // number of words that are read back; number of words before the plans
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64

@@ -1,7 +1,8 @@
 package cuda
 
 // A Device has its own memory, whose addresses are numbers, and runs the kernels of package kernel.
-// Calls run in order, and each call sees the effects of earlier calls.
+// Calls take effect in the order in which they are made, and each call sees the effects of earlier
+// calls.
 type Device interface {
 	// Name returns the name of the device for reports.
 	Name() string

@@ -85,8 +85,9 @@ type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
 	// Means and Spreads have one number for each variable: the first of Components consecutive
-	// coordinates. The coordinates of Means are means. Those of Spreads are log(variance)/Growth,
-	// so Growth is 2 for log sds. If Spreads is nil, all variances are 1/Precision.
+	// coordinates. The coordinates that Means refers to are means. The coordinates that Spreads
+	// refers to are log(variance)/Growth, so Growth is 2 for log sds. If Spreads is nil, all
+	// variances are 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
 	Rows              []float64 // values of the variables, record after record

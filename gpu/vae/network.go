@@ -23,7 +23,7 @@ const (
 	layers
 )
 
-// LayerNames are the names of the layers, in order.
+// LayerNames are the names of the layers, in the order in which data pass through them.
 var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
 
 // MaxSide is the largest number of pixels, hidden units or latent dimensions.
@@ -93,7 +93,7 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn updates the transpose of the rows from to to−1 of a layer's weights.
+// turn updates the transpose of a layer's weights for the rows with indices in [from, to).
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))

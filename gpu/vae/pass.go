@@ -14,8 +14,8 @@ const recordsAtOnce = 4 * math32.TileRows
 // the bias.
 type pass struct {
 	of       *Network
-	in       [layers]matrix // inputs of each layer, including the 1
-	out      [layers]matrix // outputs of each layer, then the derivatives of the loss with respect to them
+	in       [layers]matrix // inputs of each layer, with the constant 1 by which the biases are multiplied
+	out      [layers]matrix // outputs of each layer; the backward pass replaces them by the derivatives of the loss with respect to them
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
 	deviates []float64      // standard normal numbers, Latent for each record
@@ -62,7 +62,8 @@ func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
-// multiply computes the outputs of layer l for the first records rows.
+// multiply computes the outputs of layer l for the first rows. The argument records is the number
+// of these rows.
 func (p *pass) multiply(l, records int) {
 	w := p.of.weights[l]
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
@@ -76,7 +77,8 @@ func (p *pass) bend(l, records int) {
 	}
 }
 
-// encode computes m and s of the latent vectors for the first records rows.
+// encode computes the means m and standard deviations s of the latent vectors for the first rows.
+// The argument records is the number of these rows.
 func (p *pass) encode(records int) {
 	p.multiply(encoderHidden, records)
 	p.bend(encoderHidden, records)
@@ -86,13 +88,15 @@ func (p *pass) encode(records int) {
 	}
 }
 
-// draw draws latent vectors for the first records rows. It takes standard normal numbers from src.
+// draw draws latent vectors for the first rows, with standard normal numbers from src. The argument
+// records is the number of these rows.
 func (p *pass) draw(records int, src *dpmech.Stream) {
 	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
 	p.deviate(records)
 }
 
-// deviate computes the latent vectors m + s∘ε for the first records rows, where ε is p.deviates.
+// deviate computes the latent vectors m + s∘ε for the first rows, where ε is p.deviates. The
+// argument records is the number of these rows.
 func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)

@@ -41,7 +41,7 @@ type Trainer struct {
 
 	// These fields belong to the current step.
 	batch        []uint32
-	cuts         []int // first tile of each chunk of the batch; at the end, the number of tiles
+	cuts         []int // index of the first tile of each chunk of the batch, followed by the number of tiles
 	move         math32.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error

@@ -13,7 +13,7 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords  = 100
-	tryTogether = 30 // smaller than some batches, whose last records are added one by one
+	tryTogether = 30 // batches are added in groups of this size; some batches are larger, so their last records are added alone
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest of the layer
 )

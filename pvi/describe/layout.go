@@ -28,7 +28,7 @@ import (
 type Layout struct {
 	columns []column
 	by      *column // column that divides the tables; nil if there is none
-	groups  int     // number of levels of by, 1 without it
+	groups  int     // number of levels of the column by; 1 if by is nil
 	size    int
 	norm    float64
 }

@@ -147,8 +147,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of m cells of a column with its variance and its covariance with the number of
-// records.
+// sum returns the sum of some cells of a column, its variance, and its covariance with the number
+// of records. The column has the number of cells that the argument of states.
 func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
@@ -157,7 +157,8 @@ func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance floa
 	return sum, e.variance*float64(len(cells))*(1-share) + share*share*e.recordsVar, share * e.recordsVar
 }
 
-// count returns a number of records.
+// count returns the estimate x of a number of records, with an interval for the given variance of
+// x.
 func (e *estimator) count(x, variance float64) Value {
 	d := e.z * math.Sqrt(variance)
 	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))

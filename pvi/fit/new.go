@@ -94,8 +94,8 @@ type generator interface {
 	// names returns the names of the quantities, and reports for each whether it needs an absent
 	// column.
 	names() (names []string, absent []bool)
-	// load prepares the records from index from up to, but not including, to. The index from is a
-	// multiple of [ir.Block].
+	// load prepares the records with indices in [from, to). The index from is a multiple of
+	// [ir.Block].
 	load(from, to int) error
 	// compute writes all quantities of the loaded records to dst, record after record, at draw k.
 	compute(dst []float64, k int, theta []float64)

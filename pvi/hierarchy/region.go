@@ -14,7 +14,7 @@ type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
 
-	sites []site // normal factors of the coordinates of a Joint that are not in u
+	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
 }
 
 // wider is the ratio of a region's sds to the sds of the posterior that it covers. If it were 1,

@@ -19,7 +19,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H; the method add later adds the variance of the gradient's noise to it
+	bread            *mat.SymDense // the matrix H; the method add later adds the variance of the gradient's noise to bread
 	left, half, both *mat.Dense
 }
 

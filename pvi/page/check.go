@@ -14,7 +14,7 @@ type Check struct {
 	Date    string // day on which the page was written
 }
 
-// Warned returns the sentence about who may see the page.
+// Warned returns the sentence that states which people may see the page.
 func (c *Check) Warned() string { return words.Warned }
 
 // WriteCheck writes the page.

@@ -76,7 +76,7 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"along": func(share float64) float64 { return barWidth * share },
 }).ParseFS(sources, "*.html"))
 
-// barWidth is the width of the bar of a share of 1, in units of its picture.
+// barWidth is the width of a bar that stands for all records, in units of the picture.
 const barWidth = 100.
 
 // Write writes the page.
@@ -199,7 +199,7 @@ type Picture struct {
 	Ticks                []Tick
 }
 
-// A Tick is a number on the axis.
+// A Tick is a labelled number on the axis of a picture.
 type Tick struct {
 	X    float64
 	Text string

@@ -12,10 +12,11 @@ import (
 // error, Fetch returns.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
-// AddUp fetches the releases that an outcome counts, one after the other, and returns a refusal if
+// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if
 // one of them is not the release that its client has signed, or if they do not add up to the
-// outcome's sum. It keeps no release in memory. Its arguments are a name for the outcome, the
-// clients in order with the signed hash of each, and the largest absolute value of an element.
+// outcome's sum. It keeps no release in memory. The argument name is a name for the outcome, and
+// limit is the largest absolute value of an element. The list clients is in the order of the
+// roster, and signed has the hash that each of these clients has signed.
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	a := adder{sum: make([]int64, len(sum)), limit: limit}
 	for m, id := range clients {

@@ -24,7 +24,7 @@ const (
 type Column struct {
 	Column  string       `json:"column"`
 	Mean    float64      `json:"mean"`   // mean of the values clamped to the bounds of the last pass, in the column's unit
-	SD      float64      `json:"sd"`     // sd of these values; 0 if the sum is consistent with noise alone
+	SD      float64      `json:"sd"`     // sd of the clamped values; 0 if the sum is consistent with noise alone
 	Bounds  study.Bounds `json:"bounds"` // bounds that are mapped to [-1, 1]
 	Finding Finding      `json:"finding"`
 }
@@ -108,9 +108,10 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search narrows the bounds of c. It finds the shortest range of bins that contains the share
-// searched of the values, up to the noise in the counts. The new bounds are this range and its
-// length on either side. The bounds do not change if the new width would be at most least.
+// search narrows the bounds of c. It finds the shortest range of bins whose counts contain at least
+// the share searched of all values, up to the noise in the counts. The new bounds are this range,
+// extended on either side by the length of the range. The bounds do not change if the new width
+// would be at most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

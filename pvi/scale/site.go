@@ -176,8 +176,8 @@ func (s *Site) average(step *step) []float64 {
 	return mean
 }
 
-// Settle applies an outcome. It must be called for every outcome, in order. If the outcome
-// contradicts the site's state, the error is [phase.Refused], and the client must stop.
+// Settle applies an outcome. It must be called for every outcome, in the order of the passes. If
+// the outcome contradicts the site's state, the error is [phase.Refused], and the client must stop.
 func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {

@@ -44,18 +44,18 @@ type Examination struct {
 type Finding struct {
 	Column  string       `json:"column,omitempty"` // empty for malformed lines
 	Problem Problem      `json:"problem"`
-	Rule    study.Policy `json:"rule"` // rule of the study for such values
+	Rule    study.Policy `json:"rule"` // policy of the study for a value with this problem
 	Count   int          `json:"count"`
-	Places  []Place      `json:"first"` // first places of these values, at most MostPlaces
+	Places  []Place      `json:"first"` // places of the first values with this problem, at most MostPlaces
 }
 
 // A Place is a row with a value that does not fit.
 type Place struct {
 	Row   int    `json:"row"`
-	Value string `json:"value,omitempty"` // in quotes, and shortened; empty if there is none
+	Value string `json:"value,omitempty"` // text of the value in quotes, shortened if it is long; empty if the row has no value
 }
 
-// MostPlaces is the largest number of places of a finding.
+// MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
 // Persons has the numbers of persons and their rows in a table. Rows that are left out count too.

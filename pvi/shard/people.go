@@ -46,8 +46,8 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns randomly chosen rows of a person, in their order. It returns most rows, or all rows
-// if the person has no more.
+// drawn returns randomly chosen rows of a person, in the order of the argument rows. It returns
+// most rows, or all rows if the person has no more.
 func drawn(st *study.Study, person string, rows []int, most int) []int {
 	if len(rows) <= most {
 		return rows

@@ -232,7 +232,7 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	rows    table.Reader
-	cellOf  []int // index in a row of each declared column's cell
+	cellOf  []int // by declared column, the index of its cell in a row
 	person  int   // index of the cell with the name of the person; −1 if the study has no column of persons
 	records *Records
 	report  Report
@@ -260,7 +260,7 @@ func (d *decoder) findColumns() (err error) {
 	}
 	for i, c := range d.study.Columns {
 		if d.absent != nil && d.absent[i] {
-			d.row[i] = c.Low // the number of the first level is 0
+			d.row[i] = c.Low // every record gets the lower bound of an absent column; for a column of levels this is 0, the number of the first level
 			continue
 		}
 		if d.cellOf[i], err = d.find(names, c.Name); err != nil {
@@ -490,7 +490,8 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded returns a number and its problem.
+// bounded returns x, with the problem fits if x is a possible value of the column, and otherwise
+// with the reason why it is not.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -26,7 +26,7 @@ type Config struct {
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
 	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port
-	View  *View // receives the times at which other parties were seen
+	View  *View // stores the times at which other parties were seen
 	Log   *slog.Logger
 
 	transport memberlist.Transport // network for the messages; nil for the real network

@@ -59,7 +59,8 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	return k, nil
 }
 
-// Stream is a queue of launches and copies on the GPU. They run in order.
+// Stream is a queue of launches and copies on the GPU. They run in the order in which they were
+// added.
 type Stream struct {
 	d *Device
 	s cu.Stream

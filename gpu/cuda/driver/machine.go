@@ -96,7 +96,7 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // the default stream, for whose launches copies wait
+	queue := Stream{d: m.d} // the default stream; copies wait for its launches
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
