@@ -163,7 +163,8 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the probability that a variable Y_i is in [from, to], under N(0, σ²) and under N(1,
+// cell returns the probability that one of the lognormal variables Y_i of [RandomAllocation] is in
+// [from, to]. The result null is for a sample from N(0, σ²), and record is for a sample from N(1,
 // σ²).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }

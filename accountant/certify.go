@@ -80,8 +80,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 
 // narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
 // finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
-// the sampling probability is smaller than the width of the grid. The upper bound is for the δ low,
-// and the lower bound is for the δ high.
+// the sampling probability is smaller than the width of the grid. The argument low is the δ for the
+// upper bound, and the argument high is the δ for the lower bound.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b

@@ -56,8 +56,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand along the line up to a frequency. It reports whether the
-// integrand is negligible at that frequency.
+// walk evaluates the integrand along the line from frequency 0 up to the given frequency. It
+// reports whether the integrand is negligible at the given frequency.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -108,8 +108,8 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// Let L be the loss. e^(itL) is split into 1 + itL and a remainder, because the mean of the
-	// tilted loss is known without cancellation.
+	// Let L be the loss. e^(itL) is the sum of 1 + itL and a remainder. The mean of 1 + itL is
+	// computed from the mean of the tilted loss, which is known without cancellation.
 	_, mean, _ := m.cumulant(c)
 	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
 	for i, l := range loss {

@@ -259,7 +259,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // relative difference of the two parts into which a grid point divides the last cell: (part above)/(part below) − 1
+	var shift float64 // the grid point of the last cell divides the cell into two parts; shift is (length of the upper part)/(length of the lower part) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -278,7 +278,8 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeDown does the same as mergeInto, but makes the cells from the largest loss downwards.
+// mergeDown merges the outputs from lo to hi into cells, as mergeInto does, but makes the cells
+// from the largest loss downwards.
 func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(hi))
 	if g.at(index) == p.loss(hi) {
@@ -298,8 +299,8 @@ func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeRest merges the remaining outputs into one cell, at a grid point that is not above the loss
-// of the cell.
+// mergeRest merges the outputs from lo to hi into a single cell, and rounds the loss of this cell
+// down to a grid point.
 func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	rest, excess := p.integrate(lo, hi, 1)
 	if rest > 0 && rest > excess {
@@ -307,14 +308,15 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the mass under P of the cell that begins at the output begin and
-// whose merged output has the loss at. If the cell would end beyond hi, ok is false. The argument
-// guess is an estimate of the loss at the end.
+// mergeCell computes the cell that begins at the output begin. It returns the end of the cell and
+// the mass of the cell under P. The end is chosen so that the loss of the merged output is the
+// argument at. If the cell would end beyond hi, ok is false. The argument guess is an estimate of
+// the loss at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// Let p and q be the densities of the part. Consider the integral ∫ (p − e^at·q) from begin to
-	// a variable upper limit. The integral falls while the loss at the upper limit is below at. It
-	// rises afterwards.
+	// Let p and q be the densities of the part, and let l be the argument at. Consider the integral
+	// ∫ (p − e^l·q) from begin to a variable upper limit. The integral falls while the loss at the
+	// upper limit is below l. It rises afterwards.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -342,13 +344,14 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeCellDown returns the beginning and the mass under P of the cell that ends at the output end
-// and whose merged output has the loss at. If the cell would begin before lo, ok is false.
+// mergeCellDown computes the cell that ends at the output end. It returns the beginning of the cell
+// and the mass of the cell under P. The beginning is chosen so that the loss of the merged output
+// is the argument at. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// Let p and q be the densities of the part. Consider the integral ∫ (p − e^at·q) from a
-	// variable lower limit to end. As the lower limit decreases, the integral rises until the loss
-	// at the lower limit is at. It falls afterwards.
+	// Let p and q be the densities of the part, and let l be the argument at. Consider the integral
+	// ∫ (p − e^l·q) from a variable lower limit to end. As the lower limit decreases, the integral
+	// rises until the loss at the lower limit is l. It falls afterwards.
 	low, high := lo, min(end, p.at(at))
 	if low >= high {
 		return 0, 0, false

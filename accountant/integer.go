@@ -25,8 +25,8 @@ const (
 	// probability at most e^(−t), which is 2^−989 for this t.
 	tailExponent = 686
 
-	// leastMass is the smallest mass that is listed. With this bound, no listed mass is a subnormal
-	// number.
+	// leastMass is the smallest mass that a discreteSum stores. With this bound, no stored mass is
+	// a subnormal number.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
@@ -102,8 +102,8 @@ func sumReach(variance float64, n int) int {
 
 // finish returns the distribution with the masses in half, which belong to 0, 1, 2, ... The
 // argument missing bounds the mass that half already lacks. finish cuts off masses below leastMass
-// at the end of half and adds a bound on their sum to missing. If half includes the integer
-// sumReach, finish also adds a bound on the mass beyond this integer.
+// at the end of half and adds a bound on their sum to missing. If half ends at the largest integer
+// that is stored (see sumReach), finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -206,7 +206,7 @@ func (s discreteSum) pmf(k int) float64 {
 // atoms returns the distribution of the privacy loss log P(k)/P(k−shift), for k drawn from P. Here
 // P(k) is the probability of the noise k, and P(k−shift) is the probability of k under the noise
 // shifted by the integer shift. Losses and masses are raised by more than their error. The result
-// does not list losses that are infinite or not known accurately. Their mass is at most rest.
+// leaves out losses that are infinite or not known accurately. Their total mass is at most rest.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // The mass that is missing from s is less than 2⁻⁶⁰ of least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58

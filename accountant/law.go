@@ -14,7 +14,7 @@ type law struct {
 	parts    []part
 	atoms    []atom
 	infinite float64
-	most     float64 // μ of a Gaussian release with Rényi divergences at least as large; 0 if no such μ is known
+	most     float64 // μ of a Gaussian release whose Rényi divergences are at least as large as the divergences of this law; 0 if no such μ is known
 }
 
 // A part consists of the densities of two distributions P and Q on an interval of the line.

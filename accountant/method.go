@@ -146,8 +146,8 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a δ, or on δ for an ε. The given value is low for the upper
-// bound and high for the lower bound.
+// certified returns bounds on ε for a δ, or on δ for an ε. The argument low is this δ or ε for the
+// upper bound, and the argument high is this δ or ε for the lower bound.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),

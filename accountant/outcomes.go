@@ -6,20 +6,20 @@ import (
 	"math"
 )
 
-// Outcomes is one release of a mechanism with finitely many outcomes, for mechanisms that this package
-// does not know. It has the probabilities of the outcomes for two neighbouring data sets that
-// dominate all others: no other pair of neighbours has a larger δ(ε) for any ε. Whoever makes an
-// Outcomes has to prove this. The accountant computes with the probabilities alone.
+// Outcomes is one release of a mechanism with finitely many outcomes. It is for mechanisms that
+// this package does not know. It contains the probabilities of the outcomes for a pair of
+// neighbouring data sets that dominates all other pairs: no other pair has a larger δ(ε) for any ε.
+// The author of the mechanism must prove this, because the accountant uses only the probabilities.
 //
-// An Outcomes has no encoding, so it enters no ledger and no message ([MarshalEvent]).
+// An Outcomes has no encoding, so ledgers and messages cannot contain it (see [MarshalEvent]).
 type Outcomes struct {
 	p, q      []float64
 	adjacency Adjacency
 }
 
-// NewOutcomes returns the event of a mechanism whose outcome i has the probability p[i] with the
-// record, and q[i] without it. Each list must have the sum 1. The cost is the larger one of the two
-// orders of the data sets.
+// NewOutcomes returns the event of a mechanism whose outcome i has the probability p[i] if the
+// record is present, and q[i] if it is not. The elements of each list must add up to 1. The cost is
+// the larger of the costs for the two orders of the data sets.
 func NewOutcomes(p, q []float64, adjacency Adjacency) (*Outcomes, error) {
 	if len(p) != len(q) || len(p) < 2 {
 		return nil, fmt.Errorf("%d and %d probabilities: give each outcome one in both lists, and at least two outcomes", len(p), len(q))

@@ -7,12 +7,12 @@ import "math"
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
-	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), also where p underflows
+	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), which is finite even if p(x) underflows
 	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if the value is below or above the range
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
-	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance from the line to the nearest singularity of the loss
+	scale(order float64) (smooth, analytic float64)  // smooth is the length scale of the densities, and analytic is the distance from the real line to the nearest singularity of the loss
 }
 
 // span is the number of standard deviations that an interval extends to each side. A normal

@@ -136,7 +136,7 @@ type window struct {
 	*workspace
 	first  int     // grid index of the window's lowest entry
 	lowest int     // lowest entry at which the sums can be used; at lower entries they would overflow
-	centre float64 // loss relative to which the sums of [window.sum] are weighted
+	centre float64 // reference loss in the exponents of the sums of [window.sum]
 	scale  float64 // logarithm of the factor that converts the sums of the window to δ: logM − order·centre
 	start  int     // position in the row of the entry 0 of the window
 	noise  float64 // bound on the error of each mass in the field row

@@ -180,8 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the answers of the method m, and returns the bounds after a check that they
-// are in order.
+// by returns the bounds that compute derives from the answers of the method m. It returns an error
+// if the lower bound exceeds the upper bound.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

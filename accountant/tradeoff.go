@@ -4,7 +4,9 @@ import "math"
 
 // A test distinguishes two adjacent inputs in one direction. Its hockey-stick divergence H_a
 // depends on a = e^t. For t ≥ 0 it is δ(t) of this direction. For t < 0 it is 1 − e^t + e^t·δ(−t),
-// where δ is the profile of the reverse direction.
+// where δ is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is
+// an upper bound on the true-positive rate of an attack with false-positive rate fpr. The minimum
+// of B is the largest true-positive rate.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -20,8 +22,7 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns an approximation of H_a + a·fpr at a = e^t, where H_a is the hockey-stick
-// divergence of the test.
+// estimate returns an approximation of B(e^t) = H_a + a·fpr for a = e^t (see [test]).
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -29,8 +30,7 @@ func (d test) estimate(t, fpr float64) float64 {
 	return 1 - math.Exp(t)*(1-fpr-d.back.delta(-t))
 }
 
-// certified returns bounds on H_a + a·fpr at a = e^t, where H_a is the hockey-stick divergence of
-// the test.
+// certified returns bounds on B(e^t) = H_a + a·fpr for a = e^t (see [test]).
 func (d test) certified(t, fpr float64) (lower, upper float64) {
 	if t >= 0 {
 		lower, upper = d.forth.certified(t)
@@ -42,9 +42,9 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
 }
 
-// best returns approximately the t at which the sum of [test.estimate] has its only minimum. With a
-// = e^t the sum is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at
-// which one of these bounds exceeds the sum at t = 0.
+// best returns approximately the t at which B(e^t) is smallest (see [test]). B has only one
+// minimum. Because B(a) is at least a·fpr and at least 1 − a(1 − fpr), the search leaves out every
+// t at which one of these bounds exceeds B(1).
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -78,16 +78,16 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the least relative increase of the sum of [test.estimate] between its minimum and the two
-// points on which the method atLeast bases its lower bound. It is a little more than the relative
-// distance between certified lower and upper bounds.
+// rise is the least relative difference between the minimum of B (see [test]) and the values of B
+// at the two points on which the method atLeast bases its lower bound. It is a little more than the
+// relative distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on the sum of [test.estimate] over all a = e^t, or 0 if it finds
-// none. The sum is a convex function of a. If its values at two points a₋ < a₊ are larger than its
-// value at a₀ between them, the minimum is between a₋ and a₊. Between a₋ and a₀ the function is
-// above the line through its values at a₀ and a₊. Between a₀ and a₊ it is above the line through
-// its values at a₋ and a₀.
+// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. The
+// argument t is approximately the logarithm of the a with the minimum. B is convex. If the values
+// of B at two points a₋ < a₊ are larger than its value at a₀ between them, the minimum is between
+// a₋ and a₊. Between a₋ and a₀, B is above the line through its values at a₀ and a₊. Between a₀ and
+// a₊, B is above the line through its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -104,9 +104,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the t′ at which the sum of [test.estimate] is larger by the fraction
-// rise than its minimum, which is at t. If side is 1, t′ is above t, and if side is −1, t′ is below
-// t. If there is no such point, risen returns an infinity.
+// risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by the fraction rise, where
+// B(e^t) is the minimum of B (see [test]). If side is 1, t′ is above t, and if side is −1, t′ is
+// below t. If there is no such t′, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -144,7 +144,8 @@ func (p Profile) attacks() attacks {
 }
 
 // rates returns bounds on the largest true-positive rate over both directions. The lower bound is
-// for the false-positive rate under, and the upper bound is for the false-positive rate over.
+// for a false-positive rate of the argument under, and the upper bound is for a false-positive rate
+// of the argument over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1

@@ -46,7 +46,7 @@ type Client struct {
 	log   *slog.Logger
 	audit *audit.Log
 
-	unlock keyfile.Unlock // settings that have opened the key files
+	unlock keyfile.Unlock // settings with which the key files were opened
 	noise  func(ask int) *dpmech.Stream
 
 	stopwatch func() time.Time // clock with which rehearsals of studies are timed
@@ -103,7 +103,7 @@ type membership struct {
 	Certificate []byte               `json:"certificate"`
 	Joined      time.Time            `json:"joined"`
 
-	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that are known here, in order
+	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that this client knows, oldest first
 	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version joined
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not in force yet
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next

@@ -31,16 +31,16 @@ type Guest interface {
 // the study document.
 const maxStudy = 4 << 20
 
-// DialGuest connects to the addresses in the invitation in order, and returns the first
-// connection that succeeds.
+// DialGuest tries to connect to the addresses of the invitation, in the order in which the
+// invitation lists them. It returns the first connection that succeeds.
 func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy, Handshake: c.handshakes(i.Coordinator.String())})
 }
 
 // Join redeems an invitation with new keys. It checks that the study and the coordinator match the
-// invitation. If there is no policy, Join writes a policy with the privacy limit promise, and
-// returns wrotePolicy = true. After joining, the data holder must still review and approve the
-// study.
+// invitation. If there is no policy, Join writes a policy with the privacy limit in the argument
+// promise, and returns wrotePolicy = true. After joining, the data holder must still review and
+// approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s, by the clock of this machine: ask for a new one, or set the clock", i.Expires.Format(time.DateOnly))}

@@ -122,8 +122,9 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find returns the path of the first version of a key file for whose key has returns true, and this
-// key. If there is no such version, find returns zero values.
+// find reads the versions of a key file, oldest first, until has(key) is true for the key of a
+// version. It returns the path of this version and the key. If there is no such version, find
+// returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {

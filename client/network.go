@@ -31,7 +31,8 @@ type Network struct {
 	Proxy func(address string) (*transport.Proxy, error)
 }
 
-// dial connects to the addresses in order, and returns the first connection that succeeds.
+// dial tries to connect to the addresses in the given order. It returns the first connection that
+// succeeds.
 func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string, config transport.Config) (*transport.Client, error) {
 	config.RoundDeadline, config.Poll, config.Observer, config.Log = n.RoundDeadline, n.Poll, n.Observer, log
 	if config.RoundDeadline == 0 {

@@ -26,7 +26,7 @@ type Review struct {
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
 	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
-	Fewest      int              `json:"fewest_answers"`    // minimum number of answers that the coordinator may add up
+	Fewest      int              `json:"fewest_answers"`    // minimum number of answers in a sum that the coordinator computes
 	Leaves      Leaves           `json:"leaves"`
 	Takes       Duration         `json:"takes"` // time for which the study occupies this machine
 	Privacy     Cost             `json:"privacy"`
@@ -58,7 +58,7 @@ type Organiser struct {
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // number of numbers in the longest message
-	Bytes    int `json:"bytes_a_message"` // size of each message, encrypted and with its envelope; all have the same size
+	Bytes    int `json:"bytes_a_message"` // size of each encrypted message with its envelope, the same for all messages
 	// Dealt states that the client deals each message out to the other clients (see package sums)
 	// instead of sending it to the coordinator. With each message the client then also sends a
 	// confirmation and a share of the sum, and it sends keys once. Bytes is then an upper bound on

@@ -16,7 +16,7 @@ type Section struct {
 	Title string
 	Items []string   // paragraphs
 	Text  string     // preformatted text after the items; may be empty
-	Table [][]string // rows of a table after the items, the first with the names of the columns; nil for none
+	Table [][]string // table after the items; the first row contains the names of the columns; nil if there is no table
 	Note  string     // paragraph after the table; may be empty
 }
 

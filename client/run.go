@@ -295,7 +295,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round, if a round has ended since the history before was taken.
+// logVerdict logs the verdict on a round if a round has ended since the call of history that
+// returned before.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -386,9 +387,10 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 	return nil
 }
 
-// untilPace returns the smallest multiple of the study's pace that is longer than the time since
-// from, and the remaining time until the multiple is reached. It reports whether the multiple is
-// more than one pace. All results are zero if the study has no pace.
+// untilPace returns the smallest multiple of the study's pace that is longer than the time that has
+// passed since the argument from. It also returns the remaining time until this multiple is
+// reached, and reports whether the multiple is more than one pace. All results are zero if the
+// study has no pace.
 func (a *participant) untilPace(from time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {

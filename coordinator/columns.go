@@ -60,8 +60,8 @@ func (c *columns) key(dealer int) store.ReleaseKey {
 	return store.ReleaseKey{Ask: c.ask, Client: string(c.federation.Name(dealer))}
 }
 
-// A part is a range of bytes of a stored message, at a place in the bytes that are sent to the
-// client.
+// A part is a range of bytes of a stored message, and the offset at which these bytes are sent to
+// the client.
 type part struct {
 	key    store.ReleaseKey
 	at     int64
@@ -179,7 +179,8 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf returns a client's parts of the keys of other clients.
+// keysOf returns the parts for the named client of the key messages of other clients. The argument
+// places contains the places of the other clients.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

@@ -16,7 +16,7 @@ type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study begins and after it is over
 	size   int           // size in bytes of the decrypted and padded answer
-	tokens chan struct{} // semaphore: contains one value for each answer that can be decrypted in addition at the same time
+	tokens chan struct{} // semaphore that limits how many answers are decrypted at the same time; each decryption takes a value
 }
 
 // use sets the key that decrypts answers, and erases the previous key in memory. The argument size

@@ -10,8 +10,8 @@ import (
 )
 
 // If the releases of a round are too long for its outcome, the coordinator keeps each release in a
-// file. The file has the form whose hash the client has signed, and clients fetch the file by this
-// hash.
+// file. The client has signed the hash of the content of this file. Other clients fetch the file by
+// this hash.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {

@@ -184,7 +184,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte       // body that arrived in one message and is not in the store; nil otherwise
-	offer   *offer       // offer with which a body arrived that is in the store; if the state now contains another offer, the body was dropped
+	offer   *offer       // offer of a body that is in the store; after the body is dropped, the state no longer contains this offer
 	value   *store.Value // body that is in a file of the store; nil if it is not in a file
 }
 

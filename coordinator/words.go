@@ -25,7 +25,8 @@ func (s *Status) Progress() string {
 	return string(s.Phase)
 }
 
-// Wait returns the event and the clients for which the study waits, or "" if it does not wait.
+// Wait describes in words the event and the clients for which the study waits. It returns "" if the
+// study does not wait.
 func (s *Status) Wait() string {
 	text := s.Waits
 	if len(s.For) > 0 {

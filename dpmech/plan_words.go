@@ -20,7 +20,7 @@ const (
 	planRecords
 	planStepCount
 	planDim
-	planStep    // lattice step; planStep to planLength are the bits of float64s
+	planStep    // lattice step; the words from planStep to planLength contain the bits of float64 numbers
 	planPerStep // 1 divided by the lattice step
 	planClip    // clip in lattice steps
 	planLength  // maximum norm of a vector that is not shortened

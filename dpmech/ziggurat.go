@@ -35,7 +35,7 @@ const (
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // if place − from < span, modulo 2^64, a point is under the curve for every y in the layer
+	from, span uint64 // if place − from, modulo 2^64, is below span, the point at place is under the curve for every height in the layer
 	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; the error is less than i units
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }

@@ -102,8 +102,8 @@ type Quote struct {
 }
 
 // Quote returns the cost of a release on a data set without charging it. The release must fit into
-// the budget and into the limit promise, which can be stricter than the budget. Otherwise the error
-// is the *accountant.BudgetError that a charge would return.
+// the budget, and into the limit in the argument promise, which can be stricter than the budget.
+// Otherwise the error is the *accountant.BudgetError that a charge would return.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	return dataset, ok
 }
 
-// Stamps calls f with every entry in order, and stops at the first error.
+// Stamps calls f with every entry, from the first to the last, and stops at the first error.
 func (s *Store) Stamps(f func(Stamp) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(chainBucket).ForEach(func(_, v []byte) error {

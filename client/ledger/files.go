@@ -54,7 +54,7 @@ func (h *Held) Error() string {
 func readHeld(dir string) *Held {
 	h := &Held{Dir: dir}
 	if b, err := os.ReadFile(filepath.Join(dir, heldFile)); err == nil && json.Unmarshal(b, h) != nil {
-		*h = Held{Dir: dir} // the other process is still writing the file
+		*h = Held{Dir: dir} // the file is incomplete, because the other process is still writing it
 	}
 	return h
 }

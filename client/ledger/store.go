@@ -76,8 +76,8 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// With Existing, Open returns an error if the store does not exist. Otherwise Open creates the
-	// store.
+	// Existing states that the store must exist. If the store does not exist, Open then returns an
+	// error. Without Existing, Open creates the store.
 	Existing bool
 	// Boundary, if set, is called before and after every commit. If it returns an error, the
 	// transaction returns this error. Tests use it to simulate a crash.
@@ -184,7 +184,7 @@ func (s *Store) load(unlock keyfile.Unlock) error {
 	})
 }
 
-// loadAnchor checks the anchor against the database, and opens it.
+// loadAnchor opens the anchor, after it has compared the anchor with the database.
 func (s *Store) loadAnchor() error {
 	var m mark
 	if err := s.whole(func() error {

@@ -50,7 +50,7 @@ type Pages struct {
 	// busy is locked while a form is carried out, records are examined, or a review is made. A run
 	// begins only when busy is unlocked, so that none of these disturbs the run.
 	busy    sync.Mutex
-	reviews map[string]*client.Review // reviews by the state from which they were computed
+	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
 
 	mu      sync.Mutex
 	running bool          // whether a run has begun

@@ -121,7 +121,7 @@ func wrotePolicy(k *client.Client, promise accountant.Target) string {
 }
 
 // join redeems an invitation. It returns the study. If there was no policy, join writes a policy
-// with the given promise and reports this.
+// with the privacy limit in the argument promise, and reports this.
 func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
 	policy, err := c.policy()
 	if err != nil && client.CodeOf(err) != client.Declined {

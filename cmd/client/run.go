@@ -64,7 +64,7 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the study, so that the user does not learn it only afterwards
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the study, because after the study it would be too late
 		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
 	}
 	with := c.with

@@ -36,8 +36,8 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// The published result, which is said, must have the same encoding as own, except for the
-	// moments. A copy of said therefore gets the moments of own before the comparison.
+	// The published result must have the same encoding as own, except for the moments. In rest, a
+	// copy of the published result, the moments of own replace the published moments.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()

@@ -312,8 +312,8 @@ func (v *verifier) exclude(body []byte) error {
 	return nil
 }
 
-// mayAnswer returns an error if the client was excluded, or its keys were revoked, before the plan
-// ask.
+// mayAnswer returns an error if the client was excluded, or its keys were revoked, before plan
+// number ask.
 func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
 	if last, out := v.excluded[name]; out && ask > last {
 		return fmt.Errorf("plan %d counts %s, which was excluded or revoked before", ask, name)

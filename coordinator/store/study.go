@@ -15,7 +15,7 @@ var studies = []byte("studies")
 const (
 	about     = "about"     // properties of the study that never change (type Fixed), and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
-	entries   = "entries"   // roster entries of the clients, which the clients have signed, by name
+	entries   = "entries"   // signed roster entries of the clients, by name
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name

@@ -31,8 +31,8 @@ type Renewal struct {
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal that replaces a party's entry before by the party's entry next. The
-// signer must have the identity that is in before.
+// Renew returns the renewal of a party that replaces the entry in the argument before by the entry
+// in the argument next. The signer must have the identity of the replaced entry.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }

@@ -101,9 +101,10 @@ func (s *source) reason(err error) error {
 // Len returns the length of the payload in bytes.
 func (p *Payload) Len() int { return p.length }
 
-// Each calls f with the parts of the payload in order. A part is valid until f returns. Each
-// stops at the first error of f and returns this error. Every part is authenticated before it is
-// passed to f. If the seal has changed since OpenAt, Each returns [ErrOpen] or a read error.
+// Each calls f with the parts of the payload, from the first to the last. A part is valid until f
+// returns. Each stops at the first error of f and returns this error. Every part is authenticated
+// before it is passed to f. If the seal has changed since OpenAt, Each returns [ErrOpen] or a read
+// error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/private"
 )
 
-// roundUp rounds sizes up to a multiple of page bytes or more.
+// page is a size in bytes. Every result of roundUp is a multiple of page.
 const page = 4 << 10
 
 // WriteState seals the state for the key's own recipient and atomically replaces the file at path

@@ -50,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret sets x to a part of a secret. The vector is divided into secrets of f.words elements each,
-// and a is the number of the secret, from 0. The part begins with element number from of the
-// secret. Beyond the end of the vector the elements are zero.
+// secret copies a part of one secret to x. The vector is divided into secrets of f.words elements
+// each, and a is the number of the secret, from 0. The part begins at the index from of the secret.
+// Beyond the end of the vector the elements are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
 	vector = vector[min(a*f.words+from, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -154,8 +154,7 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column provides the words that one dealer has made for a holder. Each word is read once, in
-// order.
+// A column reads the words that one dealer has made for a holder. Each word is read once, in order.
 type column struct {
 	own    []uint64 // words of the column, if the dealer is the holder itself
 	plain  []byte   // the words, if the column was sent

@@ -13,7 +13,7 @@ import (
 // A Step is the state of a plan.
 type Step uint8
 
-// These are the steps of a plan, in order.
+// These are the states of a plan, in the order in which they follow each other.
 const (
 	Idle       Step = iota // no plan is open
 	Dealing                // the plan was published
@@ -197,8 +197,8 @@ type share struct {
 	words []byte
 }
 
-// open returns the sum that follows from the body of an opening. The body must contain the shares
-// of Fewest different clients.
+// open computes the sum from the body of an opening. The body must contain the shares of Fewest
+// different clients.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -230,7 +230,7 @@ func places(all []share) []int {
 	return at
 }
 
-// sum returns the vector that follows from the shares.
+// sum computes the sum of the clients' vectors from the shares.
 func (f *Federation) sum(all []share) ([]int64, error) {
 	sum := make([]int64, f.length)
 	good := f.interpolate(f.scheme.Opening(places(all)), all, func(row, from int, words []uint64) {
