@@ -139,6 +139,19 @@ func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site,
 	return pvi.NewSolverSite(p, id, use)
 }
 
+// extensionNotes returns the notes of a result that extensions have computed.
+func extensionNotes(st *study.Study) (notes []string) {
+	for _, name := range []string{st.Simulation.Solver, st.Simulation.Clip} {
+		if name != "" {
+			notes = append(notes, fmt.Sprintf("%s belongs to the program that ran this simulation. Coordinators and clients do not have it: they use inference.solver and privacy.clip.", name))
+		}
+	}
+	if len(notes) > 0 && st.Privacy.Unit == study.Client {
+		notes = append(notes, "The promise does not depend on extensions, because the mechanism of the study clips and hides what they compute.")
+	}
+	return notes
+}
+
 // clipped is a solver whose changes are shortened by a clip of an extension.
 type clipped struct {
 	solver.Solver

@@ -70,6 +70,10 @@ func TestExtensionsThatChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		notes := strings.Join(got.Notes, " ")
+		if !strings.Contains(notes, "own:built-in belongs to the program") || strings.Contains(notes, "The promise does not depend") != (privacy == ofClients) {
+			t.Errorf("%s: the notes are %q", privacy, notes)
+		}
 		if fmt.Sprint(got.Natural) != fmt.Sprint(want.Natural) {
 			t.Errorf("%s: %v, not %v", privacy, got.Natural, want.Natural)
 		}

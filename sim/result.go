@@ -389,7 +389,7 @@ func (r *Result) notes(st *study.Study) []string {
 	if st.Model.Family == study.NeuralNetwork {
 		notes = append(notes, "Many weights make the same network: compare predictions with the pooled fit, not weights.")
 	}
-	return notes
+	return append(notes, extensionNotes(st)...)
 }
 
 // privacy returns the cost of one client. All clients of a study have the same cost.
