@@ -30,6 +30,7 @@ The coordinator and the clients use the same file.
   sim explain study.toml    the study in plain words: estimated, read, public, sent
   sim plan  study.toml      the cost of the privacy target, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
+  sim compare RUN RUN       which model predicts records better
   sim sweep sweep.toml      a grid of settings and seeds: tidy results, plots
   sim tune  study.toml      better settings, found on made-up records
 
@@ -51,6 +52,7 @@ type commands struct {
 	Plan    planCommand    `cmd:"" help:"Compute the cost of a study's privacy target."`
 	Run     runCommand     `cmd:"" help:"Run a study with all its clients."`
 	Predict predictCommand `cmd:"" help:"Predict for a file of records with the posterior of a run."`
+	Compare compareCommand `cmd:"" help:"Compare runs by how well they predict a file of records."`
 	Sweep   sweepCommand   `cmd:"" help:"Run a study over a grid of settings and seeds."`
 	Tune    tuneCommand    `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
 

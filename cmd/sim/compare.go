@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"fedpvi/internal/cli"
+	"fedpvi/sim/report"
+)
+
+type compareCommand struct {
+	Folders []string `arg:"" name:"folder" help:"Folders of results of sim run, two or more."`
+	Data    string   `help:"File of records that no run has read: CSV (plain, gzip or zstd) or Parquet." required:"" type:"existingfile" placeholder:"FILE"`
+	JSON    bool     `name:"json" help:"Print one JSON object on standard output and nothing else."`
+}
+
+func (compareCommand) Help() string {
+	return `Examples:
+
+  sim compare runs/line-seed-1 runs/curve-seed-1 --data new.csv
+
+Compares models by how well they predict records. The run with the largest sum of log predictive
+densities (elpd) comes first. The others follow with their differences and the standard errors of
+these. The records must not be among those of the runs, because a posterior fits its own records
+better than others.`
+}
+
+// Validate returns an error for fewer than two folders.
+func (c *compareCommand) Validate() error {
+	if len(c.Folders) < 2 {
+		return errors.New("a comparison needs the folders of two runs or more")
+	}
+	return nil
+}
+
+func (c *compareCommand) Run(ctx context.Context) error {
+	comparison, err := report.Compare(ctx, c.Folders, c.Data)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.PrintJSON(comparison)
+	}
+	return comparison.Write(os.Stdout)
+}
