@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -216,6 +215,3 @@ func (s *Site) trusted(r *http.Request) error {
 	}
 	return nil
 }
-
-// Segment escapes a text for a path of one segment.
-func Segment(text string) string { return url.PathEscape(text) }
