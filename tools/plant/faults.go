@@ -231,8 +231,8 @@ var gateFaults = []fault{
 			}
 `,
 	}}},
-	{"tables-half", "tables of a study without a model with half the noise", []edit{{
-		File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 2, false: 1}[planted.Is("tables-half")]`,
+	{"tables-quarter", "tables of a study without a model with a quarter of the noise", []edit{{
+		File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 4, false: 1}[planted.Is("tables-quarter")]`,
 	}}},
 	{"precision-clipped", "precision clipped at the client", []edit{{
 		File: "pvi/method/change/change.go", Anchor: remembered, Before: `

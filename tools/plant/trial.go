@@ -69,7 +69,7 @@ func (o options) run(w io.Writer) error {
 var foundIn = map[string]string{
 	"secure-share":    "secure sums, the coordinator and one of three clients",
 	"batch-lost":      "statistics, add-remove",
-	"tables-half":     "tables, add-remove",
+	"tables-quarter":  "tables, add-remove",
 	"sites-in-order":  "joint sampled gradients, 0 others, add-remove",
 	"person-split":    "gradients of a person",
 	"panic-for-one":   "clients",
