@@ -29,7 +29,8 @@ func millsTail(x float64) float64 {
 	return 1 / k
 }
 
-// millsTerms returns the number of terms with which the fraction at x has converged.
+// millsTerms returns the number of terms after which the continued fraction of [millsTail] has
+// converged at x.
 func millsTerms(x float64) int { return 10 + int(900/(x*x)) }
 
 // millsSwitch is the x above which the function mills uses the continued fraction. Below
@@ -53,8 +54,9 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsSlopes replaces each x by millsSlope(x). It computes four continued fractions at a time. Each
-// of them is a chain of divisions, and a processor can divide for several chains at once.
+// millsSlopes replaces each element of x by millsSlope of the element. It computes four continued
+// fractions at a time. A continued fraction is a chain of divisions, and a processor can compute
+// several chains at once.
 func millsSlopes(x *[4]float64) {
 	if slices.Min(x[:]) < millsSwitch {
 		for i := range x {
@@ -66,7 +68,7 @@ func millsSlopes(x *[4]float64) {
 	for i := range x {
 		shared = min(shared, millsTerms(x[i]))
 	}
-	shared = max(shared, 1) // the number of terms at NaN can be any int
+	shared = max(shared, 1) // if x is NaN, millsTerms can return any number, even a negative one
 	for i := range x {
 		for n := millsTerms(x[i]); n > shared; n-- {
 			k[i] = x[i] + float64(n)/k[i]

@@ -54,7 +54,7 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // privacy unit, ledger.Record, ledger.Person or ledger.Client; empty for the unit of the first study
+	Unit    string // ledger.Record, ledger.Person or ledger.Client; if Unit is empty, the first study determines the unit
 	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
 	// is empty, the first study determines the column.
 	Person string

@@ -295,8 +295,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round if a round has ended since the call of history that
-// returned before.
+// logVerdict logs the verdict on a round if a round has ended since an earlier history was taken.
+// The argument before is this earlier history.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {

@@ -118,7 +118,7 @@ func tail(src *Stream) float64 {
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()
-	for w == 0 { // the word is zero once in 2^64 draws
+	for w == 0 { // a zero word, which occurs once in 2^64 draws, is drawn again
 		scale -= 64
 		w = src.Uint64()
 	}

@@ -28,7 +28,7 @@ import (
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // contains the sampler and the sums; its number of steps is not used
+	run *SampledRun // run with the sampler and the sums that the plan uses; its count of steps is not used
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were

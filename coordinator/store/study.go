@@ -11,7 +11,8 @@ import (
 
 var studies = []byte("studies")
 
-// These are the names of the buckets of a study.
+// These are the names of the buckets of a study. In the comments, "by plan" means that a key contains
+// the number of a plan, and "by name" means that a key contains the name of a client.
 const (
 	about     = "about"     // properties of the study that never change (type Fixed), and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
@@ -22,7 +23,7 @@ const (
 	last      = "last"      // envelope of each client's last message, by name; this message names an entry of the client's ledger
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
-	asks      = "asks"      // number of the entry that contains a plan, by plan
+	asks      = "asks"      // number of the entry that contains a plan, by number of the plan
 	state     = "state"     // state of the study's algorithm
 	offers    = "offers"    // envelopes of incomplete answers, by plan and name
 	releases  = "releases"  // envelopes of accepted answers, by plan and name

@@ -28,7 +28,7 @@ type Listing struct {
 // List returns the listing of a state directory.
 func List(dir string) (*Listing, error) {
 	all, err := Files(dir)
-	return &Listing{Locked(dir), append([]File{}, all...)}, err // an empty list is [] in JSON
+	return &Listing{Locked(dir), append([]File{}, all...)}, err // copied to a slice that is not nil, so that the JSON of an empty list is [] and not null
 }
 
 // Write writes the listing as text.

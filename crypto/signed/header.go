@@ -46,7 +46,7 @@ const (
 	Cut         identity.Domain = "fedpvi/v1/cut"         // coordinator's list of the deals that are added up
 	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that it confirms only this cut
 	Certificate identity.Domain = "fedpvi/v1/certificate" // coordinator's list of confirmations
-	Share       identity.Domain = "fedpvi/v1/share"       // client's sum of the columns for it in all deals of the cut
+	Share       identity.Domain = "fedpvi/v1/share"       // holder's sum of its columns of all deals in the cut
 	Opening     identity.Domain = "fedpvi/v1/opening"     // coordinator's list of shares, which determine the sum
 )
 
