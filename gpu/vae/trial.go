@@ -13,7 +13,7 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords  = 100
-	tryTogether = 30 // batches are added in groups of this size; some batches are larger, so their last records are added alone
+	tryTogether = 30 // batches are added in groups of this size; it is smaller than some batches, so that the test covers the last records of such a batch, which are added one by one
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest of the layer
 )

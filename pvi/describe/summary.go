@@ -147,8 +147,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of some cells of a column, its variance, and its covariance with the number
-// of records. The column has the number of cells that the argument of states.
+// sum returns the sum of cells, which are some of the cells of a column, its variance, and its
+// covariance with the number of records. The argument of is the number of all cells of the column.
 func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x

@@ -17,9 +17,8 @@ type AgainstPrior struct {
 
 	Posterior Moment `json:"posterior"`
 
-	// Narrow and Wide are the posteriors that priors with half and with twice the sds would
-	// give. They are nil if the same likelihood has no proper Gaussian posterior under that
-	// prior.
+	// Narrow and Wide are the posteriors under priors with half and with twice the sds. Each is nil
+	// if the same likelihood has no proper Gaussian posterior under its prior.
 	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }
@@ -30,8 +29,8 @@ type Moment struct {
 	SD   float64 `json:"sd"`
 }
 
-// Shift returns the distance of another posterior's mean from the posterior's mean, in sds of the
-// posterior.
+// Shift returns the distance between the mean of the posterior in a and the mean of another
+// posterior, in sds of the posterior in a.
 func (a *AgainstPrior) Shift(other *Moment) float64 {
 	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
 }

@@ -116,9 +116,10 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// Records returns the likelihood of a shard under the record program, for one of the given
-// number of clients. If the prior is not Gaussian, the likelihood of each client includes
-// an equal share of the log ratio of the prior and its Gaussian base.
+// Records returns the likelihood of the records of one client under the record program. The
+// argument clients is the number of clients of the study. If the prior is not Gaussian, the
+// likelihood of each client includes an equal share of the log ratio of the prior and its Gaussian
+// base.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {

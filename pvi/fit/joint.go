@@ -51,7 +51,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 		singles = append(singles, j.singles(k)...)
 		role = append(role, slices.Repeat([]roleOf{j.roles[k]}, j.program.Parameters[k].Free())...)
 	}
-	place := make([]int, m.Dim()) // index in the prior, for each coordinate of θ
+	place := make([]int, m.Dim()) // for each coordinate of θ, its index in the prior
 	for _, seen := range []bool{true, false} {
 		for k, q := range j.program.Parameters {
 			if depends[k] != seen {
@@ -279,11 +279,11 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 // its index in the prior. The slice hyper has the indices in the prior of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
-	at := make([]int, d) // coordinate of θ, for each index in the prior
+	at := make([]int, d) // for each index in the prior, the coordinate of θ
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // index of each coordinate of θ among the coordinates that are not hyperparameters, or −1
+	row := make([]int, d) // for each coordinate of θ, its index among the coordinates that are not hyperparameters, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {

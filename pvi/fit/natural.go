@@ -155,7 +155,7 @@ func (m *Model) coefficientUnits(rows Units) {
 	}
 }
 
-// A product is a product of raw columns and indicators, times a constant factor.
+// A product is a constant times several raw columns and indicators.
 type product struct {
 	parts  []study.Part
 	factor float64

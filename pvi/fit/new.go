@@ -53,7 +53,8 @@ func At(theta []float64) Posterior {
 
 // PredictNew returns the quantities of new records. These are the quantities that the program of
 // the study generates for each record. If it generates none, they are the log density of the
-// record, the mean of its outcome and a new outcome, as far as the model has them.
+// record, the mean of its outcome and a new outcome. A quantity that the model does not define is
+// left out.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
 	g, err := m.newGenerator(records)
 	if err != nil {
@@ -91,8 +92,8 @@ func (m *Model) lacking(records *shard.New) string {
 
 // A generator computes quantities of records.
 type generator interface {
-	// names returns the names of the quantities, and reports for each whether it needs an absent
-	// column.
+	// names returns the names of the quantities. For each quantity, absent states whether the
+	// quantity needs a column that the records lack.
 	names() (names []string, absent []bool)
 	// load prepares the records with indices in [from, to). The index from is a multiple of
 	// [ir.Block].
@@ -179,7 +180,7 @@ type programGenerator struct {
 	m       *Model
 	g       *model.Generator
 	records *shard.New
-	absent  []bool // whether each variable of the program needs an absent column
+	absent  []bool // by variable of the program, whether the variable needs a column that the records lack
 	shared  []float64
 	loaded  *model.RecordGenerator
 	from    int

@@ -44,7 +44,7 @@ type Parameters struct{ blocks []block }
 
 // A block is a range of consecutive coordinates whose parameters are built by the same function.
 type block struct {
-	first, behind int                      // index of the block's first coordinate; index after its last
+	first, behind int                      // index of the first coordinate of the block; index of the coordinate after its last
 	parameter     func(k int) Parameter    // returns parameter first + k
 	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
@@ -91,8 +91,9 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters and returns the index of the first. The given functions return, on
-// request, parameter k of the n, counted from 0, and its prior.
+// addAll adds n parameters and returns the index of the first. The functions are called on request
+// with k from 0 to n−1. The function parameter returns parameter k, and the function prior returns
+// its prior.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

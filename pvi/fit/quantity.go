@@ -147,11 +147,11 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw draws n values of θ from a Gaussian and calls visit with the number k and the value of
-// each. The number n must be even. The draws have equal weights. They are antithetic pairs, so their
-// mean is exactly the mean of the Gaussian. They are rescaled so that their variance along each
-// standardised axis is exactly 1. visit must not keep the slice theta, which is overwritten by the
-// next draw.
+// eachDraw draws n values of θ from a Gaussian and calls visit for each draw, with its number k and
+// its value theta. The number n must be even. The draws have equal weights. They are antithetic
+// pairs, so their mean is exactly the mean of the Gaussian. They are rescaled so that their
+// variance along each standardised axis is exactly 1. The function visit must not keep the slice
+// theta, which is overwritten by the next draw.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

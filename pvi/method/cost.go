@@ -20,7 +20,7 @@ const (
 	Outsider         = "outside"           // an observer that adds no noise
 	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
 	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
-	Anyone           = "anyone"            // every reader of single messages, if these may be read
+	Anyone           = "anyone"            // an observer that reads every single message; only for studies in which anyone may read them
 )
 
 // Trusted reports whether the study trusts this observer. The privacy target is for the other
@@ -78,7 +78,7 @@ type Unsound interface {
 // Estimates has the numbers from which [Unsound].Truth computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on ε for the releases for which Proved has the upper bound
+	Lower           float64 // lower bound on the ε of the releases; Proved has the upper bound
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }

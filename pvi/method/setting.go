@@ -113,8 +113,9 @@ func (s *Setting) Shares() int {
 // are opened in one sum. See [study.Study.Holders].
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
-// PerUnit returns the largest number of records in a sum that belong to one protected unit. It
-// is 1, or the largest number of rows of a person at all of its [Setting.Holders].
+// PerUnit returns the largest number of records in a sum that belong to one protected unit. If the
+// study protects persons, it is the largest number of rows of a person that all [Setting.Holders]
+// of the person together use. Otherwise it is 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
 // TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
@@ -158,8 +159,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns the solver of unchanged if the study does not split the prior among clients.
-// Otherwise it returns a solver that wraps of and uses the client's share of the prior.
+// SplitPrior returns its argument if the study does not split the prior among clients. Otherwise it
+// returns a solver that wraps the argument and uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)

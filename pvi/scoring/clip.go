@@ -82,8 +82,8 @@ var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 // bound and one above the last.
 const lengths = len(lengthEdges) + 1
 
-// lengthOf returns the index of the interval that contains x, the norm of a score divided by the
-// clip.
+// lengthOf returns the index of the interval of lengthEdges that contains x, the norm of a score
+// divided by the clip.
 func lengthOf(x float64) int {
 	n := 0
 	for n < len(lengthEdges) && x >= lengthEdges[n] {

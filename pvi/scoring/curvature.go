@@ -249,8 +249,8 @@ func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// left returns the mean over the elements of the first class of the variance of G that the release
-// leaves.
+// left returns the variance of G that remains after the release, averaged over the elements of the
+// first class.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {

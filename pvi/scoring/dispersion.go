@@ -74,7 +74,7 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 // mean.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
-	if mean > many { // the normal distribution with the same mean and variance
+	if mean > many { // the count is replaced by a normal number with the same mean and variance
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}
@@ -126,7 +126,7 @@ func (b *dispersion) quantile(q float64) float64 {
 	return frailtyAt(pick(weights[:], q*total))
 }
 
-// inflation implements [population]. It exceeds 1 for counts that vary more than the model says.
+// inflation implements [population]. It exceeds 1 for counts that vary more than under the model.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
 // inflated returns the variance of the scores of all records at θ, divided by the variance that they

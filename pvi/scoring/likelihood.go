@@ -17,7 +17,8 @@ type likelihood interface {
 	madeUp(p *Problem, x []float64) population
 }
 
-// Records are records of a model, real or made up.
+// Records are the records with which the package computes: the real records of a client, or made-up
+// records.
 type Records interface {
 	// Len returns the number of records.
 	Len() int
@@ -27,12 +28,13 @@ type Records interface {
 }
 
 // An evaluator computes with one record at a time, at one point θ. A result depends on that record
-// and on public numbers alone. Its methods may panic, and their results may be not finite.
+// and on public numbers alone. The methods can panic, and their results can be infinite or not a
+// number.
 type evaluator interface {
 	// record selects record i. The methods below compute with the selected record.
 	record(i int)
 
-	// margins returns the record's values of the columns of the margins. The slice is valid until
+	// margins returns the record's values in the columns of the margins. The slice is valid until
 	// the next call of record.
 	margins() []float64
 
@@ -51,11 +53,12 @@ type evaluator interface {
 
 // A population is a set of made-up records that follow the margins, with independent columns.
 type population interface {
-	// row returns the values of the columns of the margins of record i.
+	// row returns the values of record i in the columns of the margins.
 	row(i int) []float64
 
-	// scores calls the function to with the score at θ of every record. The outcome of each record
-	// is drawn at θ, or, if cov is not nil, at a point of its own from N(θ, cov).
+	// scores calls the argument to once for each record, with the score of the record at θ. If cov
+	// is nil, the outcome of each record is drawn at θ. Otherwise it is drawn at a point of N(θ,
+	// cov), which is different for each record.
 	scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.

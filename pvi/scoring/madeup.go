@@ -94,7 +94,7 @@ func quantile(sorted []float64, q float64) float64 {
 }
 
 // curvatureNorms returns the sorted Frobenius norms of the curvatures of made-up records at θ, in
-// units.
+// the given units.
 func curvatureNorms(m population, theta []float64, units *mat.TriDense) []float64 {
 	white, records := newWhitening(units), m.drawn(theta, 0)
 	norms, at := make([]float64, records.Len()), records.at(theta)

@@ -8,9 +8,10 @@ import (
 )
 
 // Margins are beliefs about the marginal distribution of each regressor. The belief about the mean
-// of a number is normal. The belief about the share f of a level is the density 1/f times the normal
-// likelihood of the released sums, on a grid of log f. The belief about the mean square s of a number
-// is the density 1/s times such a likelihood. Each number is measured in a unit of its own.
+// of a number is normal. The belief about the share f of a level is the density 1/f times the
+// normal likelihood of the released sums, on a grid of log f. The belief about the mean square s of
+// a number is the density 1/s times the normal likelihood of the released sums. Each number is
+// measured in a unit of its own.
 type margins struct {
 	*Problem
 	unit         []float64 // unit of each number; before a release, its largest absolute value within the bounds
@@ -225,7 +226,7 @@ func (b *joint) set(mean, square belief, least float64) {
 // log returns the logarithm of the likelihood, up to a constant.
 func (b *belief) log(x float64) float64 { return x * (b.linear - b.precision*x/2) }
 
-// expected returns the expected mean and variance.
+// expected returns the expectations, under the belief, of the mean and of the variance.
 func (b *joint) expected() (mean, variance float64) {
 	for i := range b.weight {
 		for k, w := range b.weight[i] {
@@ -236,7 +237,7 @@ func (b *joint) expected() (mean, variance float64) {
 	return mean, variance
 }
 
-// drawn returns a mean and a variance that follow from two numbers between 0 and 1. If the numbers are
+// drawn computes a mean and a variance from two numbers u and v between 0 and 1. If u and v are
 // uniform and independent, the result is a draw from the belief.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
@@ -260,9 +261,9 @@ func pick(weights []float64, u float64) int {
 }
 
 // moments returns the share of every column that has an indicator, and the mean and the mean square
-// of every column that has a value, in its unit. If random is nil, the results are means of the
-// beliefs. Otherwise they are draws from the beliefs, and random must have two standard normal
-// numbers for each column.
+// of every column that has a value, in the column's unit. If random is nil, the results are means
+// of the beliefs. Otherwise they are draws from the beliefs, and random must have two standard
+// normal numbers for each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
 	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -354,7 +355,7 @@ func (m *margins) madeUp() population {
 // indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // values of columns that are not themselves regressors, by column
+	own := map[int][]float64{} // by column, made-up values of a number whose column in the margins has a slope instead
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -395,8 +396,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose mean of column j, without noise, would be as
-// uncertain as the belief about this mean.
+// evidence returns a number of records. Without noise, the mean of column j over this number of
+// records would be as uncertain as the belief about the mean of column j.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -50,8 +50,8 @@ type prior interface {
 // a value; one of these factors or both may be missing.
 type column struct {
 	kind      kind
-	factor    int // for a level: a number that is the same for all levels of a factor
-	levels    int // for a level: a number that identifies the categorical column or group; all its levels have the same number
+	factor    int // for a level: a number that identifies the categorical column or group; all its levels have the same number
+	levels    int // for a level: number of levels of the categorical column or group, including the baseline
 	low, high float64
 
 	indicator int // column that has the indicator; −1 for none

@@ -30,7 +30,7 @@ type datum struct {
 	low, high float64
 	whole     bool
 	first     int       // index of the first column that the number has in the margins
-	levels    int       // number of values of a level that is counted from 1; 0 for other numbers
+	levels    int       // if the number is the number of a level, counted from 1: how many levels there are; otherwise 0
 	atoms     []float64 // values that have a positive probability, in addition to the density
 
 	// A column of the margins contains (x − zero)/unit for a value x. zero is 0 if the bounds
@@ -38,7 +38,7 @@ type datum struct {
 	zero, unit float64
 }
 
-// takeProgram makes a program the model of a problem.
+// takeProgram sets the model of p to a program.
 func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
 	joint, order, observed, grouped, err := m.Joint()
@@ -137,7 +137,8 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf writes to dst the numbers of a record whose columns of the margins have the values x.
+// numbersOf computes the numbers of a record from the values x of the record in the columns of the
+// margins, and writes them to dst.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {

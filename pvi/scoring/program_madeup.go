@@ -123,8 +123,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls the function to with the score at θ of every record. A score that is not finite
-// is replaced by 0.
+// eachScore calls the argument to once for each record, with the score of the record at θ. A score
+// that is not finite is replaced by 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -141,9 +141,9 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the records with outcomes from the program's density. The first records belong to
-// the first point, the next equally many records to the second point, and so on. The outcomes
-// follow from public random numbers with the given purpose and number.
+// draw returns the records with outcomes from the program's density. It divides the records into
+// consecutive groups of equal size, one group for each point. The outcomes follow from public
+// random numbers with the given purpose and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
@@ -168,7 +168,7 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the least curvature in units of the covariance of scores.
+// leastHessian is the least curvature, in units of the covariance of scores.
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians of records at θ. In the given units its eigenvalues

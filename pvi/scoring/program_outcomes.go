@@ -20,10 +20,10 @@ func (r *program) sweeps() int {
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
 // density. The function draws the outcomes of a record one after another, each given the other
-// numbers of the record. x has the numbers of the records. The first records belong to the first
-// point, the next equally many records to the second point, and so on. The argument z of the
-// function has a standard normal number for each record, outcome and sweep. The function may be
-// called several times with records that differ in their outcomes alone.
+// numbers of the record. x has the numbers of the records. The records are divided into consecutive
+// groups of equal size, one group for each point. The argument z of the function has a standard
+// normal number for each record, outcome and sweep. The function may be called several times with
+// records that differ in their outcomes alone.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -56,15 +56,15 @@ const (
 type conditional struct {
 	*program
 	k     int       // index of the number
-	count int       // number of points of the grid of a record
+	count int       // number of grid points for each record
 	grid  []float64 // grids of all records
 	logs  []float64 // logarithms of the densities on the grid
 	atoms []float64 // by record, the logarithms of the probabilities of the atoms (see variates.atoms)
 	drawn []bool    // see [program.drawn]
 }
 
-// draw draws the number anew for all records of x, from the standard normal numbers z. It does not
-// change a record for which the field drawn is false.
+// draw draws number k anew for all records of x. The argument z has a standard normal number for
+// each record. draw does not change a record for which c.drawn is false.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -75,7 +75,8 @@ func (c *conditional) draw(x, z []float64) {
 	}
 }
 
-// conditional returns the density of number k of all records.
+// conditional returns, for each record, the density of number k given the other numbers of the
+// record.
 func (r *program) conditional(x []float64, k int, points [][]float64) *conditional {
 	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	count := gridPoints
@@ -162,7 +163,8 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the first and the last index of an element of v that is not below the bound least.
+// above returns the index of the first and the index of the last element of v that is at least the
+// argument least.
 func above(v []float64, least float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -265,9 +267,10 @@ func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	return grid[len(grid)-1]
 }
 
-// densities writes to dst the log density of every record with each of its candidates for number k,
-// at the record's point. A density that is not a number, or that cannot be computed, is −Inf. The
-// density of a record does not depend on the other records.
+// densities computes log densities of records. In every record it replaces number k by each of the
+// record's candidates, computes the log density of the result at the record's point, and writes it
+// to dst. A density that is not a number, or that cannot be computed, is −Inf. The density of a
+// record does not depend on the other records.
 func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n

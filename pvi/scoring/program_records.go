@@ -107,8 +107,8 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The engine left out a record whose computation panicked. To find the record, each one is
-	// computed alone.
+	// The engine left out a record whose computation panicked. Each record is now computed alone,
+	// which shows the record that panics.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -152,7 +152,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the step of the central differences, in units.
+// differenceStep is the step of the central differences, in the units that
+// [programEvaluator.curvatures] is given.
 const differenceStep = 1e-4
 
 // curvature implements [evaluator]. All calls on one evaluator must have the same units, because

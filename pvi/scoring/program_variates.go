@@ -13,8 +13,8 @@ type variates struct {
 	column []bool // by column of the program, whether the column holds outcomes
 
 	// density is the program from whose densities outcomes are drawn. It is the program of the
-	// study without factors of log densities that are data, such as weights, because exp of a
-	// weighted log density is not a density.
+	// study without the data, such as weights, by which log densities are multiplied. These data
+	// are left out because the exponential of a weighted log density is not a density.
 	density *model.Model
 
 	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. An
@@ -32,8 +32,9 @@ type variates struct {
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// newVariates finds the outcomes of a program. There are none if a record has more than mostOutcomes, or
-// if the log likelihood is not made of densities by sums, mixtures, and choices between them.
+// newVariates finds the outcomes of a program. It finds none if a record has more than
+// mostOutcomes. It also finds none unless the log likelihood consists of log densities, combined by
+// sums, mixtures, and choices between them.
 func newVariates(m *model.Model) *variates {
 	p := m.Verified().Program()
 	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
@@ -60,7 +61,7 @@ func newVariates(m *model.Model) *variates {
 	}
 	if v.reads(p, term) {
 		if v.rest, err = replaced(m, nil, term); err != nil {
-			return none // without its densities the likelihood depends on no parameter
+			return none // without the densities the log likelihood depends on no parameter
 		}
 	}
 	return v
@@ -129,7 +130,8 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 	return term, variate, weights, ok
 }
 
-// reads reports whether the likelihood reads an outcome other than as the variate of a density.
+// reads reports whether the log likelihood uses an outcome in any other way than as the variate of
+// a density.
 func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	seen := make([]bool, len(p.Nodes))
 	seen[p.Likelihood] = true
@@ -147,7 +149,7 @@ func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	return false
 }
 
-// findAtoms finds the constants that columns of outcomes are compared with.
+// findAtoms finds the constants with which the program compares columns of outcomes.
 func (v *variates) findAtoms(p *ir.Program) {
 	for _, n := range p.Nodes {
 		if n.Op != ir.Equal {

@@ -23,7 +23,7 @@ type regression struct {
 	low, high float64 // bounds of the outcome on the model's scale
 }
 
-// takeRegression makes a regression the model of a problem.
+// takeRegression sets the model of p to a regression.
 func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	r := &regression{linear: m.Linear() != nil, locations: m.Locations(), high: st.OutcomeBound()}
 	var err error
@@ -41,7 +41,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 		r.columns = append(r.columns, newColumn(st, c, len(r.columns)))
 	}
 	r.effects = m.Effects()
-	indicators := map[int]int{} // by group term, the columns of its first effect
+	indicators := map[int]int{} // by group term, the index of the first column of the term's first effect
 	for _, e := range r.effects {
 		if _, ok := indicators[e.Term]; !ok {
 			indicators[e.Term] = len(r.columns)
@@ -135,8 +135,8 @@ func (r *regression) open(s *shard.Shard) (Records, error) {
 	}, s.Len()}, nil
 }
 
-// row writes the regressors of record i to x. The regressors that belong to effects of other groups
-// are 0.
+// row writes the regressors of record i to x. The regressors that belong to effects of groups
+// without the record are 0.
 func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	row, _ := s.Record(i)
 	clear(x[copy(x, row):])
@@ -232,7 +232,8 @@ func (s *workspace) spread(dst, x, weights []float64) {
 	}
 }
 
-// score writes to dst the gradient in θ of the log likelihood of a record. eta has its predictors.
+// score writes to dst the gradient in θ of the log likelihood of a record. s.eta has the predictors
+// of the record.
 func (s *workspace) score(dst, x []float64, y float64) {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.spread(dst, x, s.g)
@@ -266,7 +267,8 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor writes to dst column c of A, where A Aᵀ is the information of the record about θ.
+// factor writes column c of the matrix A to dst, where A Aᵀ is the information of the record about
+// θ.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

@@ -93,7 +93,7 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score
 }
 
 // predictorCovariance writes to dst the covariance of the predictors of a record if θ has the
-// covariance cov. weights is scratch.
+// covariance cov. It uses weights for intermediate results.
 func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, weights []float64) {
 	k, d := len(weights), s.dim
 	v := make([]float64, d)
@@ -166,7 +166,7 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 // at one point.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // means of the information about the first predictor, by factor and level of the factor, the baseline last; nil if the function weights makes no records
+	levels [][]float64 // by factor and level, the mean over the records of the level, the baseline last; nil if the function weights computes no means for levels
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.

@@ -32,7 +32,7 @@ type State struct {
 	mu      sync.Mutex
 	queries map[int]*Query // queries that were already computed, by round
 	next    *State         // state that Step returned last
-	after   sum            // sum from which next was computed
+	after   sum            // opened sum from which the state next was computed
 }
 
 // A sum is the opened sum of a round, with the number of answers in it.
@@ -366,8 +366,8 @@ func (s *State) takeScores(o *opened) {
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
 }
 
-// finish computes the posterior after the last round, from the last three quarters of the sums of
-// scores and the released curvature.
+// finish computes the posterior after the last round. It uses the released curvature, and the last
+// three quarters of the sums of scores.
 func (s *State) finish(r *releasedCurvature) {
 	if len(s.path) > 0 {
 		draws := s.drawCurvatures(r)

@@ -12,7 +12,7 @@ import (
 // protocol and the state.
 type Answer struct {
 	Plan    int     // number of the plan over all phases
-	Release []byte  // message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
+	Release []byte  // encoded release, a message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
 	Vector  []int64 // elements of the release with secure aggregation, at most VectorSize; otherwise nil
 	Spent   Spent
 	// Commitment is the hash of the release, which the client signs, if the study has commitments

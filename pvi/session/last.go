@@ -80,8 +80,8 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending stores the outcome of the last round and computes the one-step posterior of a result
-// from it. It saves the outcome with the state.
+// An ending stores the outcome of the last round, and saves it with the state. From the outcome it
+// computes the one-step posterior for the result.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found

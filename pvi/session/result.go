@@ -196,8 +196,8 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note inserts the first note: whether any outcome moved λ, and whether the sds include the
-// privacy noise.
+// note inserts the first note. The note states whether any outcome moved λ, and whether the sds
+// include the privacy noise.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

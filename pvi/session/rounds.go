@@ -75,7 +75,7 @@ func (p *roundsPhase) limit(int) int64  { return p.present().Method().Messages()
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // server whose field rounds is the machine for the rounds
+	server   *Server // the server of the study; its field rounds is the state machine of the rounds
 	verdicts history
 }
 
@@ -168,7 +168,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // site whose field rounds is the machine for the rounds
+	site     *Site // the site of the client; its field rounds is the state machine of the rounds
 	verdicts history
 }
 

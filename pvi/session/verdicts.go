@@ -34,8 +34,9 @@ type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
-	// InARow is the number of rounds since the last accepted round that were rejected, or were void
-	// although clients had answered. Clients have paid for each of these rounds without effect.
+	// InARow is the number of failed rounds since the last accepted round. A round fails if it is
+	// rejected, or if it is void although clients have answered. Clients have paid for each of
+	// these rounds without effect.
 	InARow int `json:"rejected_in_a_row"`
 }
 
@@ -101,7 +102,7 @@ func (s *Server) Stalled() string {
 	return ""
 }
 
-// Stalled is like [Server.Stalled] for the rounds that the site has followed.
+// Stalled returns the same as [Server.Stalled], for the rounds that the site has followed.
 func (s *Site) Stalled() string {
 	most := s.course.study.Federation.MaxRejected
 	if h := s.History(); most > 0 && h.InARow >= most {
@@ -110,8 +111,8 @@ func (s *Site) Stalled() string {
 	return ""
 }
 
-// Resume sets the number of rounds in a row that did not move the posterior to zero. It is called
-// after the study has changed.
+// Resume resets the count of rounds in a row that did not move the posterior. It is called after
+// the study has changed.
 func (s *Server) Resume() { resume(s.phases) }
 
 // Resume does the same as [Server.Resume] for the site.

@@ -98,7 +98,8 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the difference of transformed values that scaling maps to 1.
+// Half returns the difference between the transformed value that scaling maps to 1 and the
+// transformed value that it maps to 0.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread

@@ -16,12 +16,13 @@ type Descent struct {
 	Gradients Gradients
 	Optimiser Optimiser
 	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
-	Average   float64 // q is averaged over this share of a round's steps, at its end; default 0.5
+	Average   float64 // share of the steps, at the end of a round, over which q is averaged; default 0.5
 	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
 
 	// StartShare is the share of the budget, in μ², that a client spends on a release of its
-	// records' statistics. Its first round then starts at the q computed from the statistics. If
-	// StartShare is 0, nothing is released and the first round starts at the q of the plan.
+	// records' statistics. The first round of the client then starts at the q computed from the
+	// statistics. If StartShare is 0, nothing is released and the first round starts at the q of
+	// the plan.
 	StartShare float64
 }
 
@@ -35,9 +36,9 @@ const (
 	Aligned Gradients = "aligned"
 	// Joint releases the gradients with respect to mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, but before clip and noise it multiplies the gradient with
-	// respect to the spread by a factor that gives it the scale of the other gradient. After clip
-	// and noise it divides by the same factor.
+	// Preconditioned is like Joint, except that the gradient with respect to the spread is
+	// multiplied by a public factor before clip and noise. With this factor it has the scale of the
+	// gradient with respect to the mean. After clip and noise it is divided by the same factor.
 	Preconditioned Gradients = "preconditioned"
 	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient the
 	// gradient of the divergence from the cavity, divided by the number of records. Jälkö, Dikmen
@@ -178,8 +179,8 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, it
-// returns otherwise.
+// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, share
+// returns the argument otherwise.
 func share(t *document.Table, key string, otherwise float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

@@ -117,7 +117,7 @@ var families = []family{
 		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
-	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive
+	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // the kind is Binary if the study has the key positive
 }
 
 func familyNames() []Family {

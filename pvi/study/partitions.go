@@ -45,8 +45,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses published factors, whose noise the cost of the sums over clients does not
-// cover.
+// checkPartitions refuses published factors, which contain the client's own noise. The cost of the
+// sums over clients does not cover factors with this noise.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {

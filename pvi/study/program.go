@@ -145,7 +145,8 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 }
 
 // readDatum reads the value of a variable of the data block: columns or a constant. If the first
-// size of the variable is the number of records, its default is the column of the same name.
+// size of the variable is the number of records, the default value is the column that has the
+// variable's name.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
@@ -220,7 +221,8 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 	return c, ok
 }
 
-// constantOf returns the constant of a number or of nested lists of numbers.
+// constantOf returns a number, or nested lists of numbers, as a Constant. It returns ok = false for
+// other values.
 func constantOf(value any) (c Constant, ok bool) {
 	list, isList := value.([]any)
 	if !isList {

@@ -27,7 +27,7 @@ type Propagation struct {
 	StartAt map[string]float64 // means of q at which the first sites are computed, by parameter name
 }
 
-// A Contribution is the vector that a record adds to a sum.
+// A Contribution is the kind of vector that a record adds to a sum.
 type Contribution string
 
 const (

@@ -36,8 +36,7 @@ const (
 )
 
 // scores reports whether the solver Scoring can fit the model with the given privacy unit. A model
-// with effects of groups needs the unit record, and a program needs one of the units record and
-// person.
+// with effects of groups needs the unit record. A program needs the unit record or the unit person.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	switch {

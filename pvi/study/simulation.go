@@ -88,7 +88,8 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses keys that have no effect on a baseline, because it runs on the pooled records.
+// inOnePlace refuses keys that have no effect on a baseline, because a baseline runs on the pooled
+// records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
@@ -146,9 +147,9 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the names of the solver and of the clip that a program adds to the simulator. Such
-// a solver or clip is allowed only if a mechanism hides its result, which is the case if the
-// privacy unit is the client.
+// readOwn reads the names of the solver and of the clip of an extension. Only a study without
+// privacy, or with the privacy unit client, can use an extension. With the unit client a mechanism
+// hides the results of the solver and of the clip.
 func readOwn(s *Study, t *document.Table) {
 	for _, one := range []struct {
 		key string

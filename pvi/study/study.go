@@ -133,7 +133,7 @@ const (
 	NaturalGradient Solver = "natural-gradient"
 	// SVI takes stochastic gradient steps on the local free energy.
 	SVI Solver = "svi"
-	// Laplace uses the mean of q and the curvature of the log likelihood there.
+	// Laplace uses the mean of q, and the curvature of the log likelihood at this mean.
 	Laplace Solver = "laplace"
 	// ClippedAnalytical is the conjugate update, computed from clipped and noisy statistics.
 	ClippedAnalytical Solver = "clipped-analytical"
@@ -331,8 +331,8 @@ const (
 type Partition struct {
 	Kind     string  // kind: "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
 	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
-	// LabelSkew is κ ≤ 1. If c is the majority label's share of all records, its share of the
-	// records of small clients is max(0, c + (1−c)κ).
+	// LabelSkew is κ ≤ 1. If c is the share of the majority label in all records, the share of this
+	// label in the records of small clients is max(0, c + (1−c)κ).
 	LabelSkew      float64
 	LabelThreshold float64 // smallest outcome for which a record has the label
 	Column         string  // name of the column that has the client's name

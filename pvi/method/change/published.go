@@ -88,12 +88,12 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 	others := total * float64(clients-1) / float64(clients)
 	var (
 		muSquared float64
-		mean      float64 // difference in E[−L | earlier sums] between c = 1 and c = 0
-		variance  float64 // variance of L given the earlier sums
+		mean      float64 // difference in E[−L | earlier sums] between the case with the client's records (c = 1) and the case without them (c = 0)
+		variance  float64 // variance, given the earlier sums, of the noise L in the other clients' factors
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)
-		surprise := 1 + mean // difference between the expectations of this round's sum for c = 1 and c = 0
+		surprise := 1 + mean // difference between the expectation of this round's sum with the client's records (c = 1) and without them (c = 0)
 		spread := variance + total
 		muSquared += surprise * surprise / spread
 		// Covariance of L_{t+1} and this round's sum, given the earlier sums.

@@ -33,7 +33,7 @@ func (m *Method) OnDevice() error {
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // The client's OnDevice makes the check with its records.
+		return nil // OnDevice of the client makes this check with the client's records
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -107,8 +107,8 @@ type client struct {
 	kept, exact             []int64
 }
 
-// Release implements [method.Client]. The client stores the noisy sum that it sends, and the
-// changes of its parts if they have factors of their own.
+// Release implements [method.Client]. The client stores the noisy sum that it sends. It also stores
+// the changes of the parts if each part has a factor of its own.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++

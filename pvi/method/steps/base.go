@@ -93,8 +93,8 @@ func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
 
-// Drawing returns the mechanism of a client with the given records that draws batches by the
-// given sampling.
+// Drawing returns the mechanism of a client with the given records. The mechanism draws batches by
+// the given sampling.
 func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
 }
