@@ -73,9 +73,9 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function. Its argument is one half of a number, and its result is added
-// to the other half. Both are in the highest bits of a word. The caller must mask the lower bits of
-// the result.
+// hash computes the round function. Its argument is one half of a number. The caller changes the
+// other half by an exclusive or with the result. The argument and the result are in the highest
+// bits of a word. The caller must mask the lower bits of the result.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
