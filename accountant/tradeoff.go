@@ -273,7 +273,7 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds the ratio of δ(ε) to δ(nearMost), for an ε above nearMost. The bound holds
+// remaining bounds δ(ε)/δ(n) for an ε above n, where n is the result of nearMost. The bound holds
 // because δ is convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()

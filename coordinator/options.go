@@ -95,7 +95,7 @@ type Events interface {
 	Closed(whole bool)           // a round was closed; whole means that all answers arrived
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
-	Stored(batch int, ok bool)   // a transaction with this number of commands was committed, if ok is true, or failed
+	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed (ok is true) or failed
 	Waiting(study string, n int) // a study waits for n clients
 }
 

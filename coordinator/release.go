@@ -292,7 +292,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the call was cancelled, but the study is not over
+		return err // returns the error of the call's context, because the study is not over
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
