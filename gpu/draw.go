@@ -14,7 +14,8 @@ type draw struct {
 	leaves []leafWeights
 	dense  []denseWeights
 	grad   []float64 // scratch space, zero between uses
-	// inside2 is |inside|², which is part of each record's squared norm.
+	// inside2 is the squared norm of inside. It is part of the squared norm of each record's
+	// contribution.
 	inside2 float64
 }
 
@@ -22,8 +23,8 @@ type draw struct {
 // a record reads shared values.
 type leafWeights struct {
 	path *tape.Path
-	// slope has the derivative of each element with respect to its coordinate. It is nil if all are
-	// 1.
+	// slope has the derivative of each element with respect to its coordinate. It is nil if all
+	// derivatives are 1.
 	slope []float64
 	// norm is slope²·(1+v²), the weight of a squared adjoint in norms. It is nil if all weights are
 	// 1.

@@ -101,7 +101,7 @@ type hessian struct {
 
 	adjoints, above, below [][]float64 // adjoints of each channel, for each record of the block
 	step                   []float64   // change of the current channel, for each record of the block
-	vectors                [][]float64 // derivatives of products' vectors with respect to the current channel
+	vectors                [][]float64 // derivatives, with respect to the current channel, of the vectors that the tables of products multiply
 	segments               [block][]segment
 	starts                 [block][]int // for each record, the index of each channel's first segment
 	arena                  []float64

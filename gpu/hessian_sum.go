@@ -6,7 +6,7 @@ type hessianSum interface {
 	pair(a, b segment, w float64)
 	// square adds w·aaᵀ.
 	square(a segment, w float64)
-	// element adds x/2 to element (i, j) and x/2 to element (j, i), so x if i = j.
+	// element adds x/2 to element (i, j) and x/2 to element (j, i). If i = j, it adds x in total.
 	element(i, j int, x float64)
 }
 

@@ -82,8 +82,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded calls compute and then use for a block of rows. It leaves out the rows for which compute
-// panics, and counts them as refused.
+// guarded calls the function compute, and then the function use, for a block of rows. It leaves out
+// the rows for which compute panics, and counts these rows as refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {

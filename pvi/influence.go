@@ -103,8 +103,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest difference between a coordinate of the given mean and of the mean after
-// the last call of try, in units of the given sds.
+// shift returns the largest absolute difference between a coordinate of the given mean and the same
+// coordinate of the mean that the last call of try computed, in units of the given sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

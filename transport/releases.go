@@ -120,7 +120,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // later calls wait only for this call, so it must first wait for the earlier call
+		<-before.done // later calls wait only for this call, so this call must first wait for the earlier call
 		done()
 		return nil, context.Cause(c.ctx)
 	}

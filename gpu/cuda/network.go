@@ -101,7 +101,7 @@ type Network struct {
 	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
-	step   func(times int) error // makes the launches of a step the given number of times
+	step   func(times int) error // runs the launches of a step the given number of times
 	forget func() error
 
 	// current has the weights and the moments of Adam, as words. next is memory for the weights and
@@ -226,7 +226,8 @@ func (n *Network) upload() error {
 	return err
 }
 
-// pack writes the numbers v to dst, two in each word. The first of two is in the lower half.
+// pack writes the numbers v to dst, two in each word. The first of the two numbers is in the lower
+// half of the word.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

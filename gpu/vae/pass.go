@@ -18,7 +18,7 @@ type pass struct {
 	out      [layers]matrix // outputs of each layer; the backward pass replaces them by the derivatives of the loss with respect to them
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
-	deviates []float64      // standard normal numbers, Latent for each record
+	deviates []float64      // standard normal numbers for the latent vectors, Latent numbers for each record
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	nothing  []dpmech.Pair       // pairs of zeros, for a record that contributes nothing

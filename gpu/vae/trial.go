@@ -15,7 +15,7 @@ const (
 	tryRecords  = 100
 	tryTogether = 30 // batches are added in groups of this size; it is smaller than some batches, so that the test covers the last records of such a batch, which are added one by one
 	trySteps    = 3
-	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest of the layer
+	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest value in the layer
 )
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}

@@ -40,7 +40,7 @@ type column struct {
 	first   int
 	edges   []float64 // edges of the bins of a numeric column
 	cells   int       // number of bins or levels, and one more if values may be missing
-	missing int       // cell of missing values; −1 if there is none
+	missing int       // index of the cell of missing values; −1 if there is none
 }
 
 // width returns the number of elements of a column in one group.

@@ -188,7 +188,7 @@ func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value
 	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, high)
 }
 
-// part returns the table of a column.
+// part returns the table of column k for the estimator's group of records.
 func (e *estimator) part(k int) Part {
 	c, cells := &e.columns[k], e.cells[k]
 	var p Part

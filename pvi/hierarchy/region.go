@@ -78,8 +78,8 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	return r, nil
 }
 
-// power returns the largest of 1, .7, .7², ... at which the effective number of points is at
-// least the given number.
+// power returns the largest of the numbers 1, .7, .7², ... for which the weights that are
+// proportional to exp(number·logs) have at least the given effective number of points.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-6; beta *= .7 {
 		if w := normalised(logs, beta); 1/squares(w) >= least {

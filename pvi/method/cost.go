@@ -18,7 +18,7 @@ const (
 	Coalition        = "coalition"         // a coalition of as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
 	Outsider         = "outside"           // an observer that adds no noise
-	LargestCoalition = "largest-coalition" // the coordinator with more clients than the study assumes to collude
+	LargestCoalition = "largest-coalition" // the coordinator together with more colluding clients than the study assumes
 	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
 	Anyone           = "anyone"            // an observer that reads every single message; only for studies in which anyone may read them
 )

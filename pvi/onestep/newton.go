@@ -47,7 +47,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.eigen.VectorsTo(&n.vectors)
 		for k, value := range n.values {
 			if value >= n.least {
-				break // eigenvalues are in increasing order, so the others are large enough
+				break // eigenvalues are in increasing order, so all later eigenvalues are large enough
 			}
 			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
 		}

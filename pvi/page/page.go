@@ -23,7 +23,7 @@ import (
 // A Report is the content of a page.
 type Report struct {
 	Protocol *pvi.Protocol
-	Costs    []method.Cost // cost by observer and adjacency, the target's first; nil without privacy
+	Costs    []method.Cost // costs by observer and adjacency, beginning with the cost for the study's target; nil without privacy
 
 	// Effects has the posterior of each parameter. In a study without intervals, Estimates has
 	// the point estimates instead.
@@ -97,8 +97,8 @@ func body(name string, of any) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// shift returns the distance of another posterior's mean from the mean of a, in units of the sd of
-// a. It returns a dash as text if there is no such posterior.
+// shift returns, as text, the distance between the mean of a and the mean of another posterior, in
+// units of the sd of a. It returns a dash if there is no other posterior.
 func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	if other == nil {
 		return "–"
@@ -180,7 +180,7 @@ const (
 	rowHeight    = 22
 	axisHeight   = 40
 	letterWidth  = 6.5 // average width of a letter in a name
-	longestName  = 46  // letters of a name that is shown in full
+	longestName  = 46  // largest number of letters of a name that is shown in full
 )
 
 // A Bar is the interval of an effect in a picture.

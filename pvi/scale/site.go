@@ -24,7 +24,7 @@ type Site struct {
 
 	scale    *scale
 	answered int          // number of the last pass that the client answered
-	sent     phase.Digest // hash of its release in that pass, if the study publishes releases
+	sent     phase.Digest // hash of the client's release in its last answered pass, if the study publishes releases
 
 	row   []float64 // contribution of one record, reused for each record
 	noise dpmech.Noise

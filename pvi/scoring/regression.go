@@ -33,7 +33,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	if st.Model.Kind() == study.Measured {
 		r.low = -r.high
 	}
-	numbers := map[int]int{} // columns of the study's data that are regressors by themselves
+	numbers := map[int]int{} // by column of the study's data, the index of the regressor that is this column alone
 	for c := range st.Coefficients() {
 		if j := len(r.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
 			numbers[c.Parts[0].Column] = j

@@ -70,7 +70,7 @@ func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 // from [Shard.Deal] and [Join] do not have these values.
 func (s *Shard) Described(i int) []float64 { return s.described[i] }
 
-// describe adds the values of a record for Described.
+// describe stores the values of record i that Described returns.
 func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 	columns := d.Columns
 	if d.By >= 0 {

@@ -24,7 +24,7 @@ type Report struct {
 	Imputed   map[string]int `json:"imputed,omitempty"`    // number of missing values replaced, by column
 	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
 	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
-	Refused   int            `json:"unexpected,omitempty"` // number of the records and lines left out for which the study has no rule, or the rule "refuse"
+	Refused   int            `json:"unexpected,omitempty"` // number of records and lines that were left out although the study has no rule for them, or has the rule "refuse"
 	First     *Error         `json:"-"`                    // reason for which the first of the Refused records was left out; nil if there is none
 }
 
@@ -126,7 +126,7 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 type New struct {
 	*Records
 	Rows   []int  // number of the row of each record in the table, see [table.Reader]
-	Absent []bool // whether the table lacks each column; the records have a value inside the bounds in its place
+	Absent []bool // by column, whether the table lacks the column; the records then have a value inside the bounds of the column
 }
 
 // ReadNew reads records for predictions. It keeps all records of a person, and leaves out records as
@@ -247,8 +247,8 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.rows.Row(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// findColumns finds the cells of the declared columns. If the table does not name its columns, they
-// are in the order of the study.
+// findColumns finds the cells of the declared columns. If the table does not name its columns, the
+// cells are in the order of the study's columns.
 func (d *decoder) findColumns() (err error) {
 	d.cellOf, d.person = make([]int, len(d.study.Columns)), -1
 	names := d.rows.Columns()

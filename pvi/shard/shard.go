@@ -63,7 +63,7 @@ func (r *Records) fillMissing() {
 	}
 }
 
-// markMissing records that the values of the last record in the given columns were missing in the
+// markMissing notes that the values of the last record in the given columns were missing in the
 // file.
 func (r *Records) markMissing(columns []int) {
 	if len(columns) > 0 && r.missing == nil {
