@@ -26,8 +26,8 @@ type leafWeights struct {
 	// slope has the derivative of each element with respect to its coordinate. It is nil if all
 	// derivatives are 1.
 	slope []float64
-	// norm is slope²·(1+v²), the weight of a squared adjoint in norms. It is nil if all weights are
-	// 1.
+	// norm is slope²·(1+v²), where v is the element of Query.Joint for the element's coordinate. It
+	// is the weight of a squared adjoint in norms. It is nil if all weights are 1.
 	norm []float64
 	// cross is slope·(inside_g + v·inside_ρ), where inside_g and inside_ρ are the two halves of the
 	// vector that the query adds to every contribution before the clip. It is the weight of an
@@ -41,7 +41,7 @@ type leafWeights struct {
 // denseWeights has the weights of a dense component.
 type denseWeights struct {
 	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
-	norm     []float64 // weight 1+v² of each coordinate; nil if all weights are 1
+	norm     []float64 // weight 1+v² of each coordinate, where v is the coordinate's element of Query.Joint; nil if all weights are 1
 	cross    []float64
 	norms    []float64
 	crosses  []float64

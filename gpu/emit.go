@@ -246,7 +246,8 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns the derivative of element number at with respect to its coordinate.
+// slopeAt returns the derivative of an element with respect to the element's coordinate. The
+// argument at is the index of the element.
 func (w *leafWeights) slopeAt(at int) float64 {
 	if w.slope == nil {
 		return 1

@@ -85,8 +85,8 @@ type glmLanes struct {
 }
 
 // newGLMLanes returns the fused kernel of a program. It returns nil if the program is not a
-// generalised linear model. It also returns nil if one node is two arguments of the density,
-// because the fused kernel cannot add the adjoints of two uses.
+// generalised linear model. It also returns nil if one node is used as two arguments of the
+// density, because the fused kernel cannot add the adjoints of two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)

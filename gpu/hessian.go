@@ -106,7 +106,7 @@ type hessian struct {
 	starts                 [block][]int // for each record, the index of each channel's first segment
 	arena                  []float64
 	sum                    hessianSum
-	gradients              [2][]float64 // gradients of the sum of tables, weighted with weights, at two points
+	gradients              [2][]float64 // gradients, at two points, of the sum of all tables, weighted with the field weights
 	at                     []float64    // one of these points
 }
 
@@ -424,8 +424,8 @@ func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
 	}
 }
 
-// factors returns the vector that multiplies the table at a leaf, for record l of the block and row
-// row.
+// factors returns the vector that multiplies the table at a leaf, for record l of the block. The
+// argument row is the row of this record.
 func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	if f.onTable {
 		return h.table.Nodes[f.other][row*f.cols:][:f.cols]

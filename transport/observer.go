@@ -10,7 +10,8 @@ type Observer interface {
 	Called(method, outcome string)
 	// Moved counts the bytes on a connection, including the bytes that TLS adds.
 	Moved(received, sent int)
-	// Connected counts a new connection (+1) or a closed one (−1).
+	// Connected counts open connections. The argument change is +1 for a new connection and −1 for
+	// a closed connection.
 	Connected(change int)
 }
 

@@ -269,8 +269,8 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the number, in the plan, of the first step whose result enters the run's
-// average. If there is no such step, it returns the number of steps.
+// averageFrom returns the number of the first step whose result enters the run's average, counted
+// within the plan. If there is no such step, it returns the number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {

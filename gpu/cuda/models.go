@@ -17,9 +17,9 @@ const (
 	// Dirichlet distribution. First is the concentration of this distribution, and Second the
 	// number of components after the coordinate's component.
 	StickPrior
-	LogInverseGamma // logarithm of an inverse-gamma variable: shape and scale
-	LogHalfNormal   // logarithm of a half-normal variable: its variance
-	LogHalfCauchy   // logarithm of a half-Cauchy variable: the square of its scale
+	LogInverseGamma // logarithm of an inverse-gamma variable; First is the shape and Second the scale
+	LogHalfNormal   // logarithm of a half-normal variable; First is the variance of the normal variable
+	LogHalfCauchy   // logarithm of a half-Cauchy variable; First is the square of the scale
 )
 
 // A Prior is the prior of one coordinate.

@@ -78,8 +78,9 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes two equal plans: the first trainer computes there on the device, and the second
-// trainer computes here on the CPU. It returns an error if the results differ.
+// compare computes two equal plans. The first trainer computes the plan there on the device, and
+// the second trainer computes the plan here on the CPU. compare returns an error if the results
+// differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {
