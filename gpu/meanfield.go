@@ -49,8 +49,8 @@ type MeanFieldOptions struct {
 	// multiplies it by s′ after the noise. Otherwise this gradient would be small compared with the
 	// noise if s is small. Preconditioned requires Joint.
 	Preconditioned bool
-	// Inside adds the gradient of −KL, divided by Records, to every record's contribution before
-	// the clip, as the published algorithm does. Inside requires Joint.
+	// Inside adds the gradient of −KL(q ‖ cavity), divided by Records, to every record's
+	// contribution before the clip, as the published algorithm does. Inside requires Joint.
 	Inside  bool
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.

@@ -84,9 +84,9 @@ func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, relea
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with the number of noise shares that is proved to hide a client's
-// releases from its observer. That number is smaller than the view's own number only if the
-// method is unsound.
+// proved returns the view with a proved number of noise shares: the number of noise shares that is
+// proved to hide a client's releases from the observer of the view. This number is smaller than the
+// view's own number only if the method is unsound.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)

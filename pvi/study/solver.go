@@ -33,7 +33,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0 && m.Family == Poisson:
-		return []Solver{SVI, NaturalGradient} // The expected rate is infinite if the log rate has an effect times the exponential of a Gaussian.
+		return []Solver{SVI, NaturalGradient} // The expected rate is infinite if the log rate contains an effect that is multiplied by the exponential of a Gaussian.
 	case len(m.Groups) > 0:
 		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of coefficients and spreads, which does not exist if groups hardly differ.
 	default:

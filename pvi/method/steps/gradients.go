@@ -60,8 +60,8 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// The pace for studies that open sums over the records of all clients. The noise of these sums
-	// is smaller, relative to the signal, than the noise of a client's own sums.
+	// This pace is for studies that open sums over the records of all clients. The noise of these
+	// sums is smaller, relative to the signal, than the noise of a client's own sums.
 	summed: pace{10, 0.84},
 }
 
