@@ -62,7 +62,7 @@ type commands struct {
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`
 
-	platform
+	Platform platform `embed:""`
 
 	audited *audit.Log // nil if there is no audit log
 }

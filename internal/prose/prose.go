@@ -64,10 +64,7 @@ func Reflow(text string, width int) string {
 // indents returns in first the indent of a line, including a bullet if the line has one. In rest it
 // returns the same number of spaces, with which the other lines of the paragraph begin.
 func indents(line string) (first, rest string) {
-	body := strings.TrimLeft(line, " ")
-	if strings.HasPrefix(body, "- ") {
-		body = body[2:]
-	}
+	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]
 	return first, strings.Repeat(" ", len(first))
 }
