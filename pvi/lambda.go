@@ -120,7 +120,7 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 		return errors.New("λ is no proper distribution")
 	}
 	if !q.same(saved) {
-		return errors.New("λ does not follow from the state of the descent")
+		return errors.New("λ does not follow from the saved state: the state is damaged, or a build with another version of the method wrote it, and then that build must read it")
 	}
 	return nil
 }
