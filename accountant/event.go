@@ -9,7 +9,7 @@ import (
 // An Event describes one or several releases: the noise, the sample, the sensitivity and the
 // adjacency. Other packages cannot define events. The events are [Gaussian], [DiscreteGaussian],
 // [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation], [Laplace], [Approximate],
-// [Repeated] and [Composed].
+// [Repeated], [Composed] and [Outcomes].
 type Event interface {
 	// addTo adds the event to t the given number of times.
 	addTo(t *tally, times float64) error

@@ -22,6 +22,9 @@
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //   - docs/use/study.md: the table of families.
 //
+// Rows in the tables of pvi/solver/response_test.go and information_test.go also check the
+// outcomes and the information of the response.
+//
 // All solvers, the accounting, the schedules and the simulator then work with the family. A
 // family without a kernel in device.go runs on the processor.
 //

@@ -1,12 +1,14 @@
 // Package method describes the releases of clients in a round. Each kind of release is a
 // [Method] in a package of its own below this package:
 //
+//	scores       gradients and curvatures of the records, each a noisy sum; the default for records
 //	statistics   clipped statistics of the records with noise, released once
 //	descent      steps of private gradient descent; each releases a noisy sum of gradients
 //	sites        steps of private expectation propagation; each releases a noisy sum of sites
 //	gradientsum  one sum of gradients over all clients, which moves q itself
 //	change       the clipped change of the client's factor, hidden in the sum over clients
-//	clientscores gradient and curvature of the client's records, hidden in their sum over clients
+//	clientscores gradient and curvature of the client's records, hidden in their sum over clients;
+//	             the default for clients
 //	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
 //	tables       the sums from which tables of the records are computed, in a study without a model
 //	plain        the change of the client's factor, without noise
@@ -36,7 +38,7 @@
 // # How to add a method
 //
 // Write a package with a type that implements [Method]. Embed [Sum] if one [dpmech.GaussianSum]
-// hides the release, or the base of package steps if a [dpmech.SampledSum] hides it. Both
-// implement the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the
+// hides the release, [Sums] if one GaussianSum hides the release of each round, or the base of
+// package steps if a [dpmech.SampledSum] hides it. All three implement the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the
 // table in fedpvi/pvi/methods.go, with the condition on the studies that use the method.
 package method

@@ -20,5 +20,7 @@
 //
 // Write a file with a direct test of the norms of vectors in a sum, and an attack on the release.
 // scores.go has examples of both. In suite (suite.go), append the test to quick with single, and the
-// attack to long with lazily. The tests of aboutNoise are for Gaussian noise alone.
+// attack to long with lazily. The tests of aboutNoise are for Gaussian noise
+// alone. Other noise needs a test of its size and shape, which judges counts with chiSquareP or
+// binomialP.
 package audit
