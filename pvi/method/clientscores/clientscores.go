@@ -132,9 +132,10 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 
 // A client computes vectors from its records. It stores only the number of its releases.
 type client struct {
+	method.NoFactor
+
 	method  *Method
 	records *solver.Regression
-	spent   method.Spent
 	noise   dpmech.Noise
 
 	sum    []int64 // scratch space of Release
@@ -146,7 +147,7 @@ type client struct {
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
-	c.spent.Statistics++
+	c.Count()
 	mechanism.Draw(&c.noise, src)
 	query := t.Walk.(*walk).state.Query(round)
 	if fault := guard.Run(func() { err = c.compute(query, round) }); fault != nil {
@@ -170,35 +171,7 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// Follow implements [method.Client]. It does nothing, because the client has no factor.
-func (c *client) Follow(int64, []int64) {}
-
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return c.spent }
-
-// Ahead implements [method.Client].
-func (c *client) Ahead() int { return 1 }
-
-// Reuses implements [method.Client].
-func (c *client) Reuses() bool { return false }
-
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
-
 // Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
-	var none *method.Factor
-	if err := none.Check(m); err != nil {
-		return err
-	}
-	if err := method.CheckNoParts(m); err != nil {
-		return err
-	}
-	return method.CheckSpent(m.Spent, 0, c.method.ReleasesAfter(answered), answered > 0)
-}
-
-// Restore implements [method.Client].
-func (c *client) Restore(m *method.Memory) error {
-	c.spent = m.Spent
-	return nil
+	return method.CheckNoFactor(m, c.method.ReleasesAfter(answered), answered)
 }

@@ -73,14 +73,15 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 // A client is the client's half of the method. Besides its records, it stores only the number of
 // its releases.
 type client struct {
+	method.NoFactor
+
 	method  *Method
 	records scoring.Records
-	spent   method.Spent
 }
 
 // Release implements [method.Client]. The task's Walk must come from the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
-	c.spent.Statistics++
+	c.Count()
 	query, err := t.Walk.(*walk).state.Query(t.Number)
 	if err != nil {
 		return true, err
@@ -98,33 +99,6 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 		}
 		return nil
 	})
-}
-
-// Follow implements [method.Client]. It does nothing, because the client has no factor.
-func (c *client) Follow(int64, []int64) {}
-
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return c.spent }
-
-// Ahead implements [method.Client].
-func (c *client) Ahead() int { return 1 }
-
-// Reuses implements [method.Client].
-func (c *client) Reuses() bool { return false }
-
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
-
-// Check implements [method.Client].
-func (c *client) Check(m *method.Memory, answered int) error {
-	var none *method.Factor
-	return errors.Join(none.Check(m), method.CheckNoParts(m), method.CheckSpent(m.Spent, 0, answered, answered > 0))
-}
-
-// Restore implements [method.Client].
-func (c *client) Restore(m *method.Memory) error {
-	c.spent = m.Spent
-	return nil
 }
 
 // A walk computes the posterior from the opened sums. λ is the natural parameters of the
