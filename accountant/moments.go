@@ -101,12 +101,12 @@ func (m *moments) add(loss, logWeight float64) {
 }
 
 // cumulant returns K(c) = log E e^(cL), for the finite part of the loss L, and its first two
-// derivatives. The derivatives are the mean and the variance of the loss tilted by e^(cL). All
-// three are NaN for a nil rule.
+// derivatives. The derivatives are the mean and the variance of the loss tilted by e^(cL). If m is
+// nil, all three are NaN.
 //
 // E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The terms of
-// this expectation are non-negative. The result is therefore accurate even for rare samples, where
-// it is tiny, and stays accurate over millions of steps.
+// this expectation are non-negative. The result therefore has a small relative error even if the
+// sampling rate is low and the result is tiny. The error stays small over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()

@@ -137,7 +137,7 @@ type window struct {
 	first  int     // grid index of the window's lowest entry
 	lowest int     // lowest entry at which the sums can be used; at lower entries they would overflow
 	centre float64 // reference loss in the exponents of the sums of [window.sum]
-	scale  float64 // logarithm of the factor that converts the sums of the window to δ: logM − order·centre
+	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: the field logM minus order times centre
 	start  int     // position in the row of the entry 0 of the window
 	noise  float64 // bound on the error of each mass in the field row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above

@@ -115,10 +115,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge returns the cost of an answer for the observer and adjacency of these terms. If the policy
-// trusts the coordinator, the observer is the strongest observer that the study does not trust.
-// charge selects this observer for the actual roster, which may differ from the roster at the
-// approval. It returns an error if the study states no cost for these terms.
+// charge returns the cost of an answer for the observer and adjacency of these terms. s has the
+// costs in the actual roster, which may differ from the roster at the approval. Unless the observer
+// of the terms is [method.Anyone] or [method.Coordinator], charge therefore takes the strongest
+// observer in s that the study does not trust. It returns an error if the study states no cost for
+// these terms.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil

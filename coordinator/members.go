@@ -70,7 +70,9 @@ func (st *state) use(s *Study, own roster.Entry) (err error) {
 	return err
 }
 
-// readWaiting marks the clients whose keys were renewed or revoked.
+// readWaiting reads the stored key changes into the state: new keys that wait for the next change
+// of the roster, and revocations. A client whose keys were renewed gets the new pin. A client whose
+// keys were revoked is marked as revoked and as having left.
 func (s *Study) readWaiting(st *state) error {
 	for name, b := range st.changes.Waiting {
 		r, err := roster.ParseRenewal(b, s.hash)

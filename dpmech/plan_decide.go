@@ -10,16 +10,17 @@ import (
 // of undecided samples indicates a faulty device.
 const mostDecided = 64
 
-// Decide computes a sample of the noise that a device could not decide, with integers of any
-// length. It also reclaims the steps, so that the device can compute them again from the beginning.
-// The result of [Plan.Words] then contains the sample. The argument open is the number of the
-// sample in the device's numbering: the upper half is the number of the step plus one, and the
-// lower half is the number of the sample within the step. Decide returns an error for a sample that
-// is not in the plan, and for a sample that the device already has.
+// Decide computes one noise sample of a plan that a device reported as undecided, because its
+// integers have too few bits. Decide uses integers of any length. It also takes the steps back from
+// the device, which can then compute them again from the beginning. The result of [Plan.Words] then
+// contains the sample. The argument open is the number of the sample in the device's numbering: the
+// upper half is the number of the step plus one, and the lower half is the number of the sample
+// within the step. Decide returns an error for a sample that is not in the plan, and for a sample
+// that the device already has.
 //
 // The release is then the same as if the device itself could compute with integers of any length.
-// The noise therefore affects neither the choice of the machine that computes the steps nor the
-// rounding.
+// The value of the noise therefore affects neither which machine computes the steps nor how the sum
+// is rounded.
 func (p *planSteps) Decide(open uint64) error {
 	step, j := uint32(open>>32)-1, uint32(open)
 	switch {

@@ -13,11 +13,14 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A server's state has four parts: a byte for its version; a JSON object, preceded by its length in
-// four bytes; λ with sixteen bytes for each element; and the centre and the sum of each open round,
-// by increasing number of the plan, with eight bytes for each element. All numbers are
-// little-endian. The form is binary because the state is written after every round and is mostly
-// numbers.
+// A server's state has four parts, in this order:
+//   - one byte for the version;
+//   - a JSON object, preceded by its length in four bytes;
+//   - λ, with sixteen bytes for each element;
+//   - for each open round, in the order of the plans' numbers, the round's centre and the round's sum of answers, with eight bytes for each element.
+//
+// The centre is the centre in the plan (see [Plan]). All numbers are little-endian. The form is
+// binary because the state is written after every round and is mostly numbers.
 //
 // Two older versions can still be read. In version 2 the JSON object contains the centres and sums.
 // In version 1 the state is only the JSON object, which contains λ in hexadecimal.

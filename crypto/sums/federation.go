@@ -137,8 +137,9 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns the offset and the size, in bytes, of a holder's part in the body of a dealer's
-// message with keys.
+// Keys returns the offset and the size, in bytes, of the sealed key for one holder. The offset is
+// counted from the beginning of the body of the message in which the dealer sends the keys for all
+// holders.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {

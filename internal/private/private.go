@@ -198,11 +198,13 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// ReadGranted returns the content of a file of at most limit bytes that somebody else may have made for
-// this user, such as a credential of systemd. The path may lead to a link or a pipe. ReadGranted
-// returns an error if anybody but the owner may read or write the file. There is one exception: a
-// group may read a file of root, because systemd and administrators grant files in this way. If a file
-// of mode 0440 has an access control list, the mode of the group is the mask of the list.
+// ReadGranted returns the content of a file of at most limit bytes. The file may have been made by
+// somebody else for this user, such as a credential of systemd. The path may lead to a link or a
+// pipe. ReadGranted returns an error if anybody but the owner may read or write the file.
+//
+// There is one exception: a group may read a file of root, because systemd and administrators grant
+// files in this way. If a file of mode 0440 has an access control list, the group bits are the mask
+// of the list and not the rights of the group. Such a file is accepted as well, if root owns it.
 func ReadGranted(path string, limit int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

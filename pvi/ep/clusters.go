@@ -23,8 +23,8 @@ type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// This client's power of the ratio of the uniform and the normal prior of the weights (see
-	// [NewClusters]).
+	// share is the power to which this client raises the ratio of the uniform and the normal prior
+	// of the clusters' weights (see [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster

@@ -41,7 +41,7 @@ type DPSEP struct {
 	noisy []int64
 	total []float64
 	sites []float64           // buffer for the sites of a group of records that are computed together
-	query dpmech.SampledQuery // method sum, stored here so that a step allocates no memory
+	query dpmech.SampledQuery // the method value s.sum, stored here so that a step allocates no memory
 }
 
 // NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of

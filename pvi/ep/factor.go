@@ -18,7 +18,7 @@ type tied struct {
 	proper  *proper
 
 	taken int       // number of steps taken
-	since int       // number of steps since the average (re)started
+	since int       // number of steps since the average raw began or was last restarted
 	used  []float64 // natural parameters of the factor for which sites are computed
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
 	// and they may be improper. With the option Published, raw has all natural parameters.
@@ -318,9 +318,10 @@ func (f *tied) shorten() {
 // 0.6.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. The precision of the factor is the average of the released
-// sums, without start, raised to the noise floor. The precision times mean is chosen so that q
-// keeps its mean. With the option Glide, q gets the average of its means instead.
+// propose writes the factor to dst. The precision of the factor is the average of the released sums
+// alone, so propose removes the share of f.start from f.raw. The precision is at least the noise
+// floor. The precision times mean is chosen so that q keeps its mean. With the option Glide, q gets
+// the average of its means instead.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

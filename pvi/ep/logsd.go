@@ -11,18 +11,18 @@ import (
 // 32 nodes give both moments with six digits if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule averages over u, the log sd of a normal outcome. u is normal. The outcome is
-// N(centre, e^2u), where the centre is also normal and independent of u. The rule raises the
-// outcome's density to the power power. A spreadRule keeps its workspace and is not safe for
-// concurrent use.
+// A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The
+// distribution of u is normal. The outcome is N(centre, e^2u), where the centre is also normal and
+// independent of u. The outcome's density is raised to a power, the field power. A spreadRule keeps
+// its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
-	moves     []float64 // distance of each node from the mean of u
-	variances []float64 // e^2u divided by the power, at each node
+	moves     []float64 // distance of each node of the rule from the mean of u
+	variances []float64 // e^2u divided by the power, at each node of the rule
 	weights   []float64 // log weights of the nodes
-	spreads   []float64 // variance of the outcome, including the variance of its centre, at each node
-	logs      []float64 // at each node, the field weights minus half the log of the field spreads
-	shares    []float64 // probability of each node given the outcome
+	spreads   []float64 // variance at each node of the outcome, including the variance of its centre
+	logs      []float64 // at each node, the element of weights minus half the log of the element of spreads
+	shares    []float64 // probability of each node of the rule given the outcome
 	uncertain float64
 }
 
@@ -88,7 +88,7 @@ func (r *spreadRule) spread() (first, second float64) {
 }
 
 // centre returns the first and second moments of the centre given the outcome, both around the
-// centre's mean before the outcome. gap is the gap of the last call of outcome.
+// centre's mean before the outcome. gap must be the argument of the last call of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -25,10 +25,11 @@ type Mixture struct {
 // number of variables. The clusters have the given sd. In sites, precisions are multiplied by
 // weight.
 //
-// If tied is false, the site of a record matches the moments of the tilted distribution. If tied is
-// true, the site for cluster k is instead the normal likelihood of the record to the power r_k.
-// This site has the same precision in every variable, so only one precision for each cluster is
-// kept. The two kinds of sites are equal if each record's cluster is certain.
+// Let r_k be the probability that a record belongs to cluster k. If tied is false, the site of a
+// record matches the moments of the tilted distribution. If tied is true, the site for cluster k is
+// instead the normal likelihood of the record to the power r_k. This site has the same precision in
+// every variable, so only one precision for each cluster is kept. The two kinds of sites are equal
+// if each record's cluster is certain.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{

@@ -21,7 +21,7 @@ type tilts struct {
 	power    float64
 	rule     *quadrature.Rule
 
-	mode, try, slope []float64 // mode, trial point and gradient, in coordinates of z
+	mode, try, slope []float64 // mode, trial point and gradient, in terms of the standardised predictors z
 	bend             []float64 // minus the Hessian with respect to z, then its lower Cholesky root
 	logs             []float64
 	points           []float64

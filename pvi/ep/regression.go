@@ -30,7 +30,7 @@ type Regression struct {
 	beside  *beside
 
 	mean, root  []float64 // cavity mean of the predictors, and the root of their covariance
-	g, h        []float64 // with several predictors, the gradient and minus the Hessian of log Z
+	g, h        []float64 // with several predictors, the derivatives that slopes sets
 	inner, twin []float64
 }
 

@@ -150,7 +150,7 @@ func (o *SEPOptions) moving(t int) float64 {
 }
 
 // momentum returns the factor by which step t multiplies the velocity of step t−1. With this
-// factor, ω short steps in one direction add up to one whole step.
+// factor, as many short steps in one direction as the option Overlap add up to one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -184,7 +184,7 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 // divided by Rate. The variance is exact along directions in which q has the precision of the
 // posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of the proposal by q's mean and by its velocity after step t
+	var mean, velocity float64 // derivatives of the proposal with respect to q's mean and its velocity, after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)

@@ -12,7 +12,7 @@ import (
 // have the remaining weight.
 type stick struct {
 	after int
-	sd    float64 // sd of the normal prior of u in q
+	sd    float64 // sd of the normal prior of the coordinate u in q
 
 	mean, spread float64 // mean and sd of u
 	taken, left  tiltedStick

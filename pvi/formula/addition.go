@@ -12,7 +12,7 @@ import (
 // additions are the additional terms on the left side of a formula, such as trials(n).
 type additions struct {
 	weight    string // text of the factor of the record's log density; "" for 1
-	censored  string // text of the code: 1, −1, 2 for an outcome above, below, between bounds; otherwise 0
+	censored  string // text of the censoring code; the code is 1, −1 or 2 for an outcome above, below or between bounds, else 0
 	low, high float64
 	upper     string  // text of the upper end of an interval in which the outcome lies
 	truncated string  // text of the truncation, such as T[0, ]

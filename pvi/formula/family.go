@@ -35,8 +35,9 @@ type family struct {
 	density func(w *writer, y, link string) density
 }
 
-// A density is the density of an outcome, as text. It is a density of the language, name, with the
-// arguments args. If name is empty, log is an expression for the log density.
+// A density is the density of an outcome, as text. If name is not empty, it is the density of the
+// language with this name and the arguments args. Otherwise log is an expression for the log
+// density.
 type density struct {
 	name, args string
 	log        string
@@ -159,7 +160,8 @@ type chosen struct {
 	cuts []float64
 }
 
-// says returns the text of the family with its link or its times.
+// says returns the text of the family, with its link or with the times at which its hazard may
+// change.
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -298,7 +300,7 @@ type scale struct {
 	says       string  // in words, what unit is
 }
 
-// wide describes 2.5 units in words.
+// wide returns 2.5 times the unit, in words.
 func (s *scale) wide() string {
 	if s.unit == 1 {
 		return "2.5 " + strings.TrimPrefix(s.says, "1 ")
@@ -345,7 +347,7 @@ func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
 
-// A shape has the defaults of a parameter of the family besides mu.
+// A shape has the defaults of a parameter of the family other than mu.
 type shape struct {
 	lower, upper string // bounds of the parameter, as text
 	link         string // link for a formula of the parameter; "" if there can be none

@@ -57,7 +57,7 @@ type expression struct {
 	text    string // text in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
-	levels  bool // whether the text depends on levels; value has then no meaning
+	levels  bool // whether the text depends on levels; if it does, value is not used
 	binds   int  // precedence of the outermost operator of the text
 }
 
@@ -174,7 +174,7 @@ func (w *writer) arithmetic(n *node) expression {
 		left = a.above(binds)
 	}
 	if n.text == "/" && n.args[1].kind == isNumber {
-		right = real(n.args[1].value) // otherwise a quotient of whole numbers would drop the remainder
+		right = real(n.args[1].value) // a real number, because a quotient of whole numbers would drop the remainder
 	}
 	return expression{
 		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,

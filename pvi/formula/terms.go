@@ -200,8 +200,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns a list of columns for each group that the node by denotes. The combined levels of
-// the columns are the group's levels.
+// nested returns the groups that a node denotes. A group is given by a list of columns, and its
+// levels are the combinations of the columns' levels.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

@@ -20,12 +20,12 @@ type variable struct {
 	smooth *smooth
 }
 
-// A piece is one number of the record in a variable. With other pieces it makes a number that has a
-// coefficient.
+// A piece is one of the numbers of a variable. A coefficient is multiplied by a product of pieces,
+// one from each variable of a term.
 type piece struct {
 	name string
 	expression
-	is *levelOf // level of which the piece is the indicator, or nil
+	is *levelOf // level, if the piece is the indicator of a level; otherwise nil
 	// If spread is not 0, the piece has this spread and the centre 0. Otherwise its centre and
 	// spread are computed from synthetic records.
 	spread float64

@@ -12,7 +12,7 @@ import (
 type Request struct {
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // condition under which a binary outcome is 1; "" for the value 1 or the second level
+	Positive string            // condition under which a binary outcome is 1; if empty, it is 1 for the value 1 or the second level
 	Priors   map[string]string // priors that replace defaults, by parameter or class of parameters
 	Columns  []Column
 }
@@ -33,8 +33,8 @@ type Written struct {
 type Variable struct {
 	Name   string
 	Column string
-	Is     string // condition on the column under which the variable is 1, otherwise 0; "" for the column's value
-	Whole  bool   // whether the program declares it int
+	Is     string // condition on the column; the variable is 1 if it is true, else 0. If Is is empty, the variable is the column's value.
+	Whole  bool   // whether the program declares the variable as int
 }
 
 // A Prior is the prior of a parameter of the program.
@@ -105,12 +105,12 @@ type writer struct {
 
 	parameters  []string // declarations of the parameters
 	priors      []Prior
-	used        map[string]bool // keys of those priors of the study that were used
+	used        map[string]bool // keys of the study's priors that were used
 	known       []string        // names and classes of parameters, for which the study can give priors
 	transformed []string
 	shown       []string // declarations of the correlated effects of groups as generated quantities
 
-	averages map[string][2]float64 // means and sds of expressions over synthetic records, by text
+	averages map[string][2]float64 // means and sds of expressions over synthetic records; the keys are the texts of the expressions
 
 	locals     [][2]string // names and values of local variables that are computed for each record
 	predictors []string
@@ -119,7 +119,7 @@ type writer struct {
 	functions []string // functions of the program
 
 	trials string // text of the record's number of trials
-	noise  string // text of the sd of the outcome around mu
+	noise  string // text of the sd of the outcome around its location mu
 }
 
 // column returns the index of the column that a node names, and refuses the node if there is none.

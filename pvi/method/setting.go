@@ -34,9 +34,9 @@ const (
 	// bits.
 	wideBits = 126
 
-	// keptPrior is the largest number of natural parameters of a prior with independent
-	// coordinates for which a Setting keeps the prior in memory. A longer prior is computed when
-	// it is needed.
+	// keptPrior is the largest size of a prior with independent coordinates that a Setting keeps in
+	// memory. The size is the number of natural parameters. A larger prior is computed when it is
+	// needed.
 	keptPrior = 1 << 16
 )
 

@@ -182,8 +182,8 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest returns a hash of values. It is short, so keys with it need little memory for long
-// vectors.
+// digest returns a hash of values. A map key that contains the hash instead of a long vector needs
+// little memory.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

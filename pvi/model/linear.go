@@ -91,8 +91,8 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 }
 
 // StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics.
-// squares, fourths and y are bounds on Σx², Σx⁴ and |y|. The bound uses that the lower triangle of
-// x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
+// squares, fourths and y are bounds on Σx², Σx⁴ and |y|. The bound follows because the lower
+// triangle of x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

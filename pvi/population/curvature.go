@@ -81,7 +81,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	for k, x := range inverse {
 		p.SetSym(k, k, p.At(k, k)+x)
 	}
-	// The prior mean is mean·v. The prior precision times the prior mean is pull·D⁻¹v.
+	// The prior mean is mean·v. The prior precision times the prior mean is pull·D⁻¹v, with D and v
+	// as above.
 	pull := mean * (1 - cut*square)
 	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
 	right.AddScaledVec(linear, pull, weighted)

@@ -20,15 +20,16 @@ type Query struct {
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
 	CurvatureClip float64       // clip K, the largest norm of a client's curvature W minus Ā
-	Kappa         float64       // constant κ; infinite if F = I
+	Kappa         float64       // constant κ of the package documentation; infinite if the target is the pooled posterior
 
 	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the units
 	// of Clip, coordinate i of a point is Factors[i] times its value in public units. Factors is
 	// nil if all factors are 1.
 	Factors []float64
 
-	// In the first round a client's vector holds votes, and Votes is the nominal number n of records
-	// of a client. In later rounds the vector holds the blocks, and Votes is 0.
+	// Votes is the nominal number n of records of a client in the first round, in which the
+	// client's vector has votes. In later rounds Votes is 0, and the vector has the blocks of the
+	// package documentation.
 	Votes float64
 }
 
@@ -93,7 +94,8 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	if math.IsInf(q.Kappa, 1) {
 		return g.RawVector().Data, information
 	}
-	// F = (I + Λ/κ)⁻¹, because κI + Λ = κ(I + Λ/κ).
+	// As in the package documentation, F = κ(κI + Λ)⁻¹, which equals (I + Λ/κ)⁻¹. Λ is the
+	// information.
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
 	if !finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||

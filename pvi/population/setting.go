@@ -77,17 +77,16 @@ var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 type rules struct {
 	*Setting
 	dim     int
-	kappa   float64 // κ, as in the package documentation
-	nominal float64 // W₀, the curvature of a client of n made-up records
+	kappa   float64 // constant κ of the package documentation
+	nominal float64 // W₀, the curvature of a client of n synthetic records
 	priorSD float64 // root mean square prior sd
 	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 
 	covariance *mat.SymDense // prior covariance
-	scales     []scale       // draws of the information of a typical client, divided by W₀
+	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
 
-	// early and late are the clips of the first and the later rounds, in units of the root mean
-	// square norm of gradients. two is true if there are two clips: rounds in the second half use
-	// late. Otherwise late equals early.
+	// early and late are the clips of gradients in the first and in the second half of the rounds,
+	// in units of the root mean square norm of gradients. If two is false, late equals early.
 	early, late float64
 	two         bool
 
@@ -148,8 +147,8 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first round that releases gradients, before the point and clips
-// are corrected by sums.
+// first returns the query of the first round that releases gradients. Its point and clips follow
+// from the prior and the votes, because no gradients were released before.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	return &Query{

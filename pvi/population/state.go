@@ -84,8 +84,8 @@ func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile returns quantile p, over the draws in s.between, of the square root of the function
-// variance. Negative variances count as 0.
+// quantile calls variance for each draw in s.between and returns quantile p of the square roots of
+// the results. A negative result counts as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -214,8 +214,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in the rounds like, and n draws of this slope from
-// its posterior.
+// slopes returns the estimated slope of the clip in the rounds of the list like, and n draws of
+// this slope from its posterior.
 func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
 	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)
@@ -242,9 +242,9 @@ type effective struct {
 	like            bool
 }
 
-// effective returns the gradients of all rounds. It divides the gradients of the rounds in like by
-// the slope of their clip. The clips of the other rounds have other slopes, so their gradients
-// stay.
+// effective returns the gradients of all rounds. It divides the gradients of the rounds in the list
+// like by the slope of their clip. It does not change the gradients of other rounds, whose clips
+// have other slopes.
 func (r *rules) effective(rounds, like []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -277,15 +277,15 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean of the estimates of J over the rounds with like clips, noise included
+	released      *mat.SymDense // mean of the noisy estimates of J over the rounds whose clip is like the last round's
 	releasedSD    float64
 	alike         *mat.SymDense   // value of J if clients do not differ
-	excess, draws []*mat.SymDense // draws of J − alike; draws of J, without negative eigenvalues of J − alike
+	excess, draws []*mat.SymDense // draws of J − alike; draws of alike plus the positive part of J − alike
 }
 
 // spreads returns the posterior of the covariance J of clients' gradients. If clients do not
-// differ, J equals W − W²/κ. spreads returns false if the eigenvalues of a matrix cannot be
-// computed.
+// differ, J equals W − W²/κ, where W is their mean curvature and κ is r.kappa. spreads returns
+// false if the eigenvalues of a matrix cannot be computed.
 func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -367,9 +367,10 @@ func (r *rules) clipped(clip, slope float64) float64 {
 	return lost * lost / float64(r.dim)
 }
 
-// solve returns the mean of θ − θ̄ and its covariance B⁻¹, in a component of the mixture. Let P and
-// θ₀ be the prior's precision and mean. Then B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ −
-// θ̄). fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
+// solve returns the mean of θ − θ̄ and its covariance B⁻¹ in a component of the mixture. The
+// notation is as in [rules.mix]. In addition, let P and θ₀ be the prior's precision and mean. Then
+// B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). The argument fromPrior is P(θ₀ − θ̄).
+// solve returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W

@@ -34,8 +34,8 @@ func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	}
 }
 
-// divide divides a vote of the given size linearly between the two places around at. If at is NaN,
-// it writes a NaN.
+// divide writes a vote of the given size for the position at. It divides the vote linearly between
+// the places below and above this position. If at is NaN, divide writes a NaN.
 func divide(dst []float64, at, size float64) {
 	if math.IsNaN(at) {
 		dst[0] = at
@@ -50,12 +50,14 @@ func divide(dst []float64, at, size float64) {
 type scale []float64
 
 // drawScales returns the posterior of the scale given sum, the opened sum of votes. mean has the
-// geometric mean of each coordinate, and draws has draws divided by this mean.
+// geometric mean of the scale in each coordinate. Each of draws is a draw of the scale divided by
+// mean.
 //
-// The prior of a coordinate's place is exponential, because a bound is more likely to be slightly
-// too wide than much too wide. All coordinates have the same prior mean, which is each number of
-// expected with the same probability. The mean vote of the clients is modelled as the vote of one
-// client at that place, plus noise, plus an error due to differences between clients.
+// A coordinate's place is the place for which a typical client votes. Its prior is exponential,
+// because a bound is more likely to be slightly too wide than much too wide. The places of all
+// coordinates have the same prior mean. This mean is one of the numbers in expected, all with the
+// same probability. The model for the mean vote of the clients has three terms: the vote of one
+// client at the coordinate's place, noise, and an error due to differences between clients.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
 	size := math.Sqrt(float64(r.dim)) / clients

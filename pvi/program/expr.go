@@ -89,7 +89,7 @@ func (s *stager) nodeOf(v value) model.Expr {
 	args := make([]model.Expr, len(v.parts))
 	for k, p := range v.parts {
 		if !p.known {
-			panic(errStop) // joined reports an element without a value
+			panic(errStop) // s.joined has reported that an element has no value
 		}
 		args[k] = s.nodeOf(p)
 	}
@@ -165,7 +165,7 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
-// phase returns the phase of a value: on which inputs it depends.
+// phase returns the phase of a value, which states on which inputs the value depends.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed

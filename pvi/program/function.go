@@ -6,7 +6,7 @@ import "fedpvi/pvi/program/syntax"
 const mostCalls = 12
 
 // A returned is the value of a return statement. mask is the condition on the record under which
-// the statement is reached. It is not known if there is no condition.
+// the statement is reached. If there is no condition, mask.known is false.
 type returned struct{ mask, value value }
 
 // ended reports whether the function that is being evaluated has returned without a condition.

@@ -318,8 +318,8 @@ func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{of, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value as a vector, row vector or array, as the base of requires.
-// It reads a matrix column by column.
+// flat returns the elements of a value in one container: a vector, a row vector or an array. The
+// argument of is the kind of the container. flat reads a matrix column by column.
 func (s *stager) flat(of base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {

@@ -88,7 +88,7 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 // mostTerms is the largest number of terms of a sum that is written as a dot product.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct returns v computed from its form, if that has at least two products. Products with
+// asProduct returns v computed from its form, if the form has at least two products. Products with
 // consecutive coordinates of θ become one dot product of data and parameters.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]

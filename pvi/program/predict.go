@@ -6,14 +6,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is the variate y of a density of the record. args are the arguments of the density
-// after its change.
+// An outcome is the variate y of a density of the record. args are the arguments of the density,
+// after the function change of the density has converted them.
 type outcome struct {
 	name    string
 	density density
 	y       value
 	args    []value
-	masked  bool // whether the density holds under a condition on the record
+	masked  bool // whether the density is added only if a condition on the record is true
 }
 
 // predictions returns the quantities that [Data.Predict] adds to a program that generates none.

@@ -83,7 +83,7 @@ const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
 	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // cost of an element that is stored as a value of its own, in elements
+	partCost     = 8       // number of elements that count for an element stored as its own value
 )
 
 // errStop is the panic that ends the evaluation of a statement after an error was reported.
@@ -132,14 +132,14 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // forms of numbers of the record, by their nodes
+	forms      map[model.Expr]form // numbers of the record that are written as forms, by node
 	parameters []*parameter
 	dim        int   // number of coordinates of all parameters declared so far
 	likelihood value // sum of the terms of one record's log density
 	terms      int   // number of these terms
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
-	mask       value // condition on the record under which statements hold; not known if there is none
+	mask       value // condition on the record for the current statement; mask.known is false if there is none
 	functions  map[string]*syntax.Function
 	returns    *[]returned // results of the function that is being evaluated; nil outside functions
 	depth      int         // number of nested function calls that are being evaluated
@@ -163,7 +163,7 @@ const (
 // A loop is a loop over the records.
 type loop struct {
 	name  string
-	level int // level of the statements of the loop
+	level int // number of blocks around the statements of the loop
 }
 
 // A variable is a variable of the program.
@@ -174,7 +174,7 @@ type variable struct {
 	shape shape
 	role  role
 	whole bool
-	level int  // level of the block that declares the variable
+	level int  // number of blocks around the declaration
 	masks int  // number of conditions around the declaration
 	input bool // whether the variable is data or a parameter, which cannot be assigned
 	bad   bool // whether a statement that declares or assigns the variable was refused
@@ -262,7 +262,7 @@ func (s *stager) column(d *syntax.Statement, of shape) value {
 }
 
 // checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
-// between low and high, and who describes the values in words.
+// between low and high. The argument who describes the values in words.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]

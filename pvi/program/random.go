@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil writes random numbers: its methods return random values with the shape in the field of.
+// A pencil writes random numbers: its methods return random values. The field of is the shape of
+// these values.
 type pencil struct {
 	pen
 	of     shape

@@ -352,7 +352,8 @@ func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span
 }
 
 // addTerm adds an expression to the log density. If the expression is a sum, addTerm adds the
-// summands one by one, so that it can make a density of a parameter the parameter's prior.
+// summands one by one. A summand that is the density of a parameter can then become the parameter's
+// prior.
 func (s *stager) addTerm(e *syntax.Expr) {
 	if e.Kind == syntax.Binary && e.Text == "+" {
 		s.addTerm(e.Args[0])

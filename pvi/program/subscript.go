@@ -17,7 +17,7 @@ type subscript struct {
 	low    int  // first position, counted from 1, if places is nil
 	high   int  // last position, or 0 for the end of the axis
 	places []int
-	value  value // index that is a value of the record; not known if the positions are constant
+	value  value // index that is a value of the record; value.known is false if the positions are constant
 }
 
 // subscripts returns all subscripts of a variable, also those in several pairs of brackets such as
@@ -129,8 +129,8 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0. of is the shape of the
-// result.
+// at returns the elements of a value at the given positions, counted from 0. The argument of is the
+// shape of the result.
 func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: of, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -176,7 +176,8 @@ func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value 
 }
 
 // positions returns the positions, counted from 0, of the elements that constant subscripts select
-// in a value with shape of. It also returns the shape of the result.
+// in a value. The argument of is the shape of the value. positions also returns the shape of the
+// result.
 func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(of.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")

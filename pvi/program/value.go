@@ -11,7 +11,7 @@ type role byte
 
 const (
 	plain role = iota // a value of the record at hand, or a value that is the same for all records
-	rows              // a value for each record; the other fields describe the value of the record at hand
+	rows              // a value for each record, represented by the value of the record at hand
 	index             // the variable of a loop over the records
 	count             // the number of records
 	total             // a sum over the records, plus a value that is the same for all records

@@ -87,9 +87,11 @@ func (r *program) takeNumbers(st *study.Study) {
 	}
 }
 
-// addColumns adds the columns of the margins of a number. A numeric value has one column, and a level
-// has a column for the indicator of each level. Indicators that a study makes from different levels
-// of one categorical column are levels of one factor, because they exclude each other.
+// addColumns adds the columns for one number of the record, from which margins are computed. A
+// numeric value has one column. A categorical value has one column for each level, which is 1 if
+// the value is that level. An indicator has one column. Indicators that a study makes from
+// different levels of one categorical column are marked as levels of one factor, because they
+// exclude each other.
 func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
 	c, at := &st.Columns[part.Column], len(r.columns)
 	n.first = at

@@ -30,7 +30,8 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times makes each record count as times equal records, and returns c.
+// Times multiplies the statistics of c by the given number, so that each record counts that many
+// times. It returns c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

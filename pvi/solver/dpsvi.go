@@ -15,8 +15,8 @@ import (
 
 // DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps of a visit, which is one call of Propose. The mechanism counts
-	// the steps of all visits.
+	// Steps is the number of steps in a call of Propose. The mechanism counts the steps of all
+	// calls.
 	Steps int
 	// Draws is the number of draws of θ in a step. A step releases the gradients at all draws as
 	// one vector.
@@ -28,16 +28,16 @@ type DPSVIOptions struct {
 	Gradients study.Gradients
 	Records   float64
 	// Optimiser computes from the gradient how the mean and the spread of q change in a step. Its
-	// step sizes follow Schedule, whose steps are the steps of all visits together.
+	// step sizes follow Schedule, which covers the steps of all calls of Propose.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of a visit's steps, at its end, over which q is averaged. The visit
-	// proposes the factor of the averaged q.
+	// Average is the share of the steps of a call of Propose, at its end, over which q is averaged.
+	// The call proposes the factor of the averaged q.
 	Average float64
-	// InitialSD is an upper bound on the sds of q at the beginning of the first visit.
+	// InitialSD is an upper bound on the sds of q at the beginning of the first call of Propose.
 	InitialSD float64
-	// Start, if not nil, sets the mean and sd of q at the beginning of the first visit. If Start is
-	// nil, the first visit begins at the q of the plan.
+	// Start, if not nil, sets the mean and sd of q at the beginning of the first call of Propose.
+	// If Start is nil, the first call begins at the q of the plan.
 	Start *Start
 }
 
@@ -161,8 +161,8 @@ func (s *DPSVI) Releases() int {
 	return s.Taken()
 }
 
-// Propose implements [Solver]. It takes the steps of one visit and returns an event for each
-// release. The first visit also releases the statistics of the Start, if there is one.
+// Propose implements [Solver]. It takes Steps steps and returns an event for each release. The
+// first call also releases the statistics of the Start, if there is one.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a visit. In the first visit of a solver with
-// a Start they follow from the released statistics. Otherwise they are the mean and sd of the
-// plan's q. In the first visit, sds are at most InitialSD.
+// begin sets the mean and sd of q at the beginning of a call of Propose. In the first call of a
+// solver with a Start they follow from the released statistics. Otherwise they are the mean and sd
+// of the plan's q. In the first call, sds are at most InitialSD.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -286,7 +286,7 @@ func runaway() error {
 }
 
 // points returns the query of the current step. The first call in a step draws the values of θ at
-// which gradients are computed. If the batch is empty, nothing calls points before the release.
+// which gradients are computed. If the batch is empty, points is not called before the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)
@@ -319,8 +319,9 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// later is the step-size schedule of a visit that begins when taken of total steps are done. Step t
-// of the visit is step taken + t of schedule.
+// A later is the step-size schedule of one call of Propose. taken is the number of steps before
+// this call, and total is the number of steps of all calls. Step t of the call is step taken + t of
+// schedule.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

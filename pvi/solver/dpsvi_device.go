@@ -15,11 +15,11 @@ type Accelerator struct {
 	// sampler and sends them to the device, or the device draws them with a Feistel network. That a
 	// Feistel network makes all sets of records equally likely is a conjecture.
 	Selection dpmech.Selection
-	// Gathering, if not nil, runs the visits of several clients together on the device.
+	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering
-	// Failed is called if the device fails during the steps of a visit. None of their releases has
-	// left the solver. If Failed returns nil, the CPU takes the same steps. Otherwise the visit
-	// ends with the error that Failed returns, and its steps stay charged.
+	// Failed is called if the device fails during a call of Propose. None of the releases of the
+	// failed steps has left the solver. If Failed returns nil, the CPU takes the same steps.
+	// Otherwise Propose returns the error that Failed returns, and the steps stay charged.
 	Failed func(error) error
 }
 
@@ -28,13 +28,14 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device take the steps of all later visits. records has the program's records in the
-// form that package cuda needs, with the program's share of the prior. The mechanism m must have
-// the same event as the solver's mechanism, and must draw batches that the device can draw too. If
-// the device does not support the solver's options, On returns an error and changes nothing.
+// On makes a device take the steps of all later calls of Propose. records has the program's records
+// in the form that package cuda needs, with the program's share of the prior. The mechanism m must
+// have the same event as the solver's mechanism, and must draw batches that the device can draw
+// too. If the device does not support the solver's options, On returns an error and changes
+// nothing.
 //
-// Records are on the device only during a visit. The device uses randomness in a different order
-// ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
+// Records are on the device only during a call of Propose. The device uses randomness in a
+// different order ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -59,7 +60,8 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of a visit on the device, in groups of at most MaxPlan steps.
+// visitOnDevice takes the steps of one call of Propose on the device, in groups of at most MaxPlan
+// steps.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())

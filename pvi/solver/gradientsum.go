@@ -20,7 +20,7 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // method sum, stored here so that a release allocates no memory
+	query   dpmech.SampledQuery // the method value g.sum, stored here so that a release allocates no memory
 }
 
 // NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must be

@@ -11,7 +11,7 @@ import (
 const (
 	mostOfMode = 200
 	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode has been found
-	steepest   = 1e12  // largest multiple of the prior's precision that step adds to the curvature
+	steepest   = 1e12  // largest multiple of the prior's precision that [mode.step] adds to the curvature
 )
 
 // Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the

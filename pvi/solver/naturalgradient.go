@@ -126,8 +126,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near returns true if proper does and, in addition, no predictor of a record changes by more than
-// farthest. If proper holds, it sets s.move to the change of the mean.
+// near calls proper. It returns true if proper returns true and no predictor of a record changes by
+// more than farthest. If proper returns true, near sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -15,7 +15,7 @@ const (
 	mostSteps = 1500
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // change at which the steps with rules of few points end
-	coarsest  = 1e-3  // change at which these steps end if the clients' own rules have as few points
+	coarsest  = 1e-3  // change at which the same steps end if the clients' rules also have few points
 	local     = 0.01  // change at or below which steps are extrapolated
 	exhausted = 1e-13 // change at which the fit ends
 	settled   = 1e-11 // change at which the fit ends if it is not smaller than the last change
@@ -75,8 +75,8 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 }
 
 // roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
-// compares the new q with the start, by their free energies with the rules of the clients. It moves
-// back to the start if the start has the larger free energy, or if the new q has none.
+// computes two free energies with the clients' rules: at the new q and at the q before the steps.
+// It moves back if the free energy before the steps was larger, or if the new q has no free energy.
 func (f *fit) roughly() {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -109,7 +109,7 @@ type fit struct {
 
 	damping, most float64 // damping of the next step, and the present limit of the damping
 	flat          int     // number of steps since the free energy last rose
-	last, lowest  float64 // change in the last step, and the smallest change so far
+	last, lowest  float64 // change of q in the last step, and the smallest change of q in a step so far
 	stalled       int     // number of steps since the smallest change so far
 }
 

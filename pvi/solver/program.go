@@ -26,7 +26,7 @@ type Program struct {
 	atMean  bool             // whether to use the Hessian at the mean of q instead of the average Hessian
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // Hessian of the records and of the share of the prior, at one point
+	hessian                    []float64 // Hessian at one point, of the records and this client's share of the prior
 }
 
 // Base is the Gaussian with which q begins. The coordinates of θ are independent with these means

@@ -123,7 +123,7 @@ func (logit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliLogit, y, eta)
 }
 
-// Typical implements [Response]. The slope is the largest that is possible.
+// Typical implements [Response]. The derivatives have their largest possible absolute values.
 func (logit) Typical(Public) Typical { return Typical{1, 1. / 4, 1} }
 
 func (l logit) Draw(eta []float64, _ float64, r Source) float64 {
@@ -150,8 +150,8 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliProbit, y, eta)
 }
 
-// Typical implements [Response]. The slope is twice φ(0)/Φ(0), where φ(0)/Φ(0) is the slope at η =
-// 0, at which both outcomes are equally likely.
+// Typical implements [Response]. Slope is twice the derivative at η = 0, which is φ(0)/Φ(0). The
+// derivative itself has no upper bound.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
 func (p probit) Draw(eta []float64, _ float64, r Source) float64 {
@@ -198,7 +198,7 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. The slope is the derivative for a count two sds above its mean.
+// Typical implements [Response]. Slope is the first derivative for a count two sds above its mean.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -300,7 +300,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. The slope is the derivative for an outcome two sds from its mean.
+// Typical implements [Response]. Slope is the first derivative for an outcome two sds from its
+// mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }
@@ -439,7 +440,7 @@ type varying struct {
 	effects  int
 	eta      []float64 // predictors of base
 	g, h     []float64
-	v        []float64 // derivatives of the first predictor of base with respect to each κ and p
+	v        []float64 // derivatives of the first predictor of base with respect to the predictors of the effects
 }
 
 func newVarying(base Response, effects int) *varying {

@@ -58,8 +58,8 @@ type climb struct {
 	d          int
 	origin     []float64
 	root       []float64 // R₀, lower triangular by rows, or its diagonal if q is diagonal
-	cavityH    []float64 // precision times mean of the cavity, in coordinates u
-	cavityP    []float64 // precision of the cavity in coordinates u, by rows, or its diagonal if q is diagonal
+	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
+	cavityP    []float64 // precision of the cavity in the coordinates u of climb, by rows, or its diagonal if q is diagonal
 
 	// x has the parameters of q: the mean, and then L row by row, with the logarithm of its
 	// diagonal. gradient has the gradient with respect to x.
@@ -93,7 +93,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// At the beginning x is zero: the mean is 0, and L = I, whose diagonal has the logarithm 0.
+		// A new x of zeros describes q at the beginning: its mean in coordinates u is 0, and its
+		// root L is I, whose diagonal x stores as logarithms.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -106,7 +107,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	// This is h − Λm₀, where h and Λ are the natural parameters of the cavity.
+	// shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is c.origin, the
+	// mean of q at the beginning.
 	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
@@ -186,7 +188,8 @@ func (c *climb) draw(weight float64) {
 	}
 }
 
-// place sets u = mean + Lε and θ = m₀ + R₀u, where ε is c.eps.
+// place sets u = mean + Lε and θ = m₀ + R₀u, in the notation of [climb]. ε is the standard normal
+// draw c.eps.
 func (c *climb) place() {
 	at := c.d
 	for i := range c.u {
@@ -213,7 +216,8 @@ func (c *climb) place() {
 }
 
 // pathDerivative sets path to the gradient with respect to u of log likelihood + log cavity − log
-// q, with the parameters of q held fixed. The gradient of −log q is L⁻ᵀε.
+// q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of q's covariance
+// and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {

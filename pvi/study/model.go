@@ -25,7 +25,7 @@ type Model struct {
 	Hidden           int      // number of units of a neural network's hidden layer
 	Components       int      // number of components of a mixture
 	Variables        []string // columns of a mixture
-	ClusterSD        float64  // known sd of a mixture's clusters, which then have equal weights, on the model's scale; 0 if sds and weights are learned
+	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if it is learned. With a known sd all clusters have the same weight; otherwise the weights are learned.
 }
 
 // A Family is a kind of likelihood.

@@ -102,7 +102,7 @@ func (n Names) check(what string, differ map[*list]bool) error {
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table of text numbers, counted from 1; 0 for an empty slot
+	slot []int32 // hash table: number of a text, counted from 1, or 0 for an empty slot
 }
 
 func newIndex(l *list) *index {

@@ -221,7 +221,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 		}
 		args := len(n.Args)
 		if n.Op == Stack {
-			args = 1 // each argument is one element of the result
+			args = 1 // each argument of Stack is one element of the result
 		}
 		if !wide {
 			u.block += 2 * 8 * Block * size * (1 + args)

@@ -93,7 +93,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the length of the rest
+	left := x[k] * adj[k] // adjoint of the log of the length of the rest of the stick
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -261,7 +261,8 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes the derivatives only. It is nil if the density has no such function.
+	// slopes computes the derivatives without the densities. It is nil if that is not implemented
+	// for the density.
 	slopes func(*term)
 }
 

@@ -107,8 +107,8 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// deeper increases the depth of nesting, and returns false if it is too large. The caller must
-// decrease the depth when its part ends.
+// deeper increases the depth of nesting. It returns false if the depth is too large. The caller
+// must decrease the depth after it has parsed the nested expression or statement.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)

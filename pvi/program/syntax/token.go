@@ -27,8 +27,8 @@ type token struct {
 	at   Span
 }
 
-// signs lists the operators that have more than one character. An operator stands before its
-// prefixes, so the first that fits is the longest.
+// signs lists the operators that have more than one character. If one operator begins with another,
+// the longer one is first, so the first match is the longest.
 var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"

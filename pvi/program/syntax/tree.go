@@ -13,7 +13,7 @@ type Program struct {
 
 // A Function is a function that the program defines. Parameters has the names of its arguments.
 type Function struct {
-	At         Span // place of its name in the text
+	At         Span // place of the function's name in the text
 	Name       string
 	Parameters []string
 	Body       []*Statement
@@ -44,8 +44,8 @@ type Statement struct {
 	Target *Expr
 	Value  *Expr
 	Args   []*Expr
-	// Low and High are the bounds of a loop or of a truncation, which may lack one of them.
-	// Truncated is the place of the truncation, or nil.
+	// Low and High are the bounds of a loop or of a truncation. In a truncation one of them can be
+	// nil. Truncated is the place of the truncation, or nil.
 	Low, High  *Expr
 	Truncated  *Span
 	Body, Else []*Statement
