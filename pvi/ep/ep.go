@@ -11,7 +11,7 @@ type Options struct {
 	Power     float64 // power of the likelihood, in (0, 1]; must equal the power of the Tilted
 	Damping   float64 // share of the step from the old site to the new site, in (0, 1]
 	Passes    int     // largest number of passes over the records
-	Tolerance float64 // largest change of a parameter in a pass, relative to 1 + its size, at which EP has settled
+	Tolerance float64 // EP has settled if no parameter changes in a pass by more than Tolerance·(1 + |parameter|)
 }
 
 // EP is expectation propagation with one site for every record (Minka 2001). prior has the natural

@@ -31,8 +31,9 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set sets the mean and variance of u, and from them moves, variances and weights. The density N(y;
-// c, e^2u) raised to the power p is, up to a constant, e^((1−p)u)·N(y; c, e^2u/p).
+// set sets the mean and variance of u, and computes moves, variances and weights from them. Let p
+// be the power. The density N(y; c, e^2u) raised to p is, up to a constant, e^((1−p)u)·N(y; c,
+// e^2u/p).
 func (r *spreadRule) set(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range hermite.Points {

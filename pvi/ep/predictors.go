@@ -118,8 +118,8 @@ func (t *tilts) spread(total float64) {
 
 // climb finds the mode of the tilted density by Newton's method. It halves a step until the density
 // does not fall. It sets bend to the lower Cholesky root of minus the Hessian at the mode. At
-// points where minus the Hessian is not positive definite, climb uses I instead, the cavity's part
-// of it. climb returns false if numbers overflow.
+// points where minus the Hessian is not positive definite, climb uses the identity matrix instead,
+// which is the cavity's contribution to minus the Hessian. climb returns false if numbers overflow.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)

@@ -350,7 +350,7 @@ func unitScale(centre float64, link string) scale {
 // A shape has the defaults of a parameter of the family other than mu.
 type shape struct {
 	lower, upper string // bounds of the parameter, as text
-	link         string // link for a formula of the parameter; "" if there can be none
+	link         string // link for a formula of the parameter; "" if the parameter cannot have a formula
 	prior        string
 	centre       float64 // prior mean of the intercept in a formula of the parameter
 	says         string

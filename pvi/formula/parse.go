@@ -8,7 +8,7 @@ type node struct {
 	text  string // the name, the quoted text, the operator, or the function's name
 	value float64
 	args  []*node
-	named map[string]*node // arguments of a function with names
+	named map[string]*node // named arguments of a function
 	at    syntax.Span
 }
 

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is a factor of a term. It is one number of the record or several numbers, such as the
-// indicators of levels.
+// A variable is one of the variables that a term multiplies. It has one number or several numbers
+// for a record, such as the indicators of levels.
 type variable struct {
 	source string // its text in the formula
 	at     syntax.Span

@@ -161,7 +161,7 @@ func (w *writer) level(i int) string {
 	return w.levels[i]
 }
 
-// count returns the name of a variable with the whole values of column i.
+// count returns the name of a variable that has the values of column i as integers.
 func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }

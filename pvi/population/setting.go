@@ -68,9 +68,11 @@ const (
 )
 
 // curvatureSDs are the possible sds of the deviation of the mean curvature W from its prior mean,
-// in units of this mean. spreadSDs are the possible sds of the deviation of the covariance J of
-// clients' gradients from a multiple of its value for clients that do not differ, in units of this
-// value.
+// in units of this mean.
+//
+// spreadSDs are the possible sds of a deviation of J, the covariance of clients' gradients. J is
+// modelled as a multiple of the value that it would have if clients did not differ, plus this
+// deviation. The unit of spreadSDs is that value.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
 // rules are a setting with the numbers that follow from it.
@@ -90,7 +92,7 @@ type rules struct {
 	early, late float64
 	two         bool
 
-	noisy bool // whether gradients may be skewed and clips are low: signal between leastSignal and fairSignal
+	noisy bool // whether gradients may be skewed and all clips are low, because signal is between leastSignal and fairSignal
 }
 
 func newRules(s *Setting) (*rules, bool) {

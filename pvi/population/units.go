@@ -10,7 +10,7 @@ import (
 // Units are public units: coordinates θ̃ = Rᵀθ in which the public information matrix RRᵀ of a
 // synthetic record becomes the identity. Units are immutable.
 type Units struct {
-	root, inverse *mat.Dense // root R, a lower triangular matrix, and R⁻¹
+	root, inverse *mat.Dense // lower Cholesky root R of the public information matrix, and R⁻¹
 }
 
 // NewUnits returns the units in which the given information of a synthetic record becomes the

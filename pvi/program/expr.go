@@ -203,8 +203,8 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical returns a value that is used as a condition. It refuses the value if a condition must not
-// depend on it.
+// logical returns the value v for use as a condition. It refuses v if a condition must not depend
+// on v.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison of the number of a record treats records differently by their place.")

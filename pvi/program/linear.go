@@ -16,8 +16,8 @@ type form struct {
 	rest  []value // the other summands
 }
 
-// A product is x times of. x is a number that depends only on the row, and of is an element of a
-// parameter without constraints.
+// A product is the product of a number x, which depends only on the row, and an element of a
+// parameter without constraints, which is the field of.
 type product struct {
 	x, of value
 }

@@ -30,7 +30,7 @@ type parameter struct {
 // them.
 type prior struct {
 	density ir.Density
-	args    []value // numbers, or containers with one element for each element that has this prior
+	args    []value // arguments; each is a number, or has one element for each element that has this prior
 	first   int
 }
 

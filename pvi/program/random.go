@@ -183,8 +183,8 @@ func (p pencil) class(of []value) value {
 	return out
 }
 
-// few refuses the arguments of a density of classes unless vector is true, which means that they
-// are for one record, and the number n of classes is at most mostPicked.
+// few refuses the arguments of a density of classes in two cases. If vector is false, the arguments
+// are not for one record. If the number n of classes is above mostPicked, there are too many.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)

@@ -52,10 +52,10 @@ func (o *DPSVIOptions) size(d int) int {
 // DPSVI is the private solver for any record program. It maximises the local free energy E_q[log
 // likelihood] − KL(q‖cavity), with q diagonal, by doubly stochastic variational inference (Jälkö,
 // Dikmen and Honkela, "Differentially Private Variational Inference for Non-conjugate Models",
-// 2017). A visit, which is one call of Propose, consists of steps. Each step draws θ from q, the
-// same for all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
-// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence from
-// the cavity, are added after the noise.
+// 2017). A call of Propose takes several steps. Each step draws θ from q, the same for all records,
+// draws a batch, and releases the noisy sum of the batch's clipped gradients through a
+// [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence from the cavity,
+// are added after the noise.
 //
 // All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters of
 // q, the moments of the optimiser, and the precisions. If noise makes a precision of q smaller than
@@ -89,7 +89,7 @@ type DPSVI struct {
 	// fills a vector with standard normals for draws of θ: it is drawn if the CPU takes the steps.
 	query   dpmech.SampledQuery
 	normals func([]float64)
-	drawn   func([]float64)                          // fills a vector with standard normals from draws
+	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
 	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes
 }
 

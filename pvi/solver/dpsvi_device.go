@@ -12,8 +12,8 @@ import (
 type Accelerator struct {
 	Device cuda.Device
 	// Selection is the way in which batches are drawn. Either this machine draws them with an exact
-	// sampler and sends them to the device, or the device draws them with a Feistel network. That a
-	// Feistel network makes all sets of records equally likely is a conjecture.
+	// sampler and sends them to the device, or the device draws them with a Feistel network. It is
+	// a conjecture that a Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering

@@ -50,8 +50,8 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 // solution each Newton step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q. Its fields q and e have the q and
-// the expected Hessian of the last call of evaluate.
+// A newtonStep computes Newton steps of the mean of a diagonal q. The last call of evaluate has set
+// the field q to the approximation, and the field e to the expectations under it.
 type newtonStep struct {
 	f     *energy
 	prior []float64

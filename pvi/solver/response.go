@@ -43,7 +43,7 @@ type Response interface {
 // bounds and priors of a study.
 type Public struct {
 	Scale      float64 // the scale of the outcome if it is known, otherwise the median of its prior
-	LeastScale float64 // the scale of the outcome if it is known, otherwise a small value under its prior
+	LeastScale float64 // the scale of the outcome if it is known, otherwise a plausible lower bound under its prior
 	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }

@@ -103,8 +103,9 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.by)], r.shift.by)
 }
 
-// Forward computes the target for the rows with the given numbers, at most the number of lanes. It
-// returns one value for each row. If the target is a vector, this is the first element.
+// Forward computes the target for the rows with the given numbers. There must be at most as many
+// rows as lanes. Forward returns one value for each row. If the target is a vector, this is the
+// first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)

@@ -231,7 +231,8 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused maps the first words of statements that the language does not have to messages.
+// refused has messages about statements that the language does not have. The key is the first word
+// of the statement.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
