@@ -17,10 +17,12 @@ import (
 //   - one byte for the version;
 //   - a JSON object, preceded by its length in four bytes;
 //   - λ, with sixteen bytes for each element;
-//   - for each open round, in the order of the plans' numbers, the round's centre and the round's sum of answers, with eight bytes for each element.
+//   - for each open round, in the order of the plans' numbers, the centre in the plan and the sum of
+//     the answers so far, with eight bytes for each element.
 //
-// The centre is the centre in the plan (see [Plan]). All numbers are little-endian. The form is
-// binary because the state is written after every round and is mostly numbers.
+// A centre is the centre of the coordinates in which changes are clipped. All numbers are
+// little-endian. The form is binary because the state is written after every round and is mostly
+// numbers.
 //
 // Two older versions can still be read. In version 2 the JSON object contains the centres and sums.
 // In version 1 the state is only the JSON object, which contains λ in hexadecimal.
