@@ -23,7 +23,7 @@ type tied struct {
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
 	// and they may be improper. With the option Published, raw has all natural parameters.
 	raw   []float64
-	start []float64 // factor at which the average (re)started; nil before the first step
+	start []float64 // factor at which the average raw began or was last restarted; nil before the first step
 	rest  float64   // weight of start in the average raw
 	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
 
@@ -312,10 +312,10 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is a lower bound on 1 − rest, the weight of the released sums in the average raw; the
-// rest is the weight of start. propose removes start from the average and divides by this weight,
-// and a small divisor would amplify the noise. After one pass of whole steps the weight is about
-// 0.6.
+// leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in the average f.raw.
+// The method propose removes the share of f.start from the average and divides by this weight.
+// Division by a smaller number would amplify the noise. After one pass of whole steps the weight is
+// about 0.6.
 const leastMoved = 0.6
 
 // propose writes the factor to dst. The precision of the factor is the average of the released sums

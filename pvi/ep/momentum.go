@@ -40,8 +40,8 @@ func (f *tied) step(moves bool) {
 	}
 }
 
-// settle sets the factor's precision times mean so that the mean of q is the average of the
-// means.
+// settle sets the factor's precision times mean so that the mean of q is g.average, the average of
+// the means after the steps.
 func (g *glide) settle(factor, outer []float64) {
 	d := len(g.average)
 	for i, mean := range g.average {

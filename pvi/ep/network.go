@@ -22,7 +22,7 @@ import (
 type Network struct {
 	weighted
 	hidden, inputs int
-	x, y           []float64 // inputs of the network, record after record; outcomes
+	x, y           []float64 // inputs and outcomes; the inputs of one record are consecutive
 	power          float64
 	outcome        networkOutcome
 

@@ -56,8 +56,8 @@ type SEPOptions struct {
 	// factor. Without Deviation a record contributes its site.
 	Deviation bool
 
-	// Improper is the treatment of a factor that noise has made improper: precisions that no
-	// likelihood could have are repaired, or the step is skipped.
+	// Improper selects the treatment of a factor that noise has made improper. Either the
+	// precisions that no likelihood could have are repaired, or the step is skipped.
 	Improper study.Improper
 
 	// Raw computes the contributions of records in coordinates around the origin. By default the
@@ -74,9 +74,9 @@ type SEPOptions struct {
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of one sum of sites, divided by Rate.
-	// From it follows the sd of the noise that remains in the average of precisions. Precisions of
-	// the factor below the remaining sd are raised to it. Otherwise their noise would determine the
-	// mean of q and the cavities of later sites.
+	// The sd of the noise that remains in the average of precisions is computed from it. Precisions
+	// of the factor below this remaining sd are raised to it. Otherwise their noise would determine
+	// the mean of q and the cavities of later sites.
 	PrecisionNoise float64
 
 	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
@@ -150,7 +150,8 @@ func (o *SEPOptions) moving(t int) float64 {
 }
 
 // momentum returns the factor by which step t multiplies the velocity of step t−1. With this
-// factor, as many short steps in one direction as the option Overlap add up to one whole step.
+// factor, Overlap short steps in one direction add up to one whole step, where Overlap is the
+// option.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0

@@ -29,8 +29,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions has, for additions of brms that are not supported, the reason, or a formula to
-// use instead.
+// unknownAdditions has a text for each addition of brms that is not supported. The text gives the
+// reason, or a formula to use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -154,8 +154,8 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring has the levels of a column that states how an outcome is censored, with the factors of
-// their codes.
+// censoring has the levels of a column that states how an outcome is censored. code is the text
+// before the level's indicator in the sum that gives the censoring code.
 var censoring = []struct {
 	level string
 	code  string

@@ -54,7 +54,7 @@ var functions = map[string]func(float64) float64{
 
 // An expression is an arithmetic expression in numeric columns of a record.
 type expression struct {
-	text    string // text in the language of programs, for record n
+	text    string // expression in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
 	levels  bool // whether the text depends on levels; if it does, value is not used

@@ -20,8 +20,8 @@ type design struct {
 	says   string // source of the spread, in words
 }
 
-// mostCoefficients is the largest number of coefficients of a linear predictor, effects of groups
-// not counted.
+// mostCoefficients is the largest number of coefficients of a linear predictor, without the effects
+// of groups.
 const mostCoefficients = 250
 
 // designs returns the columns of the model matrix for a term of s, as R does. A factor in the term

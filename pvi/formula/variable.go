@@ -86,8 +86,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms has, for terms of R and brms that are not supported, the reason, or a formula to use
-// instead.
+// refusedTerms has a text for each term of R and brms that is not supported. The text gives the
+// reason, or a formula to use instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,

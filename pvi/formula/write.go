@@ -106,7 +106,7 @@ type writer struct {
 	parameters  []string // declarations of the parameters
 	priors      []Prior
 	used        map[string]bool // keys of the study's priors that were used
-	known       []string        // names and classes of parameters, for which the study can give priors
+	known       []string        // names and classes of the parameters for which the study can give priors
 	transformed []string
 	shown       []string // declarations of the correlated effects of groups as generated quantities
 

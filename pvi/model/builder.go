@@ -27,8 +27,8 @@ type Builder struct {
 	densities map[int]int // see [Model.Densities]
 }
 
-// MarkDensity declares that an expression of other operations is the log density of a variate,
-// which is data. See [Model.Densities].
+// MarkDensity declares that an expression is the log density of a variate, although it is not a
+// density operation. The variate must be data. See [Model.Densities].
 func (b *Builder) MarkDensity(density, variate Expr) {
 	if b.densities == nil {
 		b.densities = map[int]int{}

@@ -137,7 +137,8 @@ func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
 
-// Depends reports, for each parameter, whether the log density of a record depends on it.
+// Depends reports, for each parameter, whether the log density of a record depends on the
+// parameter.
 func (m *Model) Depends() []bool {
 	p := m.verified.Program()
 	used, on := make([]bool, len(p.Nodes)), make([]bool, len(p.Parameters))

@@ -166,8 +166,8 @@ func (g *Generator) RecordNames() []string {
 	return names(g.of.records)
 }
 
-// Reads reports, for each element of the quantities of a record, whether it depends on one of the
-// given columns.
+// Reads reports, for each element of the quantities of a record, whether the element depends on one
+// of the given columns.
 func (g *Generator) Reads(columns []bool) (reads []bool) {
 	v := g.of.model.verified
 	on := make([]bool, len(v.Program().Nodes))

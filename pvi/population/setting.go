@@ -33,7 +33,7 @@ type Setting struct {
 
 const (
 	growth = 1.3 // ratio of the squared weights of successive rounds after the first
-	voting = .08 // share of the first round, with the votes, in the sum of the squared weights
+	voting = .08 // share of the round of the votes in the sum of the squared weights of all rounds
 )
 
 // Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose

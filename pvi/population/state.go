@@ -234,8 +234,9 @@ func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64)
 	return e, all
 }
 
-// An effective has the mean gradient of a round, divided by the slope of the clip if the round has
-// about the clip of the last round, and the sd of its error.
+// An effective is the mean gradient of a round as the posterior uses it, with the sd of its error.
+// If the clip of the round is about the clip of the last round, the gradient is divided by the
+// slope of the clip.
 type effective struct {
 	gradient, point []float64
 	sd              float64

@@ -27,8 +27,9 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns the distribution function F(z(y)) of a density with args arguments, where F(−z)
-// = 1 − F(z). The operation log computes log F(z), and z standardises the variate y.
+// symmetric returns the distribution function F(z(y)) of a density of the variate y with args
+// arguments. F must be symmetric: F(−z) = 1 − F(z). The operation log computes log F(z), and the
+// function z standardises y.
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,

@@ -36,7 +36,7 @@ func densityIn(function string) (string, bool) {
 // has one element for each element of y.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
-// A density is a probability density of the language, with args arguments.
+// A density is a probability density of the language. args is the number of its arguments.
 type density struct {
 	args  int
 	write terms
@@ -51,12 +51,12 @@ type density struct {
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
 	// draw returns random numbers with the density. It is nil if the language has no such function.
 	draw func(p pencil, a []value) value
-	// mean writes the mean of the density. It is nil if there is no such function.
+	// mean returns the mean of the density. It is nil if the language has no such function.
 	mean func(p pen, a []value) value
 	// vector is true if an argument is a vector for each number, such as the log odds of classes.
 	vector bool
-	// whole is true if the variate is a count or a class. It must then be an integer that is at
-	// least least.
+	// whole is true if the variate is a count or a class. It must then be an integer, and not less
+	// than the field least.
 	whole bool
 	least float64
 }
@@ -173,8 +173,8 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 }
 
 // isPrior reports whether a density can be the prior of a parameter. The variate must be elements
-// of a parameter, the arguments constants or functions of parameters, and the statement must not
-// depend on records.
+// of a parameter. The arguments must be constants or functions of parameters. The statement must
+// not depend on records.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
 		return false

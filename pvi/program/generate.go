@@ -62,7 +62,8 @@ func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: s.nodeOf(got)}, v.role == rows
 }
 
-// noteGenerated notes which quantities the program generates, and where they are computed.
+// noteGenerated adds remarks that name the quantities that the program generates, and state where
+// they are computed.
 func (s *stager) noteGenerated(p *syntax.Program, shared, records []model.Quantity) {
 	for _, of := range []struct {
 		all []model.Quantity

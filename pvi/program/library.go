@@ -95,8 +95,8 @@ func (s *stager) call(e *syntax.Expr) value {
 	return value{}
 }
 
-// near returns the end of the message about an unknown function: a known function whose name
-// differs only in case and underscores, if there is one.
+// near returns the end of the message about an unknown function. If the name of a known function
+// differs only in case and underscores, the message suggests that function.
 func near(name string) string {
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	known := slices.Concat(slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(elementwise)), slices.Collect(maps.Keys(composed)))

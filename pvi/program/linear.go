@@ -22,8 +22,8 @@ type product struct {
 	x, of value
 }
 
-// coordinate returns the index in θ of the product's element. It is wrong if the builder later
-// changes the order of the parameters; the result is then slower but still correct.
+// coordinate returns the index in θ of the product's element. The index is wrong if the builder
+// later changes the order of the parameters. The record program is then slower but still correct.
 func (p product) coordinate() int { return p.of.from.coordinate + p.of.first }
 
 // formOf returns a number as a form.

@@ -164,8 +164,8 @@ func (s *stager) flatPrior(q *parameter) model.Distribution {
 	return model.Distribution{}
 }
 
-// reshaped returns the nodes of a prior's arguments. Each is a number or gets the parameter's
-// shape.
+// reshaped returns the nodes of a prior's arguments. An argument that is not a number gets the
+// parameter's shape.
 func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
 	rows, cols := q.shape.table()
 	nodes := s.nodesOf(args)

@@ -20,8 +20,8 @@ type Data struct {
 	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
 	// Predict adds quantities of records to a program that generates none. The quantity log_lik is
 	// the log density of the record. If the density of a record is one density of one outcome y,
-	// y_expected is the mean of the outcome and y_rep is a new outcome, as far as the language has
-	// them.
+	// y_expected is the mean of the outcome and y_rep is a new outcome. Each of these two is left
+	// out if the language cannot compute it for the density.
 	Predict bool
 }
 
@@ -338,8 +338,8 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	return of, each
 }
 
-// size returns the size that v gives. It refuses a value that is not a public whole number from 1
-// to mostNumbers.
+// size returns the value v as the size of a container. It refuses a value that is not a public
+// whole number from 1 to mostNumbers.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

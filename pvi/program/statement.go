@@ -32,8 +32,8 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable that a refused statement declares or assigns. Later statements that read
-// this variable are then not reported too.
+// spoil marks the variable that a refused statement declares or assigns. Errors in later statements
+// that read this variable are then not reported.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -367,8 +367,9 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to the log density: to the log density of a record if the value depends on the
-// record or is in the loop over the records, and otherwise to the log density of the prior.
+// add adds a value to a log density. If the value depends on the record, or if the statement is in
+// the loop over the records, this is the log density of a record. Otherwise it is the log density
+// of the prior.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")

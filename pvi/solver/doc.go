@@ -45,7 +45,7 @@ type Solver interface {
 	// It returns nil if the solver has no state.
 	State() []byte
 
-	// Restore sets the solver to a state that State returned. It returns an error if the state does
-	// not fit.
+	// Restore sets the solver to a state that State returned. It returns an error if the state
+	// cannot belong to this solver.
 	Restore(state []byte) error
 }

@@ -131,8 +131,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach is the largest distance that a coordinate's mean may move in one natural-gradient
-// step, in units of its sd.
+// naturalReach is the largest distance by which a natural-gradient step is allowed to move a
+// coordinate's mean, in units of the coordinate's sd.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {

@@ -73,7 +73,7 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes the given number of steps on the device. If the device does not take them or
+// stepsOnDevice takes the given number of steps on the device. If the device refuses the steps or
 // fails, the CPU takes them.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)

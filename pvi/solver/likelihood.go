@@ -82,8 +82,8 @@ func NewApproximation(family gaussian.Family, natural []float64) (*Approximation
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does the same as NewApproximation. If the family has full covariances, it calls
-// moments for the mean and covariance.
+// newApproximation does the same as NewApproximation. It calls moments for the mean and covariance,
+// but only if the family has full covariances.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

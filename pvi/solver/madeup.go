@@ -105,7 +105,7 @@ func (negativeBinomial) Information(eta, w []float64) {
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
 	p := math.Exp(-phi * math.Log1p(mean/phi)) // probability of the count y
-	left, gap, sum := 1.0, 0.0, 0.0            // probability of a count of at least y; φ²(ψ′(φ) − ψ′(φ+y)); sum of p·gap so far
+	left, gap, sum := 1.0, 0.0, 0.0            // left is the probability of a count of at least y, gap is φ²(ψ′(φ) − ψ′(φ+y)), and sum is the sum of probability·gap so far
 	for y := 0.0; left > 1e-6 && y < most; y++ {
 		sum += p * gap
 		left -= p

@@ -10,7 +10,8 @@ import (
 )
 
 // These constants limit a pooled fit. A change is the largest change of a natural parameter divided
-// by the largest natural parameter. A "change at which" something happens is an upper bound.
+// by the largest natural parameter. A "change at which" something happens is the largest change for
+// which it happens.
 const (
 	mostSteps = 1500
 	mostRough = 100   // largest number of steps with quadrature rules of few points
@@ -29,7 +30,8 @@ const (
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
 )
 
-// These are bounds on the relative error of a free energy, by the way in which it is computed.
+// These are bounds on the relative error of a free energy. The error depends on the rules by which
+// the free energy is computed.
 const (
 	rounding = 1e-13
 	sharp    = 1e-10 // expectations by quadrature rules of many points

@@ -9,15 +9,15 @@ import (
 )
 
 // A SumDescent runs one gradient descent for all clients of a study. In each round it opens the sum
-// of the clients' gradients. Each sum is one step of [DPSVI] on all records, and the server and the
-// sites move the same q with it. The option Steps counts the steps of the whole study, and Average
-// is a share of these steps.
+// of the clients' gradients. Each sum is one step of [DPSVI] on all records. The server and all
+// sites use the same sums and therefore compute the same q. The option Steps counts the steps of
+// the whole study, and Average is a share of these steps.
 //
 // A SumDescent stores no q between calls. Instead, every call takes a state as an argument. A state
 // is a vector that is a function of the sums so far and of public draws. If the floating-point
 // libraries of two machines round differently, their states differ in the last bits.
 //
-// It is not safe for concurrent use.
+// A SumDescent is not safe for concurrent use.
 type SumDescent struct {
 	program *Program // program without records, for the gradient of the prior
 	options DPSVIOptions

@@ -278,8 +278,8 @@ func (c *climb) result(dst []float64, p Problem) error {
 	return nil
 }
 
-// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ). It returns false if they are not
-// finite.
+// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ), where θ is c.theta. The other
+// symbols are as in [climb]. natural returns false if the parameters are not finite.
 func (c *climb) natural(dst []float64) bool {
 	d := c.d
 	root := make([]float64, d*d)

@@ -13,7 +13,7 @@ const (
 	// Leaves have no arguments.
 	Const // the constant with the elements Values
 	Col   // value of column number Ref in the row
-	Param // parameter number Ref, on its own scale
+	Param // value of parameter number Ref, on the parameter's own scale
 
 	// Only the following operations read parameters for a record. In their comments, t is an
 	// argument that depends on parameters or constants only, and i is an integer value of the row.

@@ -27,8 +27,8 @@ type Column struct {
 	Name string
 	// Entries has the names of the numbers. It is empty if a row has a single number.
 	Entries Names
-	// Lower and Upper are public bounds of the values, which may equal them. They may be infinite.
-	// model.Model.Load returns an error for a value outside the bounds.
+	// Lower and Upper are public bounds of the values. The bounds themselves are allowed values.
+	// They may be infinite. model.Model.Load returns an error for a value outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
@@ -101,7 +101,7 @@ type Prior struct {
 	Args []int
 }
 
-// PredictionKind is the form of a prediction.
+// PredictionKind is the meaning of a predicted value, such as a mean or a probability.
 type PredictionKind uint8
 
 // These are the kinds of prediction.

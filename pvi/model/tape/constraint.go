@@ -8,8 +8,8 @@ import (
 )
 
 // constrain writes to x the constrained values that belong to the unconstrained values u. It
-// returns the log absolute determinant of the Jacobian of x as a function of u. For a simplex,
-// whose last element follows from the others, x is taken without it.
+// returns the log absolute determinant of the Jacobian of x as a function of u. For a simplex the
+// Jacobian leaves out the last element of x, which follows from the others.
 func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:

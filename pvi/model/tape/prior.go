@@ -56,8 +56,8 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		ab := special.Digamma(a[0] + a[1])
 		value = special.Lgamma(a[0]+a[1]) - special.Lgamma(a[0]) - special.Lgamma(a[1]) + (a[0]-1)*logX + (a[1]-1)*logR
 		return value, (a[0]-1)/x - (a[1]-1)/(1-x), [3]float64{ab - special.Digamma(a[0]) + logX, ab - special.Digamma(a[1]) + logR}
-	// The rest of the normalising constant depends on the sum of the concentrations. The method
-	// prior adds it.
+	// The method prior adds the rest of the normalising constant, which depends on the sum of the
+	// concentrations.
 	case ir.Dirichlet:
 		return (a[0]-1)*math.Log(x) - special.Lgamma(a[0]), (a[0] - 1) / x, [3]float64{math.Log(x) - special.Digamma(a[0])}
 	}

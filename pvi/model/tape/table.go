@@ -8,15 +8,15 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has those values that depend on the row
+// Table is a shard prepared for a program. For every row it has the values that depend on the row
 // only and that the program needs.
 type Table struct {
 	Rows int
 	// Nodes[i] has the values of node i for all rows, row after row. It is nil if the program does
 	// not need the values of node i for its records.
 	Nodes [][]float64
-	// Squares[i] has |x|² for every row, where x is node i, if x is multiplied by a table.
-	// Otherwise it is nil.
+	// If node i is a vector x that is multiplied by a table, Squares[i] has |x|² for every row.
+	// Otherwise Squares[i] is nil.
 	Squares [][]float64
 }
 
@@ -77,8 +77,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends on a row only, whether records, the prediction or
-// generated quantities use the node's values.
+// frontier reports, for each node that depends on a row only, whether other kinds of nodes use its
+// values: nodes of records, the prediction, or generated quantities.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -147,7 +147,7 @@ type filler struct {
 	columns [][]float64
 }
 
-// compute computes node i for n rows, the first of which has the given number.
+// compute computes node i for n rows. The argument first is the number of the first row.
 func (f *filler) compute(i, first, n int) {
 	node := &f.nodes[i]
 	out, size := f.Value[i], f.size[i]

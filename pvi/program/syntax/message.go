@@ -10,8 +10,8 @@ import (
 // A Span is the part of a text from byte From up to, but not including, byte To.
 type Span struct{ From, To int }
 
-// A Message describes an error in a program, its place, and how to correct it. Code does not change
-// between versions.
+// A Message describes an error in a program, its place, and how to correct it. Later versions use
+// the same Code for the same kind of error.
 type Message struct {
 	Code string // such as "E201"
 	At   Span
@@ -62,7 +62,8 @@ func (m Message) write(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n  %s\n  %s%s", shown, strings.Repeat(" ", column-1), strings.Repeat("^", carets))
 }
 
-// printed returns the character that a message shows instead of r. It takes one column.
+// printed returns the character that a message shows for r: r itself if it is printable, and
+// otherwise a blank.
 func printed(r rune) rune {
 	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '

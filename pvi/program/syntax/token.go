@@ -33,7 +33,7 @@ var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
-// scan splits a text into tokens. It returns a message if it cannot.
+// scan splits a text into tokens. If that is not possible, it returns a message about the error.
 func scan(text string) ([]token, *Message) {
 	var all []token
 	for at := 0; ; {

@@ -56,7 +56,7 @@ type Type struct {
 	At    Span
 	Base  string  // such as "real"
 	Array []*Expr // sizes of the array
-	Sizes []*Expr // sizes of the vector or matrix
+	Sizes []*Expr // sizes, if the type is a vector or a matrix
 	// Bounds has the expressions for lower, upper, offset and multiplier.
 	Bounds map[string]*Expr
 }
@@ -70,7 +70,7 @@ const (
 	Name                          // the variable Text
 	Apply                         // call of the function Text with the arguments Args
 	Index                         // Args[0] with the subscripts Args[1:]
-	Range                         // range Args[0]:Args[1] of subscripts; either may be nil
+	Range                         // range Args[0]:Args[1] of subscripts; a missing end is nil
 	Unary                         // operator Text applied to Args[0]
 	Binary                        // operator Text applied to Args[0] and Args[1]
 	Choice                        // Args[1] if Args[0] is not 0, otherwise Args[2]
