@@ -334,7 +334,7 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 }
 
 // piecewise writes the density of a time whose hazard is constant between the family's times. It
-// defines the density as a function of the program, so that people see that it is a density.
+// writes the density as a function of the program, so that readers of the program recognise it.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
