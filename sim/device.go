@@ -43,7 +43,7 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // joins the work of clients of all federations into common launches
+	gathering cuda.Gathering // combines the steps of clients of all federations into common launches of a device
 }
 
 // NewDevices returns the devices of a source. It passes each message for the user once to the

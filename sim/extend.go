@@ -16,11 +16,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Partition divides n records among clients. It returns the row numbers of each client. A row may
-// belong to no client, and to at most one.
+// A Partition divides n records among clients. It returns the row numbers of each client. Each row
+// belongs to at most one client.
 type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, error)
 
-// A Client is what the solver of an extension gets to know about its client.
+// A Client describes a client to the solver of an extension.
 type Client struct {
 	Model   *fit.Model
 	Records *shard.Shard
@@ -63,7 +63,8 @@ func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
 // RegisterClip gives a clip a name, under which studies find it: simulation.clip = "own:NAME". It
-// panics if the name is taken. The studies are those of [RegisterSolver].
+// panics if the name is taken. As in [RegisterSolver], the privacy unit of the studies must be the
+// client, or the studies must promise no privacy.
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
 
 func (r *registry[T]) add(name string, extension T) {

@@ -171,7 +171,7 @@ func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	return outcome, err
 }
 
-// propose makes the participants of a plan answer, and passes the answers to the post.
+// propose computes the answers of the clients that a plan names, and passes them to the post.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
@@ -198,8 +198,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do for each i in [0, n), once per site. It uses several goroutines if the work
-// is large enough.
+// forSites calls do for every index i of a site, from 0 to n−1. It uses several goroutines if the
+// work is large enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver

@@ -232,8 +232,9 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by a posterior that another method has
-// computed. The argument has its natural parameters in the study's family.
+// Adopt replaces the posterior of the federation by a posterior that another method has computed.
+// The argument contains the natural parameters of this posterior, in the layout of the study's
+// family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the present state of the play to a history, unless [History.Wants] is false for

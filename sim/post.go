@@ -28,7 +28,7 @@ func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	return c
 }
 
-// A queue is a post in which answers arrive in the order in which they were sent.
+// A queue is a [post] in which answers arrive in the order in which they were sent.
 type queue struct {
 	clients []int
 	read    int

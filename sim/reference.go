@@ -91,9 +91,9 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 // although the covariance of q is diagonal.
 const widestFit = 1000
 
-// widens reports whether the reference has a full covariance although the covariance of q is
-// diagonal. From version 2 of the study language on, the reference of every regression has a full
-// covariance.
+// widens reports whether the pooled fit (see [Reference]) has a full covariance although the
+// covariance of q is diagonal. From version 2 of the study language on, the pooled fit of every
+// regression has a full covariance.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
@@ -111,9 +111,9 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit uses stochastic gradients. It uses them if the
-// federation does and the model has no closed expectations, or if the federation uses private
-// steps and the model has groups.
+// stochastic reports whether the pooled fit uses stochastic gradients. This is the case if the
+// federation uses stochastic gradients and the model has no closed expectations, and also if the
+// federation uses private steps and the model has groups.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -126,8 +126,9 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// Limits for the squared length of a step, in posterior sds. Below near, average keeps the
-	// region of spreads. Below scored, average has found the mean.
+	// Limits for the squared length of a step, in posterior sds. After a step shorter than near,
+	// average keeps the region of spreads over which it integrates. A step shorter than scored ends
+	// the search.
 	near, scored = 1e-3, 1e-10
 )
 
@@ -166,8 +167,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// After a short step the region of spreads stays the same, because a new region would move
-		// the mean a little, and the search would not end.
+		// After a short step the region of integration over the spreads stays the same. A new
+		// region would change the mean a little, and the search would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {
@@ -221,7 +222,7 @@ func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		// A study with a private solver may have fewer rounds than a solver without privacy needs.
+		// The rounds of a study with a private solver can be too few for a fit without privacy.
 		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}

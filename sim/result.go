@@ -43,8 +43,9 @@ type Result struct {
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
-	// Quantities are computed from the parameters (see [fit.Quantity]), and
-	// NonPrivateQuantities are the same quantities from the pooled posterior.
+	// Quantities are values that the study or its program computes from the parameters (see
+	// [fit.Quantity]). Quantities describes their posterior, and NonPrivateQuantities their pooled
+	// posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
@@ -88,8 +89,8 @@ type Result struct {
 	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds converged, judged by the sums that they opened. It is nil
-	// if the method has no such check.
+	// Arrived reports whether the rounds converged. The criterion uses only the opened sums of the
+	// rounds. Arrived is nil if the method has no criterion.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
@@ -154,7 +155,7 @@ type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases together do not satisfy it
+	Mu              float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the sequence of releases has no μ
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`

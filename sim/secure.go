@@ -23,7 +23,7 @@ type Secure struct {
 	Plans  int     `json:"plans"`
 	Up     float64 `json:"bytes_up"`   // envelopes and bodies that a client sends
 	Down   float64 `json:"bytes_down"` // columns and entries between a plan and its outcome
-	Client float64 `json:"client_ms"`  // time that a client computes, in milliseconds
+	Client float64 `json:"client_ms"`  // computing time of a client in milliseconds
 	Hub    float64 `json:"coordinator_ms"`
 }
 
@@ -34,7 +34,7 @@ type Adder struct {
 	hub         *identity.Identity
 	chain       transcript.Chain
 	coordinator *sums.Coordinator
-	clients     []*secureClient // by the client's position − 1
+	clients     []*secureClient // client m (counted from 1) has the index m − 1
 	asked       uint64
 
 	clock      func() float64 // seconds since a fixed time
@@ -183,7 +183,7 @@ func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	return nil
 }
 
-// publish signs an entry and lets all parties follow it.
+// publish signs an entry of the transcript and passes it to the coordinator and to all clients.
 func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))

@@ -60,16 +60,16 @@ func accountedSamples(context.Context, task) (Check, error) {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
 		with      float64 // mean of the sum if the record is drawn; without the draw the mean is 0
-		without   float64 // mean of the sum if the replacement of the record is drawn, or no record in its place
+		without   float64 // mean of the sum if the record is absent: the vector of its replacement, or 0
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		// All other records have the opposite vector, which replaces the record's vector in the
-		// batch.
+		// In a batch of a fixed size, another record takes the place of the protected record. The
+		// vectors of all other records are the negative of the protected record's vector.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// With a fixed size, another record takes the place of the absent record in the batch.
+		// In a batch of a fixed size, another record takes the place of the absent record.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {

@@ -128,8 +128,8 @@ type rule struct {
 	threshold float64
 }
 
-// rulesFrom returns a rule for each world and ε. The threshold is the best threshold in the pilot
-// runs.
+// rulesFrom returns a rule for each world and each ε in [Epsilons]. The threshold maximises TPR −
+// e^ε·FPR in the pilot runs.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -142,7 +142,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// A rule decides for its world if the value is at least its threshold.
+				// A rule decides for its world if the value is at least the rule's threshold.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {

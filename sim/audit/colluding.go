@@ -33,7 +33,7 @@ type batch struct {
 
 const (
 	colludingRounds = 4
-	colludingRuns   = 4 // runs for each run of other attacks, because they take less time
+	colludingRuns   = 4 // The attack has this many runs for each run of other attacks, because its runs are fast.
 	batchRuns       = 60
 )
 
@@ -95,7 +95,7 @@ func (c *colluding) open(b batch) (err error) {
 		return err
 	}
 	c.opened = make([][]float64, batchRuns)
-	for i := 0; i < len(sum); i += size { // the first element of each message
+	for i := 0; i < len(sum); i += size { // i is the index of the first element of each message
 		run := i / (colludingRounds * size)
 		c.opened[run] = append(c.opened[run], noise.Lattice.Float(sum[i]-vectors[insiders-1][i]))
 	}

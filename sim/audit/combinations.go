@@ -23,15 +23,16 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a kind of release. Its settings are lines of the study's tables.
+// A mode is a kind of release. The fields inference and others contain text of the study file that
+// selects it.
 type mode struct {
 	name      string
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	derived   bool   // whether a message is computed from the mechanism's release, or the study has a scale phase
+	derived   bool   // whether no single mechanism releases a message: messages are computed from releases, or the study has a scale phase
 	allocated bool   // whether the mode's sampling has no bound on the cost under replace-one adjacency
-	keepsRows bool   // whether the state depends on the rows, so that it cannot be used with another file
+	keepsRows bool   // whether the client's saved state depends on its rows, so that the state does not fit another file
 }
 
 var outcomeModes = []mode{
@@ -93,7 +94,7 @@ func (c combination) source() string {
 	add("[model]\n" + c.model())
 	version := 1
 	if c.family == study.ByProgram {
-		version = 2 // needed for programs, and for intervals of solvers other than scoring
+		version = 2 // programs need version 2, and also noise-aware intervals of solvers other than scoring
 		if !c.mode.scores() {
 			add("[inference]\nintervals = \"none\"")
 		}
@@ -144,7 +145,7 @@ func lastOfEach(lines []string) (kept []string) {
 	return kept
 }
 
-// model returns the lines of the table of the model.
+// model returns the text of the table [model] in the study file.
 func (c combination) model() string {
 	regression := "outcome = \"y\"\nterms = [\"x\", \"g\"]\n"
 	switch c.family {
@@ -167,7 +168,7 @@ const outcomesProgram = `data { int N; int K; vector[N] x; array[N] int<lower=1,
 parameters { real b; real<lower=0> spread; vector[K] a; real<lower=0> s; }
 model { b ~ normal(0, 1); spread ~ normal(0, 1); a ~ normal(0, spread); s ~ exponential(1); y ~ normal(a[g] + b * x, s); }`
 
-// outcome returns the lines of the column of the outcome.
+// outcome returns the text of the study file that declares the type of the outcome's column.
 func (c combination) outcome() string {
 	switch c.family {
 	case study.Poisson, study.NegativeBinomial:
@@ -182,8 +183,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file whose values are at the ends of the declared bounds, and a row with
-// each of notNumbers.
+// corners returns rows of a file: rows whose values are at the ends of the declared bounds, and one
+// row with each text of notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
 	if c.family == study.Poisson || c.family == study.NegativeBinomial {
@@ -231,7 +232,8 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether clients have factors. A study then states their kind.
+// hasFactors reports whether the clients of a study keep factors. The study file then states the
+// kind of the factors.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }
@@ -252,14 +254,14 @@ func (m mode) adjacencies() []accountant.Adjacency {
 const mostFamilies = 3
 
 // sample returns combinations in which every mode occurs with several of the families that it fits,
-// and every family occurs with several modes. The other options take turns. The sample is computed
-// once.
+// and every family occurs with several modes. The values of the other options change from
+// combination to combination. The sample is computed once.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
 		most := mostFamilies
 		if m.scores() {
-			most = 1 // computing the numbers of their plans takes long
+			most = 1 // the computation of the noise of these plans takes long
 		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {

@@ -68,7 +68,7 @@ func hostileVector(r *rand.Rand) []float64 {
 		scale = math.Pow(10, 300*(2*r.Float64()-1))
 	}
 	switch block := r.IntN(4); block {
-	case 0, 1: // only one of the two blocks is not zero
+	case 0, 1: // one of the two blocks is zero
 		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
 			v[i] = scale * r.NormFloat64()
 		}

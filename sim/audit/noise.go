@@ -123,7 +123,7 @@ func (z noises) correlations() []trial {
 // A pairing defines which draws are compared.
 type pairing struct {
 	name string
-	step [4]int // distance between the two draws in run, release, sender and coordinate
+	step [4]int // difference of the indices of the two draws in noises: run, release, sender and coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {

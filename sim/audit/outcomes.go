@@ -114,11 +114,11 @@ type play struct {
 	// sensitivity returns the largest distance between the numbers of two answers to a round. It
 	// returns 0 if this distance is not known, because the numbers do not come from one mechanism.
 	sensitivity func(round int) float64
-	once        bool // whether only the first answers are compared, because later states depend on the file
+	once        bool // whether only the answers to the first plan are compared, because the state after it depends on the file
 
 	server *session.Server
 	sites  []*session.Site
-	fresh  []*session.Site // site of the first client with the other file, in the state of sites[0], until its first answer
+	fresh  []*session.Site // site of the first client with the other file; it has the state of sites[0] until its first answer
 	found  string
 }
 
@@ -253,7 +253,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	times := float64(rows)
 	if c.mode.unit == study.Client {
-		times = 2 // Two whole data sets may differ by twice the clip, also under zero-out.
+		times = 2 // The vectors of two data sets can differ by twice the clip, also under zero-out.
 		if c.adjacency == accountant.ReplaceOne {
 			times = 1
 		}
@@ -263,7 +263,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	switch m := p.Method().(type) {
 	case method.Stepped:
-		return none, nil // An answer follows from several sums.
+		return none, nil // An answer is computed from several noisy sums, so it has no single sensitivity.
 	case rounded:
 		return func(round int) float64 { return of(m.Mechanism(round)) }, nil
 	case method.Single:
@@ -272,7 +272,8 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	return none, nil
 }
 
-// observe lets a site answer, with the noise of client m.
+// observe returns the answer of a site, with the noise of client m, and everything else that others
+// can see of the answer.
 func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outcome) {
 	o.logged = listen(func() {
 		a, err := site.Answer(seeded.Stream(p.seed, "outcomes", uint64(m), uint64(plan)))

@@ -44,9 +44,9 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack returns an attack that tests whether a client has one more record. Without the record,
-// the change of its part goes as far along the first coordinate as the clip allows. With the
-// record it goes as far in the opposite direction. Under replace-one, the client has a
+// attack returns an attack that tests whether a client has one more record. Without the record, the
+// change of the client's part has the norm of the clip along the first coordinate. With the record,
+// the change has the same norm in the opposite direction. Under replace-one, the client has a
 // replacement record in the null world, which does not affect the change.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
@@ -55,7 +55,7 @@ func (c partsCase) attack() (attack, error) {
 	}
 	event := accountant.Repeated{Event: protocol.Method().(method.Single).Mechanism().Event(), Times: protocol.Releases()}
 	begin := func(seed uint64, world int) (*sim.Federation, error) {
-		others := copies(12, 0.01, 1e4) // there are enough records that every part has one
+		others := copies(12, 0.01, 1e4) // enough records for every part to have at least one
 		return newPlay(protocol, seed, appendRecord(others, world, c.adjacency, []float64{0.01, -1e6}, []float64{0, 0}))
 	}
 	return playAttack(c.name(), event, begin, func(_ *sim.Federation, o *pvi.Outcome) []float64 {

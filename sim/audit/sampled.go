@@ -23,8 +23,8 @@ type descent struct {
 	adjacency accountant.Adjacency
 
 	// crowd is the component of the other records' gradients along the canary, in units of the
-	// clip. In batches of a fixed size, another record takes the place of an absent record 0. In
-	// the worst case the other records are then like record 0.
+	// clip. If record 0 is absent from a batch of a fixed size, another record takes its place. In
+	// the worst case the gradients of the other records are then like the gradient of record 0.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -117,7 +117,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// The sampling of the record adds q(1−q) times the square of its effect to the variance.
+		// The step's sum has the variance of the noise and of the sampling. If the record changes
+		// the sum by d with probability q, sampling adds q(1−q)d². This part is subtracted here.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd

@@ -29,7 +29,8 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 // epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf tests batches that next returns. An epoch has the given number of steps.
+// frequenciesOf tests whether records occur in batches as often as the accountant assumes. Each
+// call of next returns one batch. An epoch has the given number of steps.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -46,7 +47,7 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// A law has the probabilities that a kind of sampling promises.
+// A law contains the probabilities of batches that follow from a kind of sampling.
 type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two given records are in the same batch in an epoch
@@ -88,8 +89,8 @@ func (d descent) law() law {
 // counts holds counts of the records in batches, for [descent.frequencies].
 type counts struct {
 	records, steps int
-	record         []float64 // number of epochs, by record and step of the epoch
-	pair           []float64 // number of epochs in which two records are in the same batch
+	record         []float64 // number of epochs in which the record was in the step, by record and step
+	pair           []float64 // number of epochs in which two given records were in the same batch
 	again          []float64 // number of disjoint pairs of successive epochs with the record in the same step, by record
 	sizes          []float64 // number of epochs, by size of the first batch
 	last, now      []bool    // whether a record is in a step, by record and step

@@ -49,9 +49,10 @@ min_clients = 3
 `
 
 // A scored is a test case of clients that release scores. The first client has the protected
-// record or is itself protected. The second client contributes nothing, and the last client may
-// collude. All rounds are void, so that all runs have the same queries. The observer sees the
-// answers of the first client or, if only sums are opened, the sum of the first two clients.
+// record, or is protected as a whole. The second client contributes nothing, and the last client
+// can be a colluder. The outcome of every round is void, so that the queries of all runs are the
+// same. The observer sees the answers of the first client or, if only sums are opened, the sum of
+// the first two clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
@@ -70,18 +71,19 @@ var scoredCases = []scored{
 	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false, false},
 }
 
-// personScores protects a person with several rows. Its noise is the same as in the first case.
+// personScores is a case whose privacy unit is a person with several rows. Its noise is the same as
+// in the first of scoredCases.
 var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false, false}
 
 // groupedScores is a case whose model has groups. Its noise and its accounting are the same as in
-// the first case.
+// the first of scoredCases.
 var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false, false}
 
 // countedScores is a case with counts as outcomes.
 var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true, false}
 
 // programScores is a case whose model is a program. Its noise and its accounting are the same as in
-// the first case.
+// the first of scoredCases.
 var programScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, false, true}
 
 func (c scored) name() string {
@@ -163,8 +165,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the honest clients' messages in all rounds. All rounds are void. A message has as
-// many elements as the mechanism of its round.
+// answers returns the honest clients' messages in all rounds. The outcome of every round is void. A
+// message is cut to the dimension of the mechanism of its round.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -194,7 +196,8 @@ func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rou
 	return rounds, nil
 }
 
-// messages collects the noise of clients that contribute nothing. Each message is cut into pairs.
+// messages collects the noise in the messages of clients that contribute nothing. It splits each
+// message into pairs of successive elements.
 func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 200
 	p, err := c.protocol()
@@ -218,9 +221,10 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client, which tries to distinguish the two worlds. Its
-// features are the answers of every round along the difference between the worlds. The feature is
-// zero for a round in which the worlds do not differ.
+// attack returns an attack on the first client, which tries to distinguish the two worlds. It has a
+// feature for each round: the component of the client's answer along the difference between the
+// noiseless answers in the two worlds. The feature is zero for a round in which the worlds do not
+// differ.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -376,8 +380,9 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "any %d releases and fewer cost what they are charged with", len(squares)), nil
 }
 
-// scoreNorms tests whether the vectors of records exceed the clips of their rounds before the
-// mechanism clips them. The queries follow from arbitrary sums.
+// scoreNorms tests whether the mechanism's clip shortens the vectors of records. The code that
+// computes the vectors must already keep their norms below the clip of the round. The queries are
+// computed from random sums, as a hostile coordinator could send them.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {
@@ -443,8 +448,8 @@ func (t task) longestVector(c scored) (longest float64, tooLong string, err erro
 	return longest, "", nil
 }
 
-// clientNorms tests whether the vectors of clients have norms above 1 before the mechanism clips
-// them. The queries have arbitrary numbers.
+// clientNorms tests whether the vectors of clients have norms of at most 1 before the mechanism
+// clips them. It draws the numbers in the queries at random, over many orders of magnitude.
 func clientNorms(_ context.Context, t task) (Check, error) {
 	const clients, dim = 2000, 3
 	r := rand.New(seeded.Stream(t.seed, "norms of clients"))

@@ -84,7 +84,7 @@ func suite() ([]question, error) {
 	for _, s := range scoredCases {
 		long = append(long, lazily(s.name(), s.attack))
 	}
-	for _, s := range scoredCases[:3] { // the last case has the same noise as the third
+	for _, s := range scoredCases[:3] { // the fourth case has the same noise as the third case
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 	}
 	quick = append(quick, outcomes())

@@ -110,8 +110,9 @@ func pairs(v []float64) []dpmech.Pair {
 	return all
 }
 
-// productNorms tests whether any vector moves a sum of products by more than the accounted
-// sensitivity. It compares releases with and without the vector, under the same noise.
+// productNorms tests the sums that are computed by products of matrices (see [products]). It
+// compares two releases under the same noise, without and with one random vector. The releases must
+// not differ by more than the accounted sensitivity.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500
 	d := descent{sampling: dpmech.FullBatch{}, records: 1, steps: 1, noise: 0x1p-6, adjacency: accountant.AddRemove}

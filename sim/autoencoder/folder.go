@@ -92,7 +92,7 @@ func (r *Result) writeLosses(w io.Writer) error {
 // writeArray writes a matrix in NumPy's format, version 1.0.
 func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, columns)
-	const before = 10 // length of the magic string, the version and the length field
+	const before = 10 // bytes before the header of an NPY file: magic string, version, and length of the header
 	pad := (64 - (before+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))

@@ -113,7 +113,7 @@ func processorRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use, and none is
+	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use. No device is in use here.
 	return speed.Rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {

@@ -45,7 +45,7 @@ type Risk struct {
 	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds,
 	// except with probability Exception.
 	LogOddsFactor *float64 `json:"log_odds_factor"`
-	Odds          *float64 `json:"posterior_odds"` // odds after the releases, if the prior probability is Prior
+	Odds          *float64 `json:"posterior_odds"` // odds after the releases, for the prior probability in the field Prior of the question
 	Group         Group    `json:"group"`
 }
 

@@ -66,7 +66,7 @@ type field struct {
 		Minimum, Maximum json.RawMessage
 		Enum             []json.RawMessage
 	}
-	Categories        []json.RawMessage // of the type integer or string, since version 2
+	Categories        []json.RawMessage // levels of a field of type integer or string, from version 2 of Frictionless on
 	CategoriesOrdered bool
 }
 
@@ -228,7 +228,8 @@ func texts(values []json.RawMessage) (all []string) {
 	return all
 }
 
-// number returns a number, which may be written as a text. It returns nil if there is none.
+// number decodes a JSON number, or a JSON string that contains a number. It returns nil for any
+// other value.
 func number(raw json.RawMessage) *float64 {
 	for _, text := range texts([]json.RawMessage{raw}) {
 		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {

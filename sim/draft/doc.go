@@ -26,8 +26,8 @@ const (
 	Unusable Kind = iota // no regressor or outcome, such as a free text or a date
 	Number               // a number
 	Whole                // a whole number
-	Choice               // one of a list of levels
-	Ordered              // one of a list of levels, lowest first
+	Choice               // one level of a list
+	Ordered              // one level of a list whose order has a meaning; the lowest level is first
 )
 
 // A Dictionary describes the columns of a table.

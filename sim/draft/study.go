@@ -16,7 +16,7 @@ import (
 type Choices struct {
 	Name    string   // name of the study
 	Outcome string   // name of the column that the model explains
-	Terms   []string // names of the columns that explain it; if empty, up to maxTerms of the other usable columns
+	Terms   []string // names of the columns that explain the outcome; if empty, up to maxTerms of the other usable columns
 	Person  string   // name of the column that names the person of each row; empty if each person has one row
 	Clients int      // number of data holders, at least 2
 	Epsilon float64  // ε of the study

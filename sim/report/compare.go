@@ -26,8 +26,8 @@ type Comparison struct {
 }
 
 // A Compared is a run in a comparison. ELPD is the sum of the log predictive densities of the
-// records, and Difference is ELPD less that of the first run. Standard errors are those of sums over
-// independent records.
+// records. Difference is the ELPD of this run minus the ELPD of the first run. SE and DifferenceSE
+// are the standard errors of ELPD and Difference, for independent records.
 type Compared struct {
 	Folder       string  `json:"folder"`
 	ELPD         float64 `json:"elpd"`

@@ -39,8 +39,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
 }
 
-// intervalNames returns the label of each coefficient. A label includes the federated interval
-// in natural units.
+// intervalNames returns the label of each coefficient. A label contains the name, the unit, and the
+// interval of the reported posterior in natural units.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
 		names = append(names, fmt.Sprintf("%s, %s\n%.3g", e.Name, e.Unit, e.Natural))

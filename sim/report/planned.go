@@ -26,7 +26,7 @@ type planned struct {
 	Damping      string          `json:"damping"`
 	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
 	Secure       *plannedSecure  `json:"secure,omitempty"`  // nil without secure aggregation
-	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil unless the releases of rounds are too long for outcomes
+	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
 // plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the same as

@@ -14,10 +14,10 @@ import (
 type plannedTables struct {
 	Budget  float64            `json:"share_of_budget"`
 	NoiseSD float64            `json:"noise_sd"`           // sd of the noise of a released count
-	Count   float64            `json:"count_width"`        // width for a count of one group of records
-	All     float64            `json:"count_of_all_width"` // width for a count of all groups together
-	Share   float64            `json:"share_width"`        // width for a share of all records, between 0 and 1
-	Means   map[string]float64 `json:"mean_widths"`        // width for the mean of all records, by numeric column, in its unit
+	Count   float64            `json:"count_width"`        // half-width of the 95 % interval of the number of records in one group
+	All     float64            `json:"count_of_all_width"` // half-width of the 95 % interval of the number of records in all groups together
+	Share   float64            `json:"share_width"`        // half-width of the 95 % interval of a share of all records, between 0 and 1
+	Means   map[string]float64 `json:"mean_widths"`        // half-width of the 95 % interval of a column's mean, by name of the numeric column, in the column's unit
 }
 
 // newPlannedTables returns the expected widths, or nil if the study has no tables.

@@ -35,7 +35,7 @@ import (
 
 const (
 	maxAnswer = 64 << 20 // maximum length of an answer in bytes
-	maxNotes  = 4 << 10  // number of bytes at the end of standard error that an error message has
+	maxNotes  = 4 << 10  // maximum number of bytes, from the end of standard error, in an error message
 )
 
 // A Command is a program that computes factors.
@@ -80,7 +80,8 @@ type ending struct {
 	run   *exec.Cmd
 }
 
-// end lets a program end, and waits for it. A program that ended before has errors that say so.
+// end closes the input of a program, so that the program ends, and releases its resources in the
+// background. Errors of a program that has ended before were reported earlier, so end ignores them.
 func end(e ending) {
 	_ = e.input.Close()
 	go func() { _ = e.run.Wait() }()
@@ -191,7 +192,7 @@ func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([
 	return nil, nil
 }
 
-// State implements [solver.Solver]. A simulation does not stop and continue.
+// State implements [solver.Solver]. There is no state to save, because simulations are not resumed.
 func (p *process) State() []byte { return nil }
 
 // Restore implements [solver.Solver].

@@ -14,7 +14,7 @@ type Plot struct {
 	Title string
 	X     string // horizontal axis: an axis of the grid, a metric, or "round" for the trace
 	Y     string // vertical axis: a metric
-	By    string // axis of the grid with one series for each case; may be empty
+	By    string // axis of the grid whose cases are the series of the plot; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool

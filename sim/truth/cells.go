@@ -30,7 +30,7 @@ type Cell struct {
 
 	Groups int    `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
 	Varies string `json:"varies,omitempty"` // "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first column vary too
-	Spread string `json:"spread,omitempty"` // sd of the effects: "prior" if it is drawn from the prior, "none" if it is 0
+	Spread string `json:"spread,omitempty"` // "prior" if the sd of the effects is drawn from the prior, "none" if it is 0
 }
 
 // A factor is a property of a cell with its levels.
@@ -249,7 +249,7 @@ var bank = sync.OnceValue(func() []Cell {
 // the same kind.
 func design(factors []factor, size int) []Cell {
 	var rows []row
-	open := map[string]bool{} // possible pairs that do not occur yet
+	open := map[string]bool{} // pairs of levels that can occur, but do not occur in any chosen cell yet
 	each(factors, make(row, 0, len(factors)), func(r row) {
 		rows = append(rows, slices.Clone(r))
 		r.combinations(2, func(key string) { open[key] = true })
@@ -296,7 +296,7 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do with a key for every combination of n levels of the row.
+// combinations calls do for every choice of n levels of the cell. The key identifies the choice.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)

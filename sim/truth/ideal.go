@@ -149,8 +149,9 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 	return variance, nil
 }
 
-// averaged returns the variances averaged over the spreads of groups. seen is the part of the
-// information around the pooled mode that a release contains.
+// averaged returns the posterior variances of the coordinates, averaged over the posterior of the
+// spreads of groups. The argument seen is the information about the coordinates that a release
+// contains.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

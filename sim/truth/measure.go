@@ -28,7 +28,7 @@ type Measures struct {
 	Width       float64 `json:"width"`           // median of the sd divided by the ideal sd
 	WidthPooled float64 `json:"width_to_pooled"` // median of the sd divided by the pooled posterior's sd
 	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal sd divided by the prior's sd
-	RMS         float64 `json:"rms"`             // root mean square of the mean minus the pooled mode, in pooled sds
+	RMS         float64 `json:"rms"`             // root mean square over coordinates of the posterior mean minus the pooled mode, in pooled sds
 }
 
 // A Replication is the result of one simulation of a cell.

@@ -113,7 +113,7 @@ func Read(path string) (all []Outcome, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	in := bufio.NewReader(file)
-	var whole int64 // length of the lines so far
+	var whole int64 // length of the complete lines that were read so far, in bytes
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // the end

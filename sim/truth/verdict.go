@@ -34,15 +34,15 @@ type Summary struct {
 	Failed       int
 	Reason       string // reason of the first failure
 
-	Truth, Pooled, Prior float64 // means over replications; Truth is NaN if there is no truth
+	Truth, Pooled, Prior float64 // means over replications of the fields of [Measures]; Truth is NaN if no coordinate has a true value
 	Upper                float64 // upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
 	Width, WidthPooled   float64 // medians over replications
-	Ideal                float64 // median of the ideal sd divided by the prior's sd
+	Ideal                float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                  float64 // root mean square over replications
-	Loss, Gain           float64 // mean log scores: pooled fit minus posterior, and posterior minus prior
+	Loss, Gain           float64 // mean differences of log scores: pooled fit minus posterior (Loss), posterior minus prior (Gain)
 	Seconds              float64 // mean over replications
 
-	Kinds  map[string]*Summary // by kind of coordinate, in a cell with groups
+	Kinds  map[string]*Summary // summaries of the coefficients, effects and spreads (see [Kinds]); nil without groups
 	Spread float64             // mean of the largest spread of effects; NaN without groups
 	Small  int                 // number of replications in which the largest spread is small or intervals hold 0
 }
@@ -180,7 +180,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick applies the function of to every cell, and returns the results that are not NaN.
+// pick returns the values of a function of the cells, without the values that are NaN.
 func pick(all []Summary, of func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := of(&all[i]); !math.IsNaN(v) {
@@ -220,7 +220,7 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	worse       = .01      // largest acceptable amount by which the log score is below the log score of the prior
+	worse       = .01      // the log score of the posterior may be less than that of the prior by at most this amount
 	smallSpread = .1       // largest posterior mean of a spread that is acceptable if groups do not differ
 )
 

@@ -22,7 +22,7 @@ type model struct {
 	family     study.Family
 	keys       string       // further keys of [model]
 	drawn      study.Family // family from which outcomes are drawn, if it differs from the fitted family
-	outcome    string       // keys of the outcome's column; empty for a number within ±bound or from 0 to bound
+	outcome    string       // keys of the outcome's column; empty for a number with the bounds [−bound, bound] or [0, bound]
 	bound      float64
 	effect     float64 // prior sd of the change of the predictor if a column changes by its sd
 	intercept  float64 // prior sd of the intercept
@@ -36,9 +36,9 @@ const (
 	yes     = "positive = \"yes\"\n"
 )
 
-// models has the models by the name of the level. With the priors of logistic regression, the
-// predictor of a study with many columns has an sd of about 1.5. A rare outcome has a probability or
-// a mean of 1 %.
+// models contains the model of each level of the property "family". In a logistic regression with
+// many columns, the priors give the predictor an sd of about 1.5. A rare outcome has a probability
+// or a mean of 1 %.
 var models = map[string]model{
 	"linear":                    {family: study.Linear, keys: "noise_sd = 1.0\n", bound: 8, effect: .4, intercept: 1, predictors: 1},
 	"linear-learned":            {family: study.Linear, keys: "noise_sd = \"learned\"\n", bound: 12, effect: .4, intercept: 1, predictors: 1},
@@ -57,7 +57,7 @@ func (c *Cell) model() model { return models[c.Family] }
 // measured reports whether the outcome is a number on a continuous scale.
 func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
 
-// A plan has the columns of a cell with made-up records.
+// A plan describes the columns of a cell whose records are made up.
 type plan struct {
 	Cell
 	numbers []number // numeric regressors
@@ -72,15 +72,15 @@ type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
 const (
-	wider     = 10 // factor of bounds that are too wide
-	normal    = 3  // bound of a normal column, in sds
-	heavy     = 12 // bound of a column with Student's t distribution, in sds
+	wider     = 10 // factor by which bounds are wider than the range of the values
+	normal    = 3  // half of the range of a normal column, in sds
+	heavy     = 12 // half of the range of a column with Student's t distribution, in sds
 	freedom   = 3  // degrees of freedom of Student's t distribution
 	shared    = .95
 	spread    = .5   // sd of coefficients between heterogeneous clients, in sds of the prior
 	noiseOff  = 1e-2 // noise multiplier of cells with almost no noise; about the smallest that is possible with a hundred noise shares
 	heldOut   = 500  // number of held-out records
-	heavyMost = 20   // least bound of a measured outcome if columns have Student's t distribution
+	heavyMost = 20   // smallest bound of a continuous outcome if columns have Student's t distribution
 )
 
 // rawUnits are the units of columns that the study does not scale.
@@ -114,7 +114,7 @@ func (c *Cell) plan() *plan {
 		n := number{unit: 1, half: half}
 		if c.Scale == "raw" {
 			n.unit = rawUnits[j%len(rawUnits)]
-			if c.Columns != "rare" { // with a shift of many columns the outcome would not be rare
+			if c.Columns != "rare" { // if many columns were shifted, the outcome would not be rare
 				n.shift = 1
 			}
 		}
@@ -123,8 +123,8 @@ func (c *Cell) plan() *plan {
 	return p
 }
 
-// study returns the study whose outcome has the given family. This is the family of the fitted model,
-// or the family from which records are drawn.
+// study returns the study of the cell with an outcome of the given family. The caller passes the
+// family of the fitted model, or the family from which records are drawn.
 func (p *plan) study(family study.Family) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
@@ -172,7 +172,7 @@ func (p *plan) study(family study.Family) (*study.Study, error) {
 		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
 	}
 	groups, spread := "", ""
-	if p.Groups > 0 && p.Spread == "prior" { // otherwise the prior is the default
+	if p.Groups > 0 && p.Spread == "prior" { // otherwise the study has the default prior
 		spread = fmt.Sprintf("spread = %v\n", m.intercept/p.half)
 	}
 	switch p.Varies {

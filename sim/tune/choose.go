@@ -105,9 +105,9 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 }
 
 // vectors returns a vector for each record. It contains the record's scores under all candidates,
-// minus their mean. A vector depends only on its record and on the results of the runs, which are
-// public. It is zero if the scores of the record cannot be computed. An error depends only on the
-// results.
+// minus the mean of these scores. A vector depends only on its record and on the results of the
+// runs, which are public. It is zero if the scores of the record cannot be computed. vectors
+// returns an error only if the results have one, so that the error does not depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err

@@ -97,8 +97,9 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found makes the result of a search. The rows in looked are from the first part of the runs,
-// with all candidates. The rows in compared are from the second part, with the finalists.
+// found returns the result of a search. The argument looked contains the rows of all candidates
+// from the first part of the runs. The argument compared contains the rows of the finalists from
+// the second part.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -188,8 +188,9 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism for a client's scores of n candidates. Scores of 0 and 1,
-// minus their mean over candidates, form a vector of norm at most √n/2.
+// newScores returns the mechanism that releases a client's scores of n candidates. If each score of
+// a record is 0 or 1, the scores minus their mean are a vector of norm at most √n/2, which is the
+// clip.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,

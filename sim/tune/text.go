@@ -36,7 +36,8 @@ func (f *Found) title() string {
 	return fmt.Sprintf("%s: %d candidates in %d runs, by the %s of records held out", f.Study, f.Tried, f.Runs, strings.ReplaceAll(string(f.Score), "-", " "))
 }
 
-// table formats the results of the compared candidates, with a header row and one row for each.
+// table formats the results of the compared candidates. The first row is a header, and each further
+// row is for one candidate.
 func (f *Found) table() [][]string {
 	header := []string{"settings", string(f.Score), "±", "above the rule", "±", "runs"}
 	rows := [][]string{header}
