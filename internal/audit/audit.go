@@ -178,8 +178,8 @@ func (l Line) JSON() ([]byte, error) {
 const window = time.Minute
 
 const (
-	maxPerHost = 20  // lines of one event about one host in a window
-	maxLines   = 300 // lines of one event about all hosts in a window
+	maxPerHost = 20  // maximum number of lines of one event about one host in a window
+	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
 )
 
 // A limiter counts lines in windows that begin with the first line.

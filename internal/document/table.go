@@ -44,8 +44,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key, converted by the function as. If the conversion fails, get reports
-// a problem. The argument want describes the values that are allowed.
+// get returns the value of key after a conversion by the function as. If the conversion fails, get
+// reports a problem. The argument want describes the allowed values.
 func get[T any](t *Table, key, want string, as func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]

@@ -45,8 +45,9 @@ func (System) Rename(from, to string) error { return rename(from, to) }
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may not read the directory, because
-// another user then created the directory and its name is already durable.
+// SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may
+// not read the directory. In the second case another user has created the directory, and the
+// directory's name is already durable.
 func (System) SyncDir(dir string) error {
 	if !SyncsDirectories {
 		return nil

@@ -44,7 +44,7 @@ func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms in
 
 // Transpose writes the transpose of the rows [from, to) of w to dst.
 func Transpose(dst, w Panels, from, to int) {
-	aligned := min(to, Padded(from, 8)) // first index that is a multiple of eight
+	aligned := min(to, Padded(from, 8)) // index of the first row whose number is a multiple of eight
 	for p := range Tiles(w.Columns, TileColumns) {
 		transposePlain(dst, w, p, from, aligned)
 		transposePlain(dst, w, p, transpose(dst, w, p, aligned, to), to)

@@ -63,9 +63,9 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum writes to dst the sum over the first records places, for the inputs in the tiles [from,
-// to). The result consists of panels with TileRows·(to−from) rows of TileColumns numbers, one
-// panel after the other.
+// Sum writes to dst the sum of the outer products at the places 0 to records − 1. It computes the
+// part of the sum that belongs to the inputs in the tiles [from, to). The result consists of panels
+// with TileRows·(to−from) rows of TileColumns numbers, one panel after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

@@ -108,7 +108,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // nil if dir exists, which checkDirectory examines later
+		return err // The error is nil if dir exists. In that case checkDirectory examines the directory later.
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {

@@ -61,8 +61,8 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns in first the indent of a line, including a bullet if the line has one. In rest it
-// returns the same number of spaces, with which the other lines of the paragraph begin.
+// indents returns the indent of a line and, if the line has a bullet, the bullet (first). It also
+// returns the same number of spaces, with which the other lines of the paragraph begin (rest).
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]

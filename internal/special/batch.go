@@ -50,7 +50,8 @@ var exp2Table = func() (t [64]float64) {
 // A centred is a row of logTable or log1pTable: a number c, its inverse and its logarithm.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable contains c = .75 + j/128 up to 1.5, and log1pTable contains c = 1 + j/128 up to 2.
+// logTable contains a row for each c = .75 + j/128 up to 1.5. log1pTable contains a row for each c
+// = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {

@@ -35,7 +35,7 @@ const (
 	overRoot2Pi = .398942280401432677939946059934381868475858631164934657665925829670657925899301838501252333907306936430302558863518
 
 	millsEnd     = 8  // end of the table's range
-	millsPerUnit = 8  // table rows per unit of t
+	millsPerUnit = 8  // number of table rows for an interval of length 1
 	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 times the first
 )
 

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	toNotify = 10 * time.Second // for an event, after which a slow reader is cut off
-	silence  = 15               // number of reads of the state without an event after which a comment is sent to keep the stream alive
+	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
+	silence  = 15               // After this number of successive reads of the state without an event, the site sends a comment that keeps the stream alive.
 )
 
 // events sends an event when the stream opens, and whenever the state changes. On an event the page
@@ -49,7 +49,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
 	}
 }
 
-// notify sends a text to a stream. It reports whether the reader has taken it in time.
+// notify sends a text to a stream of events. It returns false if the text could not be written
+// within toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -18,14 +18,14 @@ const (
 	lifetime  = 12 * time.Hour // of a session
 )
 
-// An entry decides which browsers are signed in.
+// An entry is the part of a site that decides which browsers are signed in.
 type entry struct {
-	cookie string // name of the cookie; the port is in it, because browsers share cookies among ports
+	cookie string // name of the cookie; it contains the port of the site, because browsers send a cookie to all ports of a host
 	secure bool   // whether the cookie is sent over TLS alone
 
 	mu       sync.Mutex
 	link     secret.Secret         // token of the valid login link
-	sessions map[[32]byte]*session // by the SHA-256 of the cookie
+	sessions map[[32]byte]*session // signed-in sessions; the key is the SHA-256 of the cookie
 }
 
 // A session is the state of a browser that is signed in.
@@ -174,7 +174,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(toRead)) // only the writers of tests have no deadlines
+	_ = control.SetReadDeadline(time.Now().Add(toRead)) // SetReadDeadline fails only for the response writers of tests, which have no deadlines
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

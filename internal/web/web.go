@@ -56,7 +56,7 @@ type Link struct{ Path, Text string }
 type Page struct {
 	Title string
 	Name  string // name of the template
-	Of    any    // content, the field Of of the template's View
+	Of    any    // content of the page, which the template reads from the field Of of its [View]
 }
 
 // A View is the value with which the template of a page is executed.
@@ -100,7 +100,7 @@ const (
 	maxHeader      = 8 << 10  // bytes of a request's header
 	maxForm        = 16 << 10 // bytes of a form
 
-	toRead  = 10 * time.Second // for the header or the form of a request
+	toRead  = 10 * time.Second // time limit for reading the header or the form of a request
 	toWrite = 30 * time.Second // for a page
 	idle    = 2 * time.Minute
 )
@@ -277,7 +277,7 @@ type frame struct {
 	Token       string // empty unless signed in
 	Content     template.HTML
 	Problem     string // error to show instead of a page
-	Login       string // token of a login link, to ask for the login
+	Login       string // token of a login link; if not empty, the page shows the form that signs in
 }
 
 // write renders a page. The argument by is the session of the browser.
@@ -315,7 +315,7 @@ func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) 
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // only the writers of tests have no deadlines
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // SetWriteDeadline fails only for the response writers of tests, which have no deadlines
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the browser went away

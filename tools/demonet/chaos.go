@@ -217,7 +217,7 @@ func (b *battle) start(id string) error {
 	b.limit[id] = b.rng.IntN(6) == 0
 	if b.limit[id] {
 		b.siege.full++
-		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // limit in blocks of 1024 bytes
+		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // limit of the file size, in blocks of 1024 bytes
 		line = append([]string{"bash", "-c", "ulimit -f \"$0\" && exec \"$@\"", blocks}, line...)
 	}
 	c, err := b.net.launch(id, line)

@@ -179,8 +179,8 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again starts a client whenever it has ended, as a service manager does, until the function that it
-// returns is called.
+// again starts a client and restarts it whenever it ends, as a service manager does. The caller
+// ends this with the returned function stop.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}

@@ -264,7 +264,7 @@ type world struct {
 	exits   map[string]int
 	logs    map[string][]string
 	metrics map[string][]string
-	sizes   [][]int // plan and sizes of the messages of the first client
+	sizes   [][]int // one element for each message of the first client: the number of the plan, and the sizes in bytes
 	plans   []int   // plans that the first client answered
 	answer  []byte  // first answer of the first client
 }

@@ -55,8 +55,8 @@ func addUp(ctx context.Context) error {
 	return nil
 }
 
-// allMoved matches the line of a table with the number of rounds in which λ moved and the number of
-// all rounds.
+// allMoved matches a line of a result. The line contains the number of outcomes that moved λ, and
+// the number of all outcomes.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
 // disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If a

@@ -125,7 +125,7 @@ func clone(ctx context.Context, folder string) error {
 	return err
 }
 
-// describe reads version and date of the commit, and the licences of all modules.
+// describe reads the version and the date of the newest commit, and the licences of all modules.
 func describe(ctx context.Context, source, out string) (release, error) {
 	r := release{source: source, out: out}
 	var err error

@@ -190,8 +190,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most begins to sample the private memory of the process. The returned function stops the
-// sampling and returns the maximum in bytes.
+// most samples the private memory of the process in the background. The returned function stop ends
+// the sampling and returns the largest sample in bytes.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {

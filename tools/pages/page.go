@@ -22,7 +22,7 @@ type command struct {
 	slow     bool   // whether the command computes for long
 	output   []string
 
-	begin, end int // lines of the output in the page
+	begin, end int // first line of the output in the page, and the line after the output
 }
 
 var typed = regexp.MustCompile(`^([a-z0-9-]*)\$ (.+)$`)

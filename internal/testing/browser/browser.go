@@ -76,7 +76,7 @@ func Start(t *testing.T) *Browser {
 		b.session = ""
 		b.do("Browser.close", nil, nil)
 		<-ended
-		_ = c.Wait() // the exit code of a closed browser says nothing
+		_ = c.Wait() // the exit code does not matter, because the browser was closed on purpose
 		if err := errors.Join(write.Close(), read.Close()); err != nil {
 			t.Error(err)
 		}

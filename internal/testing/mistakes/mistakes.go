@@ -142,8 +142,9 @@ func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }
 
-// Stderr returns the message that the named program has written to standard error. The log before
-// the message and the line with the exit code after it are no part of it.
+// Stderr returns a function that returns the message of the named program in its standard error.
+// The message does not include the lines of the log before it and the line with the exit code after
+// it.
 func Stderr(name string) func(stdout, stderr string) string {
 	return func(_, stderr string) string {
 		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")

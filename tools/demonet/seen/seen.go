@@ -28,7 +28,7 @@ const (
 type Deed struct {
 	Plan    int      `json:"plan,omitempty"`
 	Release []byte   `json:"release,omitempty"` // numbers of an answer before encryption
-	Sizes   []int    `json:"sizes,omitempty"`   // bytes of a message with an answer
+	Sizes   []int    `json:"sizes,omitempty"`   // sizes in bytes of the messages that carry an answer
 	Metrics []string `json:"metrics,omitempty"` // values of metrics when the daemon ended
 }
 
@@ -103,5 +103,6 @@ var found bool
 // Look searches a row of a file for a value at the lower bound of a column.
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
-// Found reports whether the given fault is selected and [Look] has found such a value.
+// Found reports whether the given fault is selected and [Look] has found a value at the lower bound
+// of a column.
 func Found(fault string) bool { return found && Is(fault) }
