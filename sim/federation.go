@@ -37,7 +37,7 @@ type Federation struct {
 
 	adder *Adder // adds up securely; nil if the server adds up releases
 
-	gathering *cuda.Gathering // joins the work of several sites into one launch of a device; nil on the CPU
+	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
 }
 
 // New returns a federation of the given holders whose posterior is the prior. If the study
@@ -47,7 +47,8 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return newFederation(st, holders, seed, workers, nil)
 }
 
-// newFederation is like New. If clock is not nil, the federation adds up securely in all phases.
+// newFederation does the same as [New]. If clock is not nil, the federation also adds up securely
+// in all phases.
 func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)

@@ -44,8 +44,8 @@ type Result struct {
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
 	// Quantities are values that the study or its program computes from the parameters (see
-	// [fit.Quantity]). Quantities describes their posterior, and NonPrivateQuantities their pooled
-	// posterior.
+	// [fit.Quantity]). Quantities describes them under the posterior, and NonPrivateQuantities
+	// under the pooled posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
@@ -76,9 +76,9 @@ type Result struct {
 	// nil in version 1, and if only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
-	// Checks compares outcomes of the held-out records with outcomes drawn from the posterior, or
-	// outcomes of all clients' records if Test is nil. It is nil in version 1, without a posterior,
-	// and until [Play.Check] is called.
+	// Checks compares observed outcomes with outcomes that are drawn from the posterior. The
+	// observed outcomes are those of the held-out records or, if Test is nil, those of all clients'
+	// records. Checks is nil in version 1, without a posterior, and until [Play.Check] is called.
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`

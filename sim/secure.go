@@ -303,7 +303,8 @@ func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	return f.Server.Replay(&pvi.Outcome{Number: number, Participants: f.Protocol.Roster(), Sum: sum[:len(vectors[0])]})
 }
 
-// lastSecurely is like collectSecurely for the last round.
+// lastSecurely adds up the releases of the last round securely, and returns the outcome of the last
+// round.
 func (f *Federation) lastSecurely(server *lastround.Server, releases []lastround.Release) (*lastround.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {

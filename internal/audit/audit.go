@@ -182,7 +182,7 @@ const (
 	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
 )
 
-// A limiter counts lines in windows that begin with the first line.
+// A limiter counts lines in windows of time. A window begins with its first line.
 type limiter struct {
 	report func(event string, omitted int)
 

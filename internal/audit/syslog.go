@@ -11,7 +11,7 @@ import (
 
 const (
 	queued   = 1024            // maximum number of lines that wait for a syslog
-	patience = 5 * time.Second // time limit for connecting, for writing a line, and for writing all waiting lines when the log is closed
+	patience = 5 * time.Second // time limit for connecting, for writing a line, and for writing the waiting lines at the end
 	between  = time.Second     // time between two attempts to reach a syslog over TCP
 	facility = 10              // security and authorisation messages, private (RFC 5424, table 1)
 )

@@ -108,8 +108,7 @@ func (p *problem) visit(steps int, d cuda.Device) error {
 	return err
 }
 
-// visits computes the given number of steps for each of many copies of the problem at once, on a
-// device.
+// visits computes the given number of steps for many copies of the problem at once, on a device.
 func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	m, err := p.mechanism(steps, dpmech.Feistel)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 const (
 	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
-	silence  = 15               // After this number of successive reads of the state without an event, the site sends a comment that keeps the stream alive.
+	silence  = 15               // number of successive reads without an event, after which a comment keeps the stream alive
 )
 
 // events sends an event when the stream opens, and whenever the state changes. On an event the page

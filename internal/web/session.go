@@ -174,7 +174,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(toRead)) // SetReadDeadline fails only for the response writers of tests, which have no deadlines
+	_ = control.SetReadDeadline(time.Now().Add(toRead)) // an error means that the response writer of a test has no deadlines
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

@@ -315,7 +315,7 @@ func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) 
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // SetWriteDeadline fails only for the response writers of tests, which have no deadlines
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // an error means that the response writer of a test has no deadlines
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the browser went away

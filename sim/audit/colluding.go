@@ -25,7 +25,8 @@ type colluding struct {
 	opened [][]float64 // observations of the runs of the last batch
 }
 
-// A batch identifies some runs of an attack.
+// A batch identifies batchRuns runs of an attack in one world. The number distinguishes batches
+// with the same seed and world.
 type batch struct {
 	seed          uint64
 	world, number int

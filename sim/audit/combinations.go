@@ -30,7 +30,7 @@ type mode struct {
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	derived   bool   // whether no single mechanism releases a message: messages are computed from releases, or the study has a scale phase
+	derived   bool   // whether messages are computed from releases of mechanisms, or the study has a scale phase
 	allocated bool   // whether the mode's sampling has no bound on the cost under replace-one adjacency
 	keepsRows bool   // whether the client's saved state depends on its rows, so that the state does not fit another file
 }

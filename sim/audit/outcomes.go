@@ -111,8 +111,9 @@ type play struct {
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
-	// sensitivity returns the largest distance between the numbers of two answers to a round. It
-	// returns 0 if this distance is not known, because the numbers do not come from one mechanism.
+	// sensitivity returns the largest possible distance between the numbers of two answers to a
+	// round. It returns 0 if the numbers do not come from one mechanism, because the largest
+	// distance is then not known.
 	sensitivity func(round int) float64
 	once        bool // whether only the answers to the first plan are compared, because the state after it depends on the file
 

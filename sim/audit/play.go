@@ -116,9 +116,9 @@ func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Rec
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that run to their end. For every outcome the
-// observer sees the features that the function see returns, and the sums of a last round if the
-// study has one.
+// playAttack returns an attack on federations that run to their end. For every outcome the function
+// see returns the features that the observer sees. If the study has a last round, the observer also
+// sees its sums.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),

@@ -117,8 +117,9 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// The step's sum has the variance of the noise and of the sampling. If the record changes
-		// the sum by d with probability q, sampling adds q(1−q)d². This part is subtracted here.
+		// The measured variance contains the noise and the random draws of the record. A record
+		// that changes the sum by d and is drawn with probability q adds q(1−q)d², which is
+		// subtracted here.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd

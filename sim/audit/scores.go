@@ -380,9 +380,8 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "any %d releases and fewer cost what they are charged with", len(squares)), nil
 }
 
-// scoreNorms tests whether the mechanism's clip shortens the vectors of records. The code that
-// computes the vectors must already keep their norms below the clip of the round. The queries are
-// computed from random sums, as a hostile coordinator could send them.
+// scoreNorms tests that the norms of the records' vectors are at most the clip of the round, even
+// before the mechanism clips the vectors. The queries are computed from random sums.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {

@@ -13,7 +13,8 @@ type plannedFetched struct {
 	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
 }
 
-// newPlannedFetched returns nil unless clients fetch the releases of the rounds.
+// newPlannedFetched returns the sizes of the releases that clients fetch in a study, or nil if
+// clients fetch no releases.
 func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	if !p.Fetched() {
 		return nil

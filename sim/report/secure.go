@@ -31,7 +31,8 @@ const (
 	envelopeSize  = 600
 )
 
-// newPlannedSecure returns nil unless the clients of the study aggregate securely.
+// newPlannedSecure returns the sizes of secure aggregation in a study, or nil if the clients do not
+// aggregate securely.
 func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	if p.Study().Federation.Aggregation != study.Secure {
 		return nil

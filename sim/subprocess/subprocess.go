@@ -135,7 +135,8 @@ func (p *process) ask(request, answer any) error {
 	return p.dead
 }
 
-// exchange writes a line and reads one, both within the command's time.
+// exchange writes a line to the program and reads its answer. It returns an error if this takes
+// longer than the Timeout of the command.
 func (p *process) exchange(line []byte, answer any) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -71,8 +71,9 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls the function do with L⁻¹ times the score at the mode, where L is lower. It
-// does so for each client if whole is true, and otherwise for each record.
+// eachContribution calls do with the vector L⁻¹·score, where L = lower and the scores are those at
+// the mode. If whole is true, there is one score for each client, and otherwise one for each
+// record.
 func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
 	total := make([]float64, len(f.mode))
 	solve := func(score []float64) error {
@@ -104,8 +105,9 @@ func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []f
 	return nil
 }
 
-// afterRelease returns the variances after a release with noise of the given sd and a bias. Both
-// are in the units that lower, the Cholesky root of the pooled precision, defines.
+// afterRelease returns the posterior variances after one release. The release is the vector
+// L⁻¹·score, where L = lower is the Cholesky root of the pooled precision. Each element of the
+// release has noise of the given sd, and the vector has the given bias.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R

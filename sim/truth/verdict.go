@@ -39,7 +39,7 @@ type Summary struct {
 	Width, WidthPooled   float64 // medians over replications
 	Ideal                float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                  float64 // root mean square over replications
-	Loss, Gain           float64 // mean differences of log scores: pooled fit minus posterior (Loss), posterior minus prior (Gain)
+	Loss, Gain           float64 // mean differences of log scores: pooled fit − posterior (Loss), posterior − prior (Gain)
 	Seconds              float64 // mean over replications
 
 	Kinds  map[string]*Summary // summaries of the coefficients, effects and spreads (see [Kinds]); nil without groups
@@ -180,7 +180,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick returns the values of a function of the cells, without the values that are NaN.
+// pick evaluates a function for each cell. It returns the results that are not NaN.
 func pick(all []Summary, of func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := of(&all[i]); !math.IsNaN(v) {

@@ -63,7 +63,7 @@ type plan struct {
 	numbers []number // numeric regressors
 	levels  int      // levels of the categorical regressor; 0 if there is none
 	bound   float64  // bound of the outcome, if it is a number
-	half    float64  // number of the outcome's units that the study scales to 1
+	half    float64  // length in the outcome's unit that is 1 on the model's scale
 }
 
 // A number is a numeric column with values unit·(z + shift), where z has mean 0, variance 1, and
@@ -213,7 +213,7 @@ type world struct {
 	study   *study.Study
 	holders []sim.Holder
 	test    *shard.Records // held out
-	half    float64        // number of the predictor's units that are 1 on the model's scale
+	half    float64        // length in the predictor's unit that is 1 on the model's scale
 
 	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
 	// without a true value. It is nil if there is no such θ.
@@ -291,10 +291,11 @@ func (c *Cell) world(seed uint64) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets the true values of the fitted model's coordinates. Records that are pooled from
-// clients with different coefficients have no true value, but the population of clients has one. If
-// overdispersed counts are fitted by a Poisson regression, the coefficients have true values, and the
-// dispersion is not a coordinate.
+// takeTruth sets the true values of the fitted model's coordinates. If clients have different
+// coefficients and the privacy unit is the record, there are no true values, because the pooled
+// records have no common coefficients. If the privacy unit is the client, the true values are those
+// of the population of clients. If a Poisson regression is fitted to overdispersed counts, the
+// coefficients have true values, and the dispersion is not a coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

@@ -289,8 +289,8 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the status of the study until a condition holds. The argument until is the condition.
-// It returns the number of the current round.
+// watch polls the status of the study until the function until returns true for it. It returns the
+// number of the current round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

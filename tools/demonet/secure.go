@@ -84,8 +84,8 @@ func disturbSteps(ctx context.Context, n *network) error {
 	return nil
 }
 
-// without kills a client and the coordinator, and restarts the coordinator. The client is started
-// again when the condition in the argument until holds.
+// without kills a client and the coordinator, and restarts the coordinator. When the function until
+// returns true for the status of the study, without starts the client again.
 func (n *network) without(ctx context.Context, victim string, until func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err

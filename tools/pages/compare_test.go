@@ -103,7 +103,7 @@ func sameFields(a, b string, same func(a, b string) bool) bool {
 	return true
 }
 
-// alike reports whether two words both have a digit.
+// alike reports whether both words contain a digit.
 func alike(a, b string) bool {
 	return strings.ContainsFunc(a, unicode.IsDigit) && strings.ContainsFunc(b, unicode.IsDigit)
 }

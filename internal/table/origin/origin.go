@@ -59,7 +59,7 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []string, 
 	format.Comma = s.Comma
 	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
 		var path *os.PathError
-		located := strings.HasPrefix(err.Error(), s.From) // the message of an error that the function use returned already begins with the name of the file
+		located := strings.HasPrefix(err.Error(), s.From) // an error of the function use may already name the file
 		if errors.As(err, &path) || ctx.Err() != nil || located {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, buffered) // the writer named receives the whole file, also the bytes that the function use has not read
+	_, err = io.Copy(io.Discard, buffered) // named must receive the whole file, also the bytes that the function use has not read
 	return err
 }
 
