@@ -211,8 +211,8 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals calls do for each i in [0, n), once per site that answers a plan. With devices
-// all calls run concurrently, so that a device can compute the steps of its sites together.
+// forProposals calls do for every index i, from 0 to n−1, of the sites that answer a plan. With
+// devices all calls run concurrently, so that a device can compute the steps of its sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)

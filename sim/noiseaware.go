@@ -21,7 +21,8 @@ type NoiseAware struct {
 	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
 
 	// GradientNoise is the standard deviation of the noise in each element of the sum of all
-	// clients' gradients. CurvatureNoise is the same for the sum of curvatures.
+	// clients' gradients. CurvatureNoise is the standard deviation of the noise in each element of
+	// the sum of all clients' curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 

@@ -177,9 +177,10 @@ type Promise struct {
 	Views         []Spent    `json:"views"`
 
 	// Sound is false if the releases may cost more than the claimed cost. An example is a study
-	// with published factors in which the coordinator opens only sums. Published names the part
-	// of the study that follows a publication. In such a study Claimed, True and Proven are
-	// different costs to an outsider. In other studies they are equal.
+	// with published factors in which the coordinator opens only sums. Published names the setting
+	// that runs a method as its publication describes it (see [method.PublishedFactors]), and is
+	// empty without one. With this setting Claimed, True and Proven can be different costs to an
+	// outsider, and otherwise they are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`

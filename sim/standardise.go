@@ -18,9 +18,9 @@ type Standardisation struct {
 	Beyond   map[string]int // number of values outside the estimated scale, by column
 }
 
-// standardise runs the scale phase, and returns the study with the estimated scale of its
-// columns. If the study requests no standardisation, it returns the study unchanged. If adder is
-// not nil, it adds up the releases.
+// standardise runs the scale phase, and returns the study with the estimated scale of its columns.
+// If the study requests no standardisation, it returns the study unchanged. If adder is not nil,
+// adder adds up the releases securely.
 func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil

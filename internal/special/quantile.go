@@ -91,8 +91,8 @@ func BinomialQuantile(trials, p, z float64) float64 {
 
 // quantile returns the smallest k from 0 to last for which a random count is at most k with
 // probability Φ(z) or more. The function cdf returns the probability that the random count is at
-// most k, and the probability that it is larger. The search begins at the expansion by Cornish and
-// Fisher (1938) from the mean, the sd and the skewness.
+// most k, and the probability that it is larger. The search begins at the approximation by Cornish
+// and Fisher (1938), which uses the mean, the sd and the skewness.
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {

@@ -104,9 +104,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta returns the maximum of P(S) − e^ε·Q(S) over sets S. P mixes N(0, σ²) with N(with,
-// σ²) at the rate q, and Q mixes N(0, σ²) with N(without, σ²). The ratio P/Q increases, so the
-// best S is the set where the ratio exceeds e^ε.
+// stepDelta returns the maximum of P(S) − e^ε·Q(S) over sets S of outputs. P mixes N(0, σ²) with
+// N(with, σ²) at the rate q, and Q mixes N(0, σ²) with N(without, σ²). The ratio P/Q increases with
+// the output, so the best S is the set where the ratio exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

@@ -182,8 +182,8 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test compares the claimed δ with the lower confidence bound on the δ that the rule shows. The
-// claim is refuted if this bound exceeds the claimed δ.
+// test estimates δ from the decisions of the rule in simulated runs. The claimed δ is refuted if it
+// is less than the lower confidence bound of this estimate.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])

@@ -70,7 +70,7 @@ type trial struct {
 	says string
 }
 
-// judge returns a check from the trial with the smallest p-value. If the code is correct, it
+// judge returns a check from the trial with the smallest p-value. If the code is correct, the check
 // fails with probability at most alpha over all trials.
 func judge(trials []trial, alpha float64) Check {
 	least := 0

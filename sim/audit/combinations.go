@@ -60,8 +60,8 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale are tables of a study that finds the scale of its columns under noise. They replace
-// the setting that takes the scale from the bounds.
+// privateScale contains tables of a study that finds the scale of its columns under noise. They
+// replace the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
 var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
@@ -276,8 +276,8 @@ var sample = sync.OnceValue(func() (all []combination) {
 	return all
 })
 
-// with returns a combination of a mode and a family, if there is one. If several combinations of the
-// other options are possible, the number turn selects one of them.
+// with returns a combination of a mode and a family, if there is one. If the other options can have
+// several values, the number turn selects among them.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

@@ -105,8 +105,8 @@ var quietCases = []gradients{
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet collects the noise of steps from the client's messages. Each round has one step. The
-// noise of the step is the change of q, without the pull towards the prior.
+// quiet collects the noise of steps from the client's messages. Each round has one step. The noise
+// of the step is the change of q minus the change that the prior causes.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))

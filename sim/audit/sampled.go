@@ -103,9 +103,9 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics. The first is the likelihood ratio for the sampling, with the
-// measured spread of the steps. The second is the linear statistic, which has a weight for each
-// step.
+// learn returns two statistics. The first is the likelihood ratio for the rule by which records are
+// drawn. It uses the measured sd of the steps. The second is the linear statistic, which has a
+// weight for each step.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {

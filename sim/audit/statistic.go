@@ -58,9 +58,10 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 	return []statistic{s}, err
 }
 
-// mixture returns the log likelihood ratio of independent steps. In each step the record takes
-// part with probability rate. If it does, the step is N(with, sd²) in the other world and
-// N(without, sd²) in the null world. If not, the step is N(0, sd²).
+// mixture returns the log likelihood ratio of independent steps. In each step the record takes part
+// with probability rate. A step with the record has the distribution N(with, sd²) in the other
+// world and N(without, sd²) in the null world. A step without the record has the distribution N(0,
+// sd²).
 func mixture(rate, with, without, sd float64) statistic {
 	ratio := func(x, c float64) float64 {
 		odds := (c*x - c*c/2) / (sd * sd)

@@ -47,9 +47,9 @@ func (s *shown) naturalCovariance() ([][]float64, error) {
 	return rows, nil
 }
 
-// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. ArviZ,
-// rstan and cmdstanr can read this format, and through cmdstanr also posterior and bayesplot.
-// The column lp__ is the log density of the draw on the model's scale.
+// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. The
+// packages ArviZ, rstan and cmdstanr read this format, and the packages posterior and bayesplot
+// read it through cmdstanr. The column lp__ is the log density of the draw on the model's scale.
 func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() float64) error {
 	r := s.Result
 	out := bufio.NewWriter(w)

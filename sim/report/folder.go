@@ -324,8 +324,9 @@ type posteriorFile struct {
 	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
 	Covariance [][]float64    `json:"covariance"`
 
-	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. If
-	// a parameter is fitted on the log scale, its logarithm has the covariance.
+	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. For
+	// a parameter that is fitted on the log scale, it is the covariance of the parameter's
+	// logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 

@@ -128,9 +128,9 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	return shares, nil
 }
 
-// mostForeseen is the maximum number of coefficients that a plan lists. If the expected posterior
-// sd is above silent times the prior's sd, the plan states that the records give hardly any
-// information.
+// mostForeseen is the maximum number of coefficients that a plan lists. The constant silent is a
+// limit for the expected posterior sd divided by the prior's sd. Above this limit the plan states
+// that the records give hardly any information about the coefficient.
 const (
 	mostForeseen = 40
 	silent       = 0.9

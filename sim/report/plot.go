@@ -257,8 +257,8 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 	return distances("mean of q, from the pooled posterior's mean", "pooled sds", target.Names, lines)
 }
 
-// distances plots a line for each coefficient, whose values are distances in sds. It plots their
-// arsinh, and labels the axis with the given unit.
+// distances plots the distances of coefficients in sds, with one line for each coefficient. The
+// axis is linear in the arsinh of the distance, and is labelled with the given unit.
 func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.Plot, error) {
 	p := NewPanel(title, "", unit+" (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}

@@ -60,9 +60,10 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and the ends of their spread. The middle is the median and
-// the ends are deciles, or the middle is the mean and the ends are one standard deviation away. For
-// a share the ends are the limits of the mean's 95 % confidence interval.
+// spread returns the middle of values and the two ends of the range that a plot shows. By default
+// the middle is the median, and the ends are the first and the last decile. With Deviation the
+// middle is the mean, and the ends are one standard deviation away. If the metric is a share, the
+// middle is the mean, and the ends are the limits of the 95 % confidence interval of the mean.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64

@@ -243,10 +243,10 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design returns a covering design by greedy choice. It generates many random cells and adds the
-// cell that has the most combinations of levels that no earlier cell has. It counts pairs until
-// every possible pair occurs, and then triples. The first cells are therefore a smaller design of
-// the same kind.
+// design returns a covering design that it builds cell by cell. For each next cell it generates
+// many random cells, and chooses the cell with the most pairs of levels that occur in no earlier
+// cell. When every possible pair occurs, it counts triples of levels in place of pairs. The first
+// cells are therefore a smaller design of the same kind.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // pairs of levels that can occur, but do not occur in any chosen cell yet

@@ -59,9 +59,10 @@ func addUp(ctx context.Context) error {
 // the number of all outcomes.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
-// disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If a
-// client may be missing, it is started again only after the others have finished the step. It is
-// restarted at once in the step of deals, because without its deal the sum would be different.
+// disturbSteps kills a client and the coordinator in each step of a round, and restarts them. In a
+// study that tolerates a missing client, it starts the client again only after the others have
+// finished the step. In the step of deals it restarts the client at once, because without the
+// client's deal the sum would be different.
 func disturbSteps(ctx context.Context, n *network) error {
 	for i, step := range []string{"deals", "confirmations", "shares"} {
 		in := func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step }

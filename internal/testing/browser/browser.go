@@ -206,9 +206,10 @@ func (b *Browser) Eval(expression string, value any) {
 	}
 }
 
-// Look examines the open page on a telephone and on a desk, light and dark. The page must fit into the
-// width and report no error, such as one of the content security policy. It must have no finding of
-// axe-core that is serious or critical. The pictures have the given name.
+// Look examines the open page at the sizes of a telephone and of a desktop screen, with light and
+// with dark colours. The page must fit into the width of the screen and report no error, such as a
+// violation of the content security policy. The program axe-core must have no serious or critical
+// finding. Look writes pictures with the given name.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	for _, width := range []int{390, 1280} {
