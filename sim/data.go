@@ -52,8 +52,8 @@ type cast struct {
 	report  shard.Report   // numbers of records and values that were changed when the records were read
 }
 
-// newCast returns the clients and records of a study. If dataFile is not empty, it replaces the
-// study's own source of records.
+// newCast returns the clients and records of a study. If dataFile is not empty, the records in this
+// file replace the study's own records.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {

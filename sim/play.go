@@ -237,8 +237,9 @@ func (p *Play) Posterior() []float64 {
 // family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the play to a history, unless [History.Wants] is false for
-// it or the study has no model.
+// Observe adds the present state of the play to a history. It does nothing if the study has no
+// model. It also does nothing if [History.Wants] is false for the outcome, unless the outcome is
+// the last planned one.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil

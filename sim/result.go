@@ -112,8 +112,8 @@ type Result struct {
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q is the Gaussian that the rounds move. It is not a posterior, because its spread does not
-// include the privacy noise.
+// A Q is the Gaussian approximation that the rounds update. It is not a posterior, because its
+// spread does not include the privacy noise.
 type Q struct {
 	Family  string    `json:"family"`
 	Natural []float64 `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
@@ -149,8 +149,8 @@ type Privacy struct {
 // except Claimed and True is a proven bound.
 type Promise struct {
 	Protects string `json:"protects"` // privacy unit in words
-	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty if it
-	// does not apply.
+	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty unless
+	// the study protects persons at one client.
 	AtTwo           string               `json:"at_two_clients,omitempty"`
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names

@@ -53,8 +53,8 @@ type Sink interface {
 // Options configure [Open].
 type Options struct {
 	Program string // name of the program, for syslog
-	// Wrote, unless nil, is called for each line and sink with the error of the write, or nil. It
-	// may be called concurrently.
+	// Wrote, unless nil, is called after each attempt to write a line to a sink, with the error of
+	// the write or nil. It may be called concurrently.
 	Wrote func(error)
 	// Others are further sinks.
 	Others []Sink

@@ -72,7 +72,7 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure opens the GPU with the given ordinal, which also tests it, and measures it.
+// measure opens the GPU with the given ordinal and measures its speed. Opening a GPU also tests it.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {

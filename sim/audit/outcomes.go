@@ -56,7 +56,8 @@ func (o outcome) differs(from outcome) string {
 // logging serialises the audits that listen to the log of the whole program.
 var logging sync.Mutex
 
-// listen calls f, and returns the lines that the program logs meanwhile, without their times.
+// listen calls f, and returns the lines that the program logs while f runs. It removes the time
+// from each line.
 func listen(f func()) string {
 	logging.Lock()
 	defer logging.Unlock()

@@ -91,7 +91,7 @@ type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which the record was in the step, by record and step
 	pair           []float64 // number of epochs in which two given records were in the same batch
-	again          []float64 // number of disjoint pairs of successive epochs with the record in the same step, by record
+	again          []float64 // by record: number of pairs of successive epochs in which the record was in the same step; an epoch is in at most one pair
 	sizes          []float64 // number of epochs, by size of the first batch
 	last, now      []bool    // whether a record is in a step, by record and step
 }

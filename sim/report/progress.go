@@ -35,8 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units are finished. It calls text for a description, but only
-// if it writes a line.
+// Update shows that done of total units are finished. If it writes a line, it calls the function
+// text and adds the result as a description.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

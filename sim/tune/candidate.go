@@ -131,8 +131,8 @@ const (
 	clipDraws    = 20
 )
 
-// measureClip finds a clip on records that are generated from the study's model and prior. It
-// returns the study with this clip.
+// measureClip generates records from the study's model and prior, and computes a clip from their
+// gradients. It returns the study with this clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)

@@ -179,8 +179,8 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again starts a client and restarts it whenever it ends, as a service manager does. The caller
-// ends this with the returned function stop.
+// again starts a client and restarts it whenever it ends, as a service manager does. The client is
+// no longer restarted after the returned function stop was called.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}

@@ -116,7 +116,8 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 // were not read before a terminal is closed may be lost.
 const end = "\x00"
 
-// converse copies the output on a terminal until its end, and answers its question.
+// converse copies the output on a terminal to printed until the output ends. It answers yes if a
+// command prompts with "Type yes: ".
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
