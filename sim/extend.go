@@ -87,7 +87,7 @@ func (r *registry[T]) find(text string) (T, error) {
 	return found, nil
 }
 
-// ownPartition divides records by a registered partition.
+// ownPartition divides records with a partition that [RegisterPartition] has registered.
 func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	divide, err := ownPartitions.find(st.Simulation.Partition.Kind)
 	if err != nil {

@@ -102,7 +102,7 @@ func spread(rows [][]int, order []int) {
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	var labels [2][]int // numbers of the rows with outcome 0, and numbers of the rows with outcome 1, in random order
+	var labels [2][]int // numbers of the rows with label 0, and numbers of the rows with label 1, in random order
 	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {

@@ -157,7 +157,8 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes at most left steps and returns how many it computed.
+// steps computes the next steps and returns their number. On the CPU it computes one step. On a
+// device it computes several steps, but at most left.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

@@ -175,7 +175,8 @@ func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
 }
 
-// newSpeedRun returns a run of the mechanism for private steps, and the maximum size of a batch.
+// newSpeedRun returns a run of the mechanism whose steps are timed, and the maximum size of a
+// batch.
 func newSpeedRun() (*dpmech.ProductRun, int, error) {
 	sampler, err := speedSampling.Sampler(speedImages)
 	if err != nil {

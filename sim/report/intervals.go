@@ -24,8 +24,8 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the intervals of the federated posterior and of the pooled posterior. A
-// point estimate is an interval of length 0.
+// intervalSets returns the intervals of the reported posterior and of the pooled posterior. A point
+// estimate is an interval of length 0.
 func intervalSets(r *sim.Result) []intervalSet {
 	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
 	if r.Estimates == nil {

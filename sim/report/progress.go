@@ -50,7 +50,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && p.line == nil && now.Sub(p.began) < every && done < total {
-		return // a log needs no line about a task that ends within this time
+		return // without a terminal, a task that ends within this time writes no line of progress
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()

@@ -326,8 +326,8 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf sorts the elements at every second position of a random order by the outcome, so that
-// neighbours have similar outcomes.
+// sortHalf sorts the records at every second position of order by their outcomes, so that
+// neighbours have similar outcomes. The records at the other positions stay in their random order.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {
