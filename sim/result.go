@@ -107,7 +107,7 @@ type Result struct {
 	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
 	Q     *Q        `json:"-"`
 	Units fit.Units `json:"-"`
-	// Generator computes the quantities of Quantities; nil if there are none.
+	// Generator computes the values that Quantities describes; nil if there are none.
 	Generator *model.Generator `json:"-"`
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }

@@ -233,7 +233,7 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	a, err := wire.ReadRelease(release, limits)
 	b, again := wire.ReadRelease(other, limits)
 	if err != nil || again != nil {
-		return "" // The scale phase and the last round have messages of their own.
+		return "" // messages of the scale phase and of the last round have other formats, and far does not compare their numbers
 	}
 	most := sensitivity(a.Number)
 	if gap := floats.Distance(asFloats(a.Change), asFloats(b.Change), 2); most > 0 && gap > most*(1+1e-12) {

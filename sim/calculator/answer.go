@@ -49,7 +49,8 @@ type Risk struct {
 	Group         Group    `json:"group"`
 }
 
-// Rate bounds the true-positive rate of an attack with the false-positive rate FPR.
+// Rate describes the best attack with the false-positive rate FPR. TPR is an upper bound on the
+// true-positive rate of this attack, and TPRLow is a lower bound.
 type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`

@@ -221,7 +221,7 @@ const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
 	worse       = .01      // the log score of the posterior may be less than that of the prior by at most this amount
-	smallSpread = .1       // largest posterior mean of a spread that is acceptable if groups do not differ
+	smallSpread = .1       // if groups do not differ, the posterior mean of a spread must not exceed this limit
 )
 
 // verdict writes the shares of cells that are within the limits, and the cells that fail.

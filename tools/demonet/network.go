@@ -201,8 +201,8 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask sends a signal to a process and waits until the process ends. The process may handle the
-// signal.
+// ask sends a signal to a process and waits until the process ends. Unlike kill, it lets the
+// process handle the signal.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
