@@ -21,8 +21,8 @@ import (
 // times of clients are also averages over clients.
 type Secure struct {
 	Plans  int     `json:"plans"`
-	Up     float64 `json:"bytes_up"`   // envelopes and bodies that a client sends
-	Down   float64 `json:"bytes_down"` // columns and entries between a plan and its outcome
+	Up     float64 `json:"bytes_up"`   // bytes of the envelopes and bodies that a client sends
+	Down   float64 `json:"bytes_down"` // bytes of the columns and entries that a client receives between a plan and its outcome
 	Client float64 `json:"client_ms"`  // computing time of a client in milliseconds
 	Hub    float64 `json:"coordinator_ms"`
 }
@@ -40,7 +40,7 @@ type Adder struct {
 	clock      func() float64 // seconds since a fixed time
 	plans      int
 	up, down   int
-	work, hubs float64 // seconds that the clients and the coordinator have computed
+	work, hubs float64 // computing time of all clients (work) and of the coordinator (hubs), in seconds
 }
 
 type secureClient struct {

@@ -22,7 +22,7 @@ type attack struct {
 	clients         int
 	file            func(records string) error // function that changes the attacker's records; nil if they stay the same
 
-	finder, log string         // party whose log names the attack, and the text
+	finder, log string         // party whose log must name the attack, and the text that the log must contain
 	exits       map[string]int // exit codes of parties when the attack is over
 	excluded    bool           // whether the operator excludes the attacker when the log names it
 }

@@ -10,7 +10,7 @@ import (
 // same clock.
 type times struct {
 	opened  map[uint64]time.Time // time at which the first client received the plan
-	closed  map[uint64]time.Time // time at which the last client so far received the outcome
+	closed  map[uint64]time.Time // latest time at which a client received the outcome
 	clients map[uint64]int       // number of clients that have received the outcome
 	own     []time.Duration      // for every client and plan, the time from the plan to the outcome
 }
