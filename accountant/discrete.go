@@ -36,9 +36,10 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the least standard deviation σ of the noise for a release of a vector. For
-// larger σ, the first omitted term of the log ratio in [DiscreteGaussian] is below 2⁻⁸ of the
-// charged term for |k| ≤ 64s, because the ratio of the two terms is (k/s)²/s².
+// minDiscreteSigma is the least standard deviation σ of the noise for a release of a vector. The log
+// ratio in [DiscreteGaussian] is a series in 1/s², where s² is the variance of the noise. The cost
+// contains the first term. The second term at the integer k is (k/s)²/s² times the first one, which
+// is below 2⁻⁸ for |k| ≤ 64s and s > 1024.
 const minDiscreteSigma = 1024
 
 // smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower

@@ -3,8 +3,8 @@ package accountant
 import "math"
 
 // A test distinguishes two adjacent inputs in one direction. Its hockey-stick divergence H_a
-// depends on a = e^t. For t ≥ 0 it is δ(t) of this direction. For t < 0 it is 1 − e^t + e^t·δ(−t),
-// where δ is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is
+// depends on a = e^t. For t ≥ 0, H_a is δ(t), where δ is the privacy profile of this direction. For
+// t < 0, H_a is 1 − e^t + e^t·δ'(−t), where δ' is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is
 // an upper bound on the true-positive rate of an attack with false-positive rate fpr. The minimum
 // of B is the largest true-positive rate.
 type test struct{ forth, back *estimator }

@@ -184,7 +184,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte       // body that arrived in one message and is not in the store; nil otherwise
-	offer   *offer       // offer of a body that is in the store; after the body is dropped, the state no longer contains this offer
+	offer   *offer       // the message's offer, if its body is in the store; when the body is dropped, the state of the round loses the offer
 	value   *store.Value // body that is in a file of the store; nil if it is not in a file
 }
 

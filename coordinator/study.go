@@ -46,8 +46,9 @@ type Study struct {
 	failed bool // whether the last transaction failed
 }
 
-// paces is the minimum deadline of a round, as a multiple of the study's pace. A client whose
-// computation takes longer than the pace can then still answer.
+// paces is the minimum deadline of a round, as a multiple of federation.pace. A client sends its answer
+// a whole number of paces after it has read the plan. A client that computes for longer than one pace
+// can still answer.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.

@@ -83,8 +83,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge and a change in one transaction. The function send saves the message in the
-// same transaction and returns the hash of its envelope.
+// pay writes a charge, and the change of the client's state c, in one transaction. The function send
+// saves the message to the coordinator in the same transaction, and returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {

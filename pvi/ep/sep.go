@@ -112,9 +112,9 @@ func (o *SEPOptions) check(d int) error {
 }
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
-// factor. outer is the product of the prior and the other clients' factors, noise is the sd of the
-// noise in the factor's precisions, and number is the number of steps taken, which differs between
-// calls.
+// factor. The argument outer is the product of the prior and the other clients' factors. The argument
+// noise is the sd of the noise in the factor's precisions. The argument number is the number of steps
+// that the client has taken, so that each call has a different number.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }

@@ -51,7 +51,7 @@ type Method interface {
 	NewClient(*shard.Shard) (Client, error)
 
 	// NewWalk returns the half of the method that computes λ from opened sums. It starts at the
-	// prior, where λ is zero.
+	// prior, before any client has changed λ.
 	NewWalk() Walk
 
 	// Exact reports whether all machines compute the same bits of λ. Otherwise λ is computed in
@@ -137,8 +137,8 @@ type Walk interface {
 	End() []Move
 
 	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
-	// returns candidate moves to a saved λ and state. The argument ended is true if the last
-	// outcome has been applied.
+	// restores this state, and returns moves from λ = 0 to the saved λ, as Begin does. The argument
+	// ended is true if the last outcome of the study has been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }

@@ -74,11 +74,11 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	}
 }
 
-// A releasedCurvature is the noisy sum K of the records' information matrices at a point.
+// A releasedCurvature is the noisy sum of the records' information matrices at a point.
 type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
-	k     *mat.SymDense // the noisy sum K in the units L
+	k     *mat.SymDense // the noisy sum, in the units that the matrix in the field units defines
 	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
 }
 
@@ -212,8 +212,8 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns quantile q of the posterior distribution of the variance of the relative error G
-// of the elements of one class (see [curvature]).
+// spread returns quantile q of a variance: that of the relative error G (see [curvature]) in the
+// elements of the given class. Its distribution is the posterior after the release.
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// An attack tries to distinguish two data sets, called worlds. In the other world the protected
-// record or client is present. In the null world it is absent or replaced.
+// An attack tries to distinguish two data sets, called worlds. In world 0, the null world, the
+// protected record or client is absent or replaced. In world 1, the other world, it is present.
 type attack struct {
 	claim *claim
 

@@ -106,7 +106,8 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 	return records.Keep(st), nil
 }
 
-// A play runs a study of two clients. The first client has two files.
+// A play runs a study of two clients. The first client has two files, which differ in one record. A
+// play compares the runs with either file.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID

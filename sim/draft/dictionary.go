@@ -303,8 +303,8 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels limits the different texts in a column of made-up records. With at most this number of
-// texts the column is a choice among the texts, and with more texts it cannot be used.
+// maxLevels is the largest number of different texts in a column of made-up records for which the
+// column becomes a categorical column with these texts as levels. With more texts it cannot be used.
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. Bounds are the range of the values,

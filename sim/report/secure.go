@@ -54,7 +54,7 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	return s
 }
 
-// rows returns the rows of the text plan.
+// rows returns the rows on secure sums in the text that sim plan prints.
 func (s *plannedSecure) rows(clients int) [][]string {
 	return [][]string{
 		{"added up", fmt.Sprintf("by the clients: nobody opens one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},

@@ -21,8 +21,8 @@ type Program struct {
 	Generated []int
 }
 
-// Column is a column that a program reads. A row has one number in it, or several numbers if the
-// column has Entries.
+// Column is a column that a program reads. Each row has one number in the column, or several numbers
+// if the column has Entries.
 type Column struct {
 	Name string
 	// Entries has the names of the numbers. It is empty if a row has a single number.
