@@ -109,7 +109,13 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	a := newAssembly(f.next, c.config.MaxEntry, c.config.Brief)
 	for {
 		err := f.receive(e, &a)
-		c.observer.Called("Follow", outcome(err))
+		// At the end of a study the coordinator ends the call, and the client stops following.
+		// Which of the two happens first is a matter of time alone, so both count alike.
+		result := outcome(err)
+		if ctx.Err() != nil {
+			result = string(Ended)
+		}
+		c.observer.Called("Follow", result)
 		if err := e.failed(err); err != nil {
 			f.err = err
 			return

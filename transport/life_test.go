@@ -61,6 +61,27 @@ func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	})
 }
 
+// The test checks that a call that the client ends counts like one that the coordinator ends
+// because the study is over.
+func TestFollowThatTheClientEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := newCounter()
+		config := w.config("north")
+		config.Observer = o
+		north := w.dial(config)
+		w.desk.say([]byte("the last entry"))
+		_, err := north.Entry(t.Context(), 1)
+		check(t, err)
+		north.Close()
+		synctest.Wait()
+		calls, _, _ := o.counts()
+		if n := calls[[2]string{"Follow", string(Ended)}]; n != 1 || calls[[2]string{"Follow", "canceled"}] != 0 {
+			t.Errorf("counted %v", calls)
+		}
+	})
+}
+
 func TestShutdownEndsWaitingCallsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -6,7 +6,7 @@ import "net"
 // contain no information about parties, rounds or records. The methods are called concurrently.
 type Observer interface {
 	// Called counts a call when it ends. outcome is "ok", "canceled", "internal" or the [Reason] of
-	// a refusal.
+	// a refusal. It is [Ended] for a call of Follow that the client itself has ended.
 	Called(method, outcome string)
 	// Moved counts the bytes on a connection, including the bytes that TLS adds.
 	Moved(received, sent int)

@@ -261,8 +261,8 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes the derivatives without the densities. It is nil if that is not implemented
-	// for the density.
+	// slopes computes the derivatives without the densities. Only one density has such a function,
+	// and slopes is nil for the others.
 	slopes func(*term)
 }
 
