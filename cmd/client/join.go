@@ -79,11 +79,19 @@ func (l letter) read() (i invitation.Invitation, err error) {
 }
 
 func (j *joinCommand) Run(ctx context.Context, c *commands) error {
-	promise, err := j.promise()
+	return c.invited(j.Invitation, j.firstPolicy, func(k *client.Client, i invitation.Invitation, promise accountant.Target) error {
+		return j.join(ctx, c, k, i, promise)
+	})
+}
+
+// invited reads an invitation and opens the state directory, which it creates if there is none. It
+// then calls f with them, and with the limit for the first policy.
+func (c *commands) invited(l letter, first firstPolicy, f func(*client.Client, invitation.Invitation, accountant.Target) error) error {
+	promise, err := first.promise()
 	if err != nil {
 		return err
 	}
-	i, err := j.Invitation.read()
+	i, err := l.read()
 	if err != nil {
 		return err
 	}
@@ -92,6 +100,10 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	defer k.Close()
+	return f(k, i, promise)
+}
+
+func (j *joinCommand) join(ctx context.Context, c *commands, k *client.Client, i invitation.Invitation, promise accountant.Target) error {
 	m, wrote, err := c.join(ctx, k, i, j.connection, promise)
 	if err != nil {
 		return err

@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"fedpvi/accountant"
 	"fedpvi/client"
 	"fedpvi/client/pages"
+	"fedpvi/crypto/invitation"
 	"fedpvi/gpu/device"
 	"fedpvi/internal/audit"
 	"fedpvi/internal/cli"
@@ -125,34 +127,23 @@ func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Cli
 	if c.Study != "" {
 		return &client.UsageError{Err: errors.New("--join names the study: leave out --study")}
 	}
-	promise, err := r.promise()
-	if err != nil {
-		return err
-	}
-	i, err := r.Join.read()
-	if err != nil {
-		return err
-	}
-	k, err := c.openOr(true)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	all, err := k.Members()
-	if err != nil {
-		return err
-	}
-	if n := slices.IndexFunc(all, func(m *client.Member) bool { return m.Hash == i.Study }); n >= 0 {
-		return f(k, all[n])
-	}
-	m, wrote, err := c.join(ctx, k, i, r.connection, promise)
-	if err != nil {
-		return err
-	}
-	if wrote {
-		fmt.Fprintln(os.Stderr, wrotePolicy(k, promise))
-	}
-	return f(k, m)
+	return c.invited(r.Join, r.firstPolicy, func(k *client.Client, i invitation.Invitation, promise accountant.Target) error {
+		all, err := k.Members()
+		if err != nil {
+			return err
+		}
+		if n := slices.IndexFunc(all, func(m *client.Member) bool { return m.Hash == i.Study }); n >= 0 {
+			return f(k, all[n])
+		}
+		m, wrote, err := c.join(ctx, k, i, r.connection, promise)
+		if err != nil {
+			return err
+		}
+		if wrote {
+			fmt.Fprintln(os.Stderr, wrotePolicy(k, promise))
+		}
+		return f(k, m)
+	})
 }
 
 // reading prints, for the data holder, how many records and values were changed when they were
