@@ -7,12 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles are the quantiles of made-up norms among which a clip is chosen.
+// clipQuantiles are probabilities. The clip is one of the quantiles that the norms of made-up scores have
+// at these probabilities.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits the uncertainty about θ when outcomes of a nonlinear model are made up. The
-// uncertainty is the trace of the information of a record times the covariance of θ. If it is
-// larger, the quadratic approximation of the log likelihood does not hold.
+// unsureShare limits the covariance of θ with which outcomes of a nonlinear model are made up. The trace
+// of this covariance times the information of a record is at most unsureShare. With a larger covariance,
+// the quadratic approximation of the log likelihood does not hold.
 const unsureShare = 0.5
 
 // chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping
@@ -29,8 +30,8 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// The sum of clipped scores changes less with θ than the sum of the scores does. slope is
-		// an estimate of this difference.
+		// slope estimates by how much less the sum of clipped scores changes with θ than the sum of
+		// unclipped scores does. The expected effect of the clip ignores this difference.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
@@ -132,8 +133,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which a clip that was chosen for made-up records is multiplied. The
-// prior of its logarithm is normal with mean 0 and sd stretchSD.
+// factor returns the factor by which a clip is multiplied that was chosen for made-up records. The factor
+// is the exponential of the posterior mean of the logarithm. The prior of the logarithm is normal with
+// mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

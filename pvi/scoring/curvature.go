@@ -9,25 +9,25 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A curvature is a belief about the curvature of the log likelihood of all records. The belief
-// at θ is Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of records that have the
-// released margins and independent columns. S is the identity until a curvature is released.
+// A curvature is a belief about the curvature of the log likelihood of all records. The belief at θ is
+// Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of records that have the released margins and
+// independent columns. S is the identity until a curvature is released. In units of Λ, the true curvature
+// is I + G, where G is the relative error of the belief.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is a typical variance of the elements of G. In units of Λ the true curvature is
-	// I + G.
+	// variance is a typical variance of the elements of the relative error G.
 	variance float64
 }
 
-// firstVariance is the variance of the relative error G of the guess of the curvature (see
-// [curvature]) before a curvature was released. leastVariance is the least variance that is assumed
-// between two points, because S is not the same at all points.
+// Variances of the relative error G ([curvature]). firstVariance is the variance before a curvature was
+// released. leastVariance is the least variance that is assumed between two points, because the matrix S
+// differs between points.
 const (
 	firstVariance = 0.25
 	leastVariance = 0.01
 )
 
-// between returns the variance of G that is assumed between two points.
+// between returns the variance of G that is assumed for the curvature between two points.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
 // guess returns a function that computes A(θ), a root of the curvature that all records would have
@@ -52,9 +52,9 @@ func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the ridge that defines the units of a released curvature (see
-// [State.ridged]). It is the smallest ridge for which the noise in the curvature, summed over
-// directions, is at most half of the information of the records.
+// curvatureRidge returns the ridge that defines the units of a released curvature (see [State.ridged]). A
+// larger ridge means less noise in the released curvature. The result is the smallest ridge for which the
+// noise in all directions together is at most half of the records' information.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -90,18 +90,23 @@ var spreads = func() (v [60]float64) {
 	return v
 }()
 
-// An update corrects the guess of the curvature by a released curvature. Both are in the units of
-// the release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this
-// basis the difference between the release and the guess is added to the guess, multiplied element
-// by element by the gain v l_i l_j/(v l_i l_j + τ²), where τ is the sd of the noise. The gain is 1
-// without noise and 0 for infinite noise.
+// An update corrects the guess of the curvature by a released curvature. Both are in the units of the
+// release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this basis, element
+// (i, j) of the difference between the release and the guess is multiplied by the gain
 //
-// The variance v of G has a value for each class of elements. The class of element (i, j) is the
-// number of effects of groups among i and j. Each record has one group, so that the guess is nearly
-// right for two effects. It may be wrong for two coefficients, whose columns may be correlated.
-// There may be many more effects than coefficients, and they would dominate a single variance for
-// all elements. U must not mix effects with coefficients. It therefore consists of the eigenvectors
-// of the block of the effects, and of the eigenvectors of the block of all other coordinates.
+//	v l_i l_j / (v l_i l_j + τ²)
+//
+// and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is the sd of
+// the noise. The gain is 1 without noise and 0 for infinite noise.
+//
+// The elements are divided into classes, and each class has its own v. The class of element (i, j) is the
+// number of effects of groups among the coordinates i and j. A record belongs to one group, so that the
+// guess is nearly right for two effects. For two coefficients it may be wrong, because their columns may
+// be correlated. There may be many more effects than coefficients, and with a single v the effects would
+// decide.
+//
+// U must not mix effects with coefficients. It therefore has the eigenvectors of the block of the effects,
+// and the eigenvectors of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // L⁻¹
@@ -114,7 +119,8 @@ type update struct {
 // classes is the number of classes into which [update] divides the elements of the curvature.
 const classes = 3
 
-// class returns the class of element (i, j).
+// class returns the class of element (i, j) of the curvature: how many of the coordinates i and j are
+// effects of groups.
 func (u *update) class(i, j int) (n int) {
 	if u.effect[i] {
 		n++
@@ -174,9 +180,9 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads from the surprise Uᵀ(K −
-// guess)U, where K is the released curvature and U has the eigenvectors of the guess. The prior of
-// a variance is lognormal with median firstVariance.
+// weigh computes the posterior probabilities of the values in spreads, for each class. surprise is Uᵀ(K −
+// guess)U, where K is the released curvature and U has the eigenvectors of the guess. The prior of a
+// variance is lognormal with median firstVariance.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -212,8 +218,8 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns quantile q of a variance: that of the relative error G (see [curvature]) in the
-// elements of the given class. Its distribution is the posterior after the release.
+// spread returns quantile q of the posterior distribution of the variance v of the relative error G
+// ([curvature]). Each class of elements has its own v.
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
@@ -223,13 +229,15 @@ func (u *update) spread(class int, q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns b + U(gain ∘ UᵀDU)Uᵀ, where D is surprise and ∘ multiplies element by element.
-// [update] defines U and the gain. given has the variance v of G for each class. If given is nil,
-// each element's gain is its mean over the posterior distribution of v.
+// corrected returns b + U(gain ∘ UᵀDU)Uᵀ, where D is the argument surprise and ∘ multiplies element by
+// element. U and the gain are defined at [update]. The argument given has the variance v of G for each
+// class of elements. If given is nil, the gain of each element is averaged over the posterior distribution
+// of v.
 //
-// For the posterior mean, b is the guess and D is the release minus the guess. For a posterior draw
-// (Matheron's rule), b is a draw from the guess, and D is the release plus a draw of noise, minus
-// b.
+// The function has two uses:
+//   - To compute the posterior mean, b is the guess, and D is the release minus the guess.
+//   - To draw from the posterior by Matheron's rule, b is a draw from the guess, and D is the release plus
+//     a draw of noise, minus b.
 func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *mat.SymDense {
 	d := u.rotated(surprise)
 	for i, li := range u.values {
@@ -274,7 +282,7 @@ func (u *update) bend() float64 {
 		v := u.spread(class, 0.5) * l * l
 		left[class] = v / (v + u.sd*u.sd) * u.sd * u.sd
 	}
-	var most float64 // largest sum of the variances of a row
+	var most float64 // largest sum of the variances of the elements of one row
 	for i := range u.values {
 		var row float64
 		for j := range u.values {
@@ -285,15 +293,15 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the ratio of the largest to the smallest value that is drawn for an eigenvalue of
-// the curvature whose size is hidden by noise.
+// hiddenRange is the ratio of the largest to the smallest value that [positive] can draw for an eigenvalue
+// that the noise hides.
 const hiddenRange = 10
 
-// positive returns X after its eigenvalues in units of A Aᵀ were made positive. It replaces an
-// eigenvalue e below bend by bend·exp(e/bend − 1), but at least by bend/30. random is nil or has a
-// standard normal number for each eigenvalue. With these numbers the logarithm of an eigenvalue
-// that the noise hides is drawn evenly from a range below this value, because the release shows
-// only that the eigenvalue is below the noise.
+// positive returns the matrix X with eigenvalues that were made positive. The eigenvalues are those of X
+// in units of A Aᵀ. An eigenvalue e below bend becomes bend·exp(e/bend − 1), but at least bend/30. Noise
+// hides the size of such an eigenvalue, so the function can also draw it: if random is not nil, it has a
+// standard normal number for each eigenvalue, and the logarithm of a hidden eigenvalue is drawn evenly
+// from a range that ends at the value above.
 func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym
@@ -318,7 +326,7 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, r
 	return congruent(&moved, nil)
 }
 
-// learnCurvature returns the belief after a curvature was released.
+// learnCurvature returns the belief about the curvature after the noisy curvature r was released.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

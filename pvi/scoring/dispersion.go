@@ -74,7 +74,7 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 // mean.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
-	if mean > many { // the count is replaced by a normal number with the same mean and variance
+	if mean > many { // a normal number with the same mean and variance approximates a large count
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}

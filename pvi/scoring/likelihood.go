@@ -56,17 +56,17 @@ type population interface {
 	// row returns the values of record i in the columns of the margins.
 	row(i int) []float64
 
-	// scores calls the argument to once for each record, with the score of the record at θ. If cov
-	// is nil, the outcome of each record is drawn at θ. Otherwise it is drawn at a point of N(θ,
-	// cov), which is different for each record.
+	// scores calls each once for each record, with the index of the record and its score at θ. If cov is
+	// nil, the outcomes of all records are drawn at θ. Otherwise each outcome is drawn at another point,
+	// which is drawn from N(θ, cov).
 	scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// released returns the expected sum of the clipped scores of all records at the point of o, if their
-	// outcomes are drawn at θ and their unclipped scores at θ add up to 0. It returns nil if the
-	// population does not compute it.
+	// released returns the expected sum of clipped scores of all records at the point of the observation
+	// o, if the outcomes are drawn at θ. The expectation is computed for records whose unclipped scores at
+	// θ add up to 0. The result is nil if the population does not compute it.
 	released(o *observation, theta []float64) []float64
 
 	// undrawn reports for each record whether it has an outcome that is not drawn at θ, but follows

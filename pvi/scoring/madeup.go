@@ -70,10 +70,15 @@ func (s *sample) loose(clip, records float64) (sum float64) {
 	return sum
 }
 
-// uncertainty returns the covariance of the error of the expected effect of the clip on the sum o. x is the
-// sum of the parts that the clip removes from made-up scores. Records differ from made-up ones, so that
-// their sum may be as far from x as x is from 0. The covariance is xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ, where L
-// defines the units of scores and u is the sum from [sample.loose].
+// uncertainty returns the covariance of the error in the expected effect of the clip on the sum o. The
+// effect of the clip is the sum x of the parts that the clip removes from scores. It is computed for
+// made-up records, and for real records it may be as far from x as x is from 0. The covariance is
+// therefore
+//
+//	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ.
+//
+// L defines the units of scores ([State.ridged]), d is the number of coordinates, and u is the sum from
+// [sample.loose].
 func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
 	lost, loose := s.lost(o.clip, records), s.loose(o.clip, records)
 	all := (dot(lost, lost) + loose*loose) / float64(len(lost))

@@ -14,7 +14,7 @@ import (
 // measured in a unit of its own.
 type margins struct {
 	*Problem
-	unit         []float64 // unit of each number; before a release, its largest absolute value within the bounds
+	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
 	share        []belief  // belief about the share of a level
 	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
 	numbers      []joint   // by number, the joint belief about its mean and its variance, computed from the fields mean and square
@@ -126,8 +126,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale sets the unit of column j of the margins to twice the upper limit of the column's root
-// mean square, if this makes the unit smaller.
+// rescale makes the unit of column j of the margins smaller if the values of the column turn out to be
+// small. The new unit is twice an upper limit of the root mean square of the column.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -300,7 +300,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 				others.precision += 1 / b.precision
 			}
 		}
-		// With treatment coding, the baseline has the remaining share.
+		// With treatment coding, the baseline level has no indicator. Its share is 1 minus the sum of the
+		// other shares.
 		if m.columns[f[0]].levels > len(f) {
 			if others.precision == 0 {
 				continue // nothing was released
@@ -355,7 +356,7 @@ func (m *margins) madeUp() population {
 // indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // by column, made-up values of a number whose column in the margins has a slope instead
+	own := map[int][]float64{} // by column, made-up values of a number that has slopes in place of a column of its own in the margins
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -378,7 +379,8 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the median over the columns of the sd of a margin, times the number of records.
+// sd returns the sd of a typical margin, in records. It computes the sd of each column's share or mean
+// square, multiplies it by the number of records, and returns the median over the columns.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -396,8 +398,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns a number of records. Without noise, the mean of column j over this number of
-// records would be as uncertain as the belief about the mean of column j.
+// evidence returns for how many records the belief about the mean of column j counts. Without noise, the
+// mean over this number of records would be as uncertain as the belief is.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -32,9 +32,9 @@ func cholesky(a *mat.SymDense) *mat.TriDense {
 // turns this panic into an error.
 type notFinite struct{}
 
-// A whitening has the columns of L⁻¹, each from the diagonal down. Most regressors of a record are
-// often zero, so that multiplying the nonzero elements by their columns is faster than solving a
-// system with L.
+// A whitening has the columns of the lower triangular matrix L⁻¹, each from the diagonal down. It
+// multiplies vectors by L⁻¹. Most regressors of a record are often zero. It is then faster to multiply the
+// nonzero elements by their columns than to solve a system with L.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -73,7 +73,7 @@ func inverse(a *mat.SymDense) *mat.SymDense {
 
 // congruent returns M S Mᵀ, or M Mᵀ if S is nil.
 func congruent(m mat.Matrix, s mat.Symmetric) *mat.SymDense {
-	dense := mat.DenseCopyOf(m) // products of other kinds of matrices are slow
+	dense := mat.DenseCopyOf(m) // gonum multiplies matrices of other types slowly
 	half := dense
 	if s != nil {
 		half = new(mat.Dense)

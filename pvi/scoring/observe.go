@@ -12,7 +12,7 @@ import (
 type observation struct {
 	theta []float64     // point at which the scores were computed
 	sum   []float64     // sum of the scores, in coordinates of θ
-	noise *mat.SymDense // covariance of the noise in sum
+	noise *mat.SymDense // covariance of the noise in the field sum
 	units *mat.TriDense // units in which the scores were clipped (see [State.ridged])
 	clip  float64
 }
@@ -24,28 +24,32 @@ type mixture struct {
 	cov  *mat.SymDense
 }
 
-// observe returns the posterior given sums of scores and draws of the curvature.
+// observe returns the posterior given the released sums of scores in path and draws of the curvature Λ.
+// The scores are described near the point a, the argument at:
 //
-// Near a point a, the score of all records is r − Λ(θ − a). At the true θ this score is normal with
-// mean 0 and covariance Λ. A released sum at θ_t, less the sum −z that is expected if a is the true θ
-// ([State.released]), is an observation of r with the covariance
+//   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0
+//     and covariance Λ.
+//   - z_t is minus the sum that is expected at the point θ_t if a is the true θ ([State.released]). A
+//     released sum plus z_t is an observation of r.
+//   - The covariance of this observation is R_t = noise + nC + ½ nv (z_t z_tᵀ + z_tᵀ(θ_t − a)Λ).
+//   - n is the number of sums. C is the covariance of the error in the expected effect of the clip
+//     ([sample.uncertainty]). The last term is the variance of Λ between the points, where v is the
+//     variance of G ([curvature.between]). Both errors are the same in all sums, so that a mean over n
+//     sums does not make them smaller. They are therefore multiplied by n.
+//   - All sums together are one observation of r with precision J = Σ R_t⁻¹.
 //
-//	R_t = noise + nC + ½ nv (zzᵀ + zᵀ(θ_t − a)Λ).
-//
-// C is the uncertainty about the effect of the clip ([sample.uncertainty]) and n is the number of sums.
-// The last term is the variance of Λ along the secant, where v is the variance of G between two points
-// ([curvature]). Both errors are the same in all sums, so that the mean over n sums does not make them
-// smaller. All observations together are one observation of r with precision J = Σ R_t⁻¹. For every draw of
-// Λ it gives a normal likelihood of θ with the natural parameters
+// For every draw of Λ, the observation gives a normal likelihood of θ with precision K and precision times
+// mean h:
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
-// φ is 1, or the learned inflation of the variance of r if counts vary more than a Poisson
-// regression says (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without
-// noise K is Λ/φ; with infinite noise it is zero. Package hierarchy computes the posterior of θ and
-// of the spreads of effects of groups. The likelihood does not depend on the spreads, so that they
-// need no releases. The returned covariance is the covariance of the mixture over all draws. The
-// returned mean is the posterior mean for the mean of the draws.
+// φ is the variance of r divided by Λ. It is 1 unless counts vary more than in a Poisson regression
+// (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise K is Λ/φ, and
+// with infinite noise it is zero.
+//
+// Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The likelihood
+// does not depend on the spreads, so that they need no releases. The returned covariance is the covariance
+// of the mixture over all draws. The returned mean is the posterior mean for the mean of the draws.
 func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -94,9 +98,10 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	return out
 }
 
-// released returns the expected sum o if a is the true θ. lambda is Λ(a). If the population computes the
-// expectation for records with independent columns, released multiplies it by ASA⁻¹ ([curvature]).
-// Otherwise it returns −Λ(θ_t − a).
+// released returns the expected value of the sum o if the point a is the true θ. lambda is Λ(a). If the
+// population can compute this value for records with independent columns, released corrects it for the
+// released curvature: it multiplies the value by ASA⁻¹ (see [curvature]). Otherwise released returns
+// −Λ(θ_t − a), where θ_t is the point of the sum.
 func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
 	sum := s.madeUp.released(o, a)
 	if sum == nil {
@@ -115,8 +120,9 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the likelihood of θ if the curvature is lambda. score is an observation of r, and
-// noise is its covariance J⁻¹; see [State.observe].
+// given returns the likelihood of θ if the curvature Λ is lambda. score is the observation of r at the
+// point a = at, noise is its covariance J⁻¹, and inflation is φ. The formulas and symbols are those of
+// [State.observe].
 func given(lambda, noise *mat.SymDense, score, at []float64, inflation float64) *hierarchy.Likelihood {
 	var gain, bread mat.Dense // gain is (φΛ + J⁻¹)⁻¹Λ
 	gain.Mul(mat.DenseCopyOf(inverse(plus(term{inflation, lambda}, term{1, noise}))), lambda)

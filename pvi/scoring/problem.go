@@ -32,7 +32,7 @@ type Problem struct {
 	columns  []column // columns of the margins
 	prior    prior
 	grouped  []bool    // by coordinate, whether it is an effect of a group
-	order    []int     // index in the study's θ of each coordinate, and then of each parameter on which no record depends
+	order    []int     // by coordinate, its index in the study's θ; the parameters on which no record depends follow
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 

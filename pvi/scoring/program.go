@@ -30,10 +30,10 @@ type datum struct {
 	low, high float64
 	whole     bool
 	first     int       // index of the first column that the number has in the margins
-	levels    int       // if the number is the number of a level, counted from 1: how many levels there are; otherwise 0
+	levels    int       // number of levels, if the values of the number are levels, counted from 1; otherwise 0
 	atoms     []float64 // values that have a positive probability, in addition to the density
 
-	// A column of the margins contains (x − zero)/unit for a value x. zero is 0 if the bounds
+	// The number x has the value (x − zero)/unit in its column of the margins. zero is 0 if the bounds
 	// include 0, and otherwise the middle of the bounds.
 	zero, unit float64
 }

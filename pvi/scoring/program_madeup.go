@@ -17,10 +17,10 @@ type programMadeUp struct {
 	*program
 	*Problem
 	x    []float64 // values of the columns of the margins, one record after another
-	base []float64 // numbers of the records in the order of the program's columns; the outcomes in base are drawn from the margins as well
+	base []float64 // numbers of the records in the order of the program's columns; here the outcomes too are drawn from the margins
 
 	mu    sync.Mutex
-	known []float64 // point θ at which the field last was computed
+	known []float64 // point θ at which the curvature in the field last was computed
 	last  *mat.SymDense
 
 	drawing sync.Mutex
@@ -52,11 +52,12 @@ func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float6
 	return func([]float64) *mat.SymDense { return curvature }
 }
 
-// curvature implements [population]. It returns the mean over the records of the negative Hessian, with
-// outcomes that are drawn at θ. A released curvature has the same mean if the columns are independent. The
-// covariance of the score differs from it where outcomes are cut off at bounds or are not drawn. It gives
-// the units of the Hessian, and is estimated by half the outer product of s − s′, where s and s′ are the
-// scores of two draws of the outcomes, or by that of the score if no outcome can be drawn.
+// curvature implements [population]. It returns the mean of the negative Hessians of the records, with
+// outcomes that are drawn at θ. A released curvature has the same mean if the columns are independent.
+//
+// The eigenvalues of the mean are bounded from below in units of the covariance of the scores. The
+// covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of two draws
+// of the outcomes. If no outcome can be drawn, it is the outer product of s.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,8 +124,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls the argument to once for each record, with the score of the record at θ. A score
-// that is not finite is replaced by 0.
+// eachScore calls each once for each record, with the index of the record and its score at θ. A score that
+// is not finite is replaced by 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -168,11 +169,12 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the least curvature, in units of the covariance of scores.
+// leastHessian is the least eigenvalue of a Hessian, in the units that [programMadeUp.hessian] is given.
 const leastHessian = 0.1
 
-// hessian returns the mean of the negative Hessians of records at θ. In the given units its eigenvalues
-// are at least leastHessian, because the mean of some records need not be positive definite.
+// hessian returns the mean of the negative Hessians of records at θ. Because this mean need not be
+// positive definite, its eigenvalues in the given units are replaced by leastHessian where they are
+// smaller.
 func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
 	d := len(theta)
 	at, white := records.at(theta).(*programEvaluator), newWhitening(units)

@@ -63,8 +63,8 @@ type conditional struct {
 	drawn []bool    // see [program.drawn]
 }
 
-// draw draws number k anew for all records of x. The argument z has a standard normal number for
-// each record. draw does not change a record for which c.drawn is false.
+// draw draws number k of each record in x anew. z has a standard normal number for each record. Records
+// for which c.drawn is false do not change.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -87,7 +87,7 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 		r.densities(r.variates.density, logs, grid, x, k, points)
 		for c, y := range grid {
 			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // the program gives this value a probability instead of a density
+				logs[c] = math.Inf(-1) // the value is an atom, which has a probability in place of a density
 			}
 		}
 	}
@@ -128,8 +128,9 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 	return &conditional{r, k, count, grid, logs, atoms, r.drawn(x, k, points)}
 }
 
-// drawn reports for each record whether number k is in its log likelihood only as the variate of
-// densities. It returns nil if that holds for all records.
+// drawn reports, for each record, whether number k can be drawn from the model: whether the log likelihood
+// of the record depends on the number only as the variate of densities. It returns nil if all records
+// satisfy this condition.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil
@@ -148,8 +149,8 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	return out
 }
 
-// grid writes points between low and high to dst. If the number is whole and dst has room for all
-// whole numbers in this range, grid writes these. Otherwise the points are evenly spaced.
+// grid writes increasing points between low and high to dst. If d is a whole number and dst has room for
+// all whole numbers in this range, the points are these numbers. Otherwise they are evenly spaced.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -163,8 +164,7 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the index of the first and the index of the last element of v that is at least the
-// argument least.
+// above returns the indices of the first and the last element of v that is not smaller than least.
 func above(v []float64, least float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -222,10 +222,11 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 	return points, values
 }
 
-// pick returns quantile u of a distribution. The argument logs has the logarithms of the density at
-// the points of grid. If the grid consists of consecutive whole numbers, the distribution has its
-// probability at these numbers, and otherwise between the points. The argument atoms has the
-// logarithms of the probabilities of the atoms, which come before the grid.
+// pick returns quantile u of a distribution with atoms and a density. atoms has the logarithms of the
+// probabilities of the atoms. Atoms come before all points of the grid. logs has the logarithms of the
+// density at the points of grid. If d is a whole number and the grid has all whole numbers of a range,
+// these are the logarithms of probabilities of the points. Otherwise the density is integrated between
+// neighbouring points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {

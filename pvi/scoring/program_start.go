@@ -13,16 +13,19 @@ import (
 // mostSteps is the largest number of steps to the point at which the rounds start.
 const mostSteps = 60
 
-// start implements [population]. The prior of a program may be so wide that the predictions at the
-// prior mean are far from all records. The point of the second round is therefore the posterior
-// mode for made-up records whose outcomes follow the released margins. Noise makes the margins
-// uncertain, so the made-up records have a weight. Together they count as the number of records
-// that [margins.evidence] returns, or as madeUpRecords if that number is larger. The number is the
-// smallest over all outcomes, or over all numbers of a record if no outcome can be drawn. The steps
-// follow the method of Levenberg and Marquardt, with outer products of scores for the Hessian
-// (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models",
-// 1974). Far from the mode these products are much larger than the Hessian, and the steps are too
-// short. The prior is replaced by the normal distribution with the same moments.
+// start implements [population]. It is needed because the prior of a program may be so wide that the
+// predictions at the prior mean are far from all records. The returned point is used in the second round.
+// It is the posterior mode for made-up records whose outcomes follow the released margins.
+//
+// Noise makes the margins uncertain, so the made-up records count less than madeUpRecords real records.
+// They count as many as [margins.evidence] returns for the outcome whose margins are least certain, or, if
+// no outcome can be drawn, for the least certain number of a record. The prior is replaced by the normal
+// distribution with the same moments.
+//
+// The mode is found by the method of Levenberg and Marquardt, with outer products of scores in place of
+// the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models",
+// 1974). Far from the mode these products are much larger than the Hessian and the steps are too short, so
+// that each step is lengthened ([programMadeUp.along]).
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {
@@ -68,8 +71,8 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// along returns a point in the direction of a move, and its value. It doubles the move as long as
-// the value gets larger.
+// along returns the best of the points θ + move, θ + 2·move, θ + 4·move and so on, and its
+// [programMadeUp.value]. It stops at the first point that is worse than the point before.
 func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
 	value = math.Inf(-1)
 	for length := 1.0; length < 1e4; length *= 2 {

@@ -67,10 +67,10 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the densities that are terms of the log likelihood, and the columns that hold the
-// variates of these densities. The result term has the nodes of the densities. The result weights
-// maps each product of a term with data, such as a weight, to the node of the term. walk returns
-// false if the log likelihood contains a density in any other place than a sum of terms.
+// walk finds the log densities that are added up to the log likelihood. term has their nodes, and variate
+// reports for each column whether it is the variate of such a density. weights maps each product of a term
+// with data, such as a weight, to the node of the term. ok is false if the log likelihood uses a density
+// in any other way than in a sum of terms.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -87,9 +87,9 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			ok = ok && seen[i]&asOther == 0
 			term[i] = true
 			seen[y] |= asVariate
-			continue // the arguments of the density may depend on other outcomes
+			continue // the arguments of a density need no mark, because they may depend on other outcomes
 		}
-		args, others := seen[i], seen[i] // marks for the arguments that are terms, and marks for all other arguments
+		args, others := seen[i], seen[i] // marks for the arguments that stay terms, and marks for all other arguments
 		if others&asTerm != 0 {
 			others = others&^asTerm | asOther
 		}
@@ -120,7 +120,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			}
 		}
 	}
-	above := make([]bool, len(p.Nodes)) // by node, whether a term is the node itself or is among its direct and indirect arguments
+	above := make([]bool, len(p.Nodes)) // by node, whether the node is a term or has a term among its direct and indirect arguments
 	for i, n := range p.Nodes {
 		above[i] = term[i] || slices.ContainsFunc(n.Args, func(a int) bool { return above[a] })
 		if !above[i] {

@@ -20,7 +20,8 @@ type madeUp struct {
 	frailty float64     // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
-// with returns made-up records whose counts have the given frailty.
+// with returns a copy of the made-up records in which the mean of each count is multiplied by a random
+// factor with mean 1 and variance frailty.
 func (m *madeUp) with(frailty float64) *madeUp {
 	out := *m
 	out.frailty = frailty
@@ -141,8 +142,8 @@ type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
 
-// norm computes the matrix A of c for a record whose predictors are in w, and returns the Frobenius
-// norm ‖A Aᵀ‖.
+// norm computes the information matrix of the record whose predictors are in w, stores its factor A in c,
+// and returns the Frobenius norm ‖A Aᵀ‖.
 func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	w.information()
 	k := w.predictors()
@@ -162,20 +163,20 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights are means over made-up records of the Fisher information of a record about its predictors,
-// at one point.
+// weights has the Fisher information of a record about its predictors at one point, averaged over made-up
+// records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // by factor and level, the mean over the records of the level, the baseline last; nil if the function weights computes no means for levels
+	levels [][]float64 // the mean over the records of each level, by factor and level, with the baseline last; nil if the function weights computes no means for levels
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.
 const someRecords = 500
 
-// weights returns the mean informations at θ of made-up records. With one predictor of the location
-// it also computes a mean for each level, because the information of a record depends on its level
-// more than on anything else. It computes no means for levels if there are several such predictors,
-// or if the information is the same at every θ.
+// weights returns the information of a record about its predictors at θ, averaged over made-up records. If
+// the model has only one predictor of the location, weights also computes an average for each level of
+// each factor, because the information depends on the level more than on anything else. It computes no
+// such averages if the information is the same at every θ.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}
@@ -195,7 +196,7 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 			x := m.row(i)
 			w.predict(x, theta)
 			rest, value := w.eta[0], 1.0
-			if m.regression.columns[f[0]].kind == slope { // a record has one slope of this factor that is not zero
+			if m.regression.columns[f[0]].kind == slope { // a record has a slope other than zero in only one column of this factor
 				value = 0
 				for _, j := range f {
 					value += x[j]
@@ -217,14 +218,16 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. It uses the mean informations of made-up records as weights.
+// guess implements [population]. The information of a record about its predictors is averaged over made-up
+// records at θ.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.weights(theta, of.factors)
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 
-// curvature returns the information at θ that all records would have if they had the given
-// margins, independent columns and the given weights. random is an argument of [margins.moments].
+// curvature returns the information matrix at θ that all records together would have if their regressors
+// were independent and followed the given margins. weights has the information of a record about its
+// predictors. The argument random is passed to [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)

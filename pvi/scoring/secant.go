@@ -15,14 +15,17 @@ var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 // needed because noise may give the difference of two sums the wrong sign.
 const leastSecant = 0.1
 
-// learnSecant returns the belief about the curvature after the two last sums of scores. Their
-// difference is y plus noise, where y is the true curvature times the step s between their points.
-// The prior of y has the mean z = Λs and the covariance ½v(zzᵀ + zᵀs Λ), where v is the variance of
-// G (see [curvature]). The part of the difference that is expected is computed from made-up scores at
-// both points ([State.released]), so that only the rest changes Λ. With the posterior mean of y, learnSecant updates Λ by the formula of
-// Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
-// equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior
-// mean of y is z and Λ does not change.
+// learnSecant returns the belief about the curvature after the last two sums of scores. The symbols are:
+//   - s is the step between the points of the two sums.
+//   - y is the true curvature times s. The difference of the two sums is y plus noise.
+//   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G
+//     (see [curvature]).
+//
+// The expected part of the difference is computed from made-up scores at both points ([State.released]),
+// so that only the rest changes Λ. learnSecant computes the posterior mean of y. It then updates Λ by the
+// formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
+// equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior mean of y
+// is z and Λ does not change.
 func (s *State) learnSecant() curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
@@ -39,8 +42,9 @@ func (s *State) learnSecant() curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns a corrected curvature. The product of the given lambda with step is z. The
-// product of the corrected matrix with step is y.
+// secantUpdate returns the curvature lambda after a correction. Before the correction lambda·step is z.
+// Afterwards the product with step is y, or a mixture of y and z if y has too little curvature along the
+// step (leastSecant).
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {
@@ -54,10 +58,11 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
 }
 
-// learnedSecant returns the posterior mean of y, the true curvature times the step s (see
-// [State.learnSecant]). surprise is the released difference minus its expected value, z is Λs, and
-// expected is sᵀΛs. For the variance of G ([curvature]) it uses the most probable value, under a
-// lognormal prior with median firstVariance.
+// learnedSecant returns the posterior mean of y, the true curvature times the step s between two points.
+// [State.learnSecant] has the prior of y. surprise is the difference of the two sums minus its expected
+// value, and noise is the covariance of its noise. z is Λs, expected is sᵀΛs, and lambda is Λ. The
+// variance of G ([curvature]) is replaced by its most probable value among secantVariances. Its prior is
+// lognormal with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

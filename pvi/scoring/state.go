@@ -71,8 +71,8 @@ func (s *State) located() ([]float64, *mat.SymDense) {
 	return s.posterior.mean[:d], s.posterior.cov.SliceSym(0, d).(*mat.SymDense)
 }
 
-// ridge returns the weight of the prior in the units of scores, as a number of records. It is at
-// least 1, and larger if the noise hides the margins.
+// ridge returns for how many records the prior counts in the units of scores ([State.ridged]). It is at
+// least 1, and larger if the margins are so noisy that the curvature is uncertain.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
 // A Query defines the vector that a record contributes to the sum of a round. It is public.
@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // by block, the norm that the block has in the vector of a record if the block was as long as its clip
+	scales         [blocks]float64 // by block, the norm in a record's vector of a block whose norm was at least its clip
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
@@ -290,7 +290,8 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			next.theta, next.path = start, nil // the first scores were computed at a point that may be far from the start
+			// The first scores were computed at the prior mean. Too far from the start they are of no use.
+			next.theta, next.path = start, nil
 		}
 	}
 	if o.sizes[residualBlock] > 0 {
@@ -333,7 +334,8 @@ func (s *State) takeScores(o *opened) {
 	now := observation{
 		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
 		sum: apply(o.units, o.values[scoreBlock]),
-		// The scores of clients that did not answer are unknown.
+		// The scores of clients that did not answer are unknown. The variance of their sum is added to the
+		// noise.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
