@@ -25,7 +25,7 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	z := s.scalars(value{shape: q.shape, node: q.node, known: true, in: real}, d.At)
 	p := pen{s, d.At}
 	v.shape = shape{matrix, []int{k, k}}
-	v.value = value{shape: v.shape, known: true, of: q}
+	v.value = value{shape: v.shape, known: true, cholesky: q}
 	for i := range k {
 		rest := constant(1)
 		for j := range k {
@@ -51,7 +51,7 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)
-	if y.of == nil || s.loop != nil || s.mask.known {
+	if y.cholesky == nil || s.loop != nil || s.mask.known {
 		s.fail("E403", at, "lkj_corr_cholesky is the prior of a parameter of type cholesky_factor_corr.")
 	}
 	if len(arguments) != 1 {
@@ -61,7 +61,7 @@ func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at 
 	if !eta.fixed() || !eta.shape.single() || !(eta.number() > 0) {
 		s.fail("E302", at, "the argument of lkj_corr_cholesky is a positive public constant.")
 	}
-	q, k := y.of, y.of.factor
+	q, k := y.cholesky, y.cholesky.factor
 	if q.covered {
 		s.fail("E302", at, "%s has two densities.", q.name)
 	}

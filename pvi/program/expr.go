@@ -13,9 +13,9 @@ import (
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
 // said returns a description of a value with the given role and shape, for a message.
-func said(r role, of shape) string {
-	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[of.base]
-	if len(of.dims) > inner[of.base] {
+func said(r role, sh shape) string {
+	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[sh.base]
+	if len(sh.dims) > inner[sh.base] {
 		name = "an array"
 	}
 	switch r {

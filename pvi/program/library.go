@@ -298,9 +298,9 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container of n equal elements v. If n is the number of records, the result is a
-// value for each record.
-func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
+// repeat returns a container of the given kind with n elements, which are all v. If n is the number of
+// records, the result is a value for each record.
+func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s repeats one number.", e.Text)
 	}
@@ -315,16 +315,16 @@ func (s *stager) repeat(of base, v, n value, e *syntax.Expr) value {
 	for k := range parts {
 		parts[k] = v
 	}
-	return s.joined(value{shape: shape{of, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
+	return s.joined(value{shape: shape{kind, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value in one container: a vector, a row vector or an array. The
-// argument of is the kind of the container. flat reads a matrix column by column.
-func (s *stager) flat(of base, v value, e *syntax.Expr) value {
+// flat returns the elements of a value in one container of the given kind: a vector, a row vector or an
+// array. It reads a matrix column by column.
+func (s *stager) flat(kind base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {
 		if v.role == plain {
-			v.shape = shape{of, v.shape.dims}
+			v.shape = shape{kind, v.shape.dims}
 		}
 		return v
 	}
@@ -343,7 +343,7 @@ func (s *stager) flat(of base, v value, e *syntax.Expr) value {
 	if !v.fixed() {
 		v.node = s.b.Slice(v.node, 0, n, 1)
 	}
-	v.shape = shape{of, []int{n}}
+	v.shape = shape{kind, []int{n}}
 	return v
 }
 

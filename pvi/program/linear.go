@@ -17,14 +17,14 @@ type form struct {
 }
 
 // A product is the product of a number x, which depends only on the row, and an element of a
-// parameter without constraints, which is the field of.
+// parameter without constraints.
 type product struct {
-	x, of value
+	x, parameter value
 }
 
 // coordinate returns the index in θ of the product's element. The index is wrong if the builder
 // later changes the order of the parameters. The record program is then slower but still correct.
-func (p product) coordinate() int { return p.of.from.coordinate + p.of.first }
+func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
 // formOf returns a number as a form.
 func (s *stager) formOf(v value) form {
@@ -103,7 +103,7 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 		to := from
 		for ; to < len(f.terms) && f.terms[to].coordinate() <= next; next++ {
 			x := f.terms[to].x
-			of = append(of, s.nodeOf(f.terms[to].of))
+			of = append(of, s.nodeOf(f.terms[to].parameter))
 			for to++; to < len(f.terms) && f.terms[to].coordinate() == next; to++ {
 				x = s.binary(ir.Add, x, f.terms[to].x, at)
 			}
@@ -124,19 +124,18 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns Σ xs[k]·of[k] for data xs and parameters of. It is a dot product if there
-// are several elements and some of xs depends on the row. Otherwise it is a sum of ordinary
-// products.
-func (s *stager) vectorProduct(xs, of []model.Expr) value {
+// vectorProduct returns Σ xs[k]·parameters[k] for data xs. It is a dot product if there are several
+// elements and one of the data depends on the row. Otherwise it is a sum of ordinary products.
+func (s *stager) vectorProduct(xs, parameters []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)
 	if len(xs) > 1 && s.b.Phase(x) == ir.Data {
-		out.node = s.b.Linear(x, s.b.Apply(ir.Stack, of...))
+		out.node = s.b.Linear(x, s.b.Apply(ir.Stack, parameters...))
 		return out
 	}
-	out.node = s.b.Mul(xs[0], of[0])
+	out.node = s.b.Mul(xs[0], parameters[0])
 	for k := range xs[1:] {
-		out.node = s.b.Add(out.node, s.b.Mul(xs[k+1], of[k+1]))
+		out.node = s.b.Add(out.node, s.b.Mul(xs[k+1], parameters[k+1]))
 	}
 	return out
 }

@@ -67,8 +67,8 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 
 // inside reports whether a density with the given support is positive at all values that a
 // constraint allows.
-func inside(of ir.Support, c ir.Constraint) bool {
-	switch of {
+func inside(support ir.Support, c ir.Constraint) bool {
+	switch support {
 	case ir.OnPositive:
 		return (c.Kind == ir.Lower || c.Kind == ir.Both) && c.Lower >= 0
 	case ir.OnUnit:

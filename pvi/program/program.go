@@ -239,12 +239,12 @@ func (s *stager) datum(d *syntax.Statement) {
 }
 
 // column returns the value of a data variable that has one element for each record.
-func (s *stager) column(d *syntax.Statement, of shape) value {
+func (s *stager) column(d *syntax.Statement, sh shape) value {
 	c, ok := s.data.Columns[d.Name]
 	if !ok {
 		s.fail("E303", d.At, "the study has no column for %s. Add  data.%s = \"column\"", d.Name, d.Name)
 	}
-	if n := of.size(); n != c.Width() {
+	if n := sh.size(); n != c.Width() {
 		s.fail("E304", d.At, "%s has %d numbers for each record, and the study gives %d.", d.Name, n, c.Width())
 	}
 	if d.Type.Base == "int" && !c.Integer {
@@ -252,18 +252,18 @@ func (s *stager) column(d *syntax.Statement, of shape) value {
 	}
 	s.checkBounds(d, c.Lower, c.Upper, "the study's column")
 	node := s.b.Column(c)
-	if rows, cols := of.table(); cols > 1 {
+	if rows, cols := sh.table(); cols > 1 {
 		node = s.b.Slice(node, 0, rows, cols)
 	}
 	return value{
-		role: rows, shape: of, node: node, known: true, whole: d.Type.Base == "int",
+		role: rows, shape: sh, node: node, known: true, whole: d.Type.Base == "int",
 		above: c.Lower > 0, in: ir.Interval{Low: c.Lower, High: c.Upper, Whole: c.Integer},
 	}
 }
 
-// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
-// between low and high. The argument who describes the values in words.
-func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string) {
+// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie between
+// low and high. description describes the values in words, for a message.
+func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
 		bound := s.eval(e)
@@ -272,22 +272,22 @@ func (s *stager) checkBounds(d *syntax.Statement, low, high float64, who string)
 		}
 		switch x := bound.number(); {
 		case key == "lower" && low < x:
-			s.fail("E304", d.At, "%s is declared with lower=%g, and %s may have %g.", d.Name, x, who, low)
+			s.fail("E304", d.At, "%s is declared with lower=%g, and %s may have %g.", d.Name, x, description, low)
 		case key == "upper" && high > x:
-			s.fail("E304", d.At, "%s is declared with upper=%g, and %s may have %g.", d.Name, x, who, high)
+			s.fail("E304", d.At, "%s is declared with upper=%g, and %s may have %g.", d.Name, x, description, high)
 		}
 	}
 }
 
-func (s *stager) publicConstant(d *syntax.Statement, of shape) value {
+func (s *stager) publicConstant(d *syntax.Statement, sh shape) value {
 	c, ok := s.data.Constants[d.Name]
 	if !ok {
 		s.fail("E303", d.At, "the study gives no value for %s. Add  data.%s = …", d.Name, d.Name)
 	}
-	if len(of.dims) != len(c.Dims) || !slices.Equal(of.dims, c.Dims) {
-		s.fail("E304", d.At, "%s has the sizes %v, and the study's value %v.", d.Name, of.dims, c.Dims)
+	if len(sh.dims) != len(c.Dims) || !slices.Equal(sh.dims, c.Dims) {
+		s.fail("E304", d.At, "%s has the sizes %v, and the study's value %v.", d.Name, sh.dims, c.Dims)
 	}
-	v := constants(of, c.Values)
+	v := constants(sh, c.Values)
 	if v.whole = d.Type.Base == "int"; v.whole && !v.in.Whole {
 		s.fail("E304", d.At, "%s is declared int, and the study's value is no whole number.", d.Name)
 	}

@@ -8,11 +8,10 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil writes random numbers: its methods return random values. The field of is the shape of
-// these values.
+// A pencil writes random numbers: its methods return random values. They all have the same shape.
 type pencil struct {
 	pen
-	of     shape
+	shape  shape
 	record bool // whether every record has its own random numbers
 }
 
@@ -41,10 +40,10 @@ func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) val
 		}
 		switch {
 		case d.vector || a.shape.single():
-		case !p.of.single() && !p.of.equal(a.shape):
-			s.fail("E402", at, "the sizes do not fit: %v and %v.", p.of.dims, a.shape.dims)
+		case !p.shape.single() && !p.shape.equal(a.shape):
+			s.fail("E402", at, "the sizes do not fit: %v and %v.", p.shape.dims, a.shape.dims)
 		default:
-			p.of = a.shape
+			p.shape = a.shape
 		}
 	}
 	p.record = record || role == rows
@@ -60,11 +59,11 @@ func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) val
 // law returns random numbers with a law of record programs.
 func (p pencil) law(law ir.Law, args ...value) value {
 	for k, a := range args {
-		if !p.of.single() {
-			args[k] = p.add(constants(p.of, make([]float64, p.of.size())), a)
+		if !p.shape.single() {
+			args[k] = p.add(constants(p.shape, make([]float64, p.shape.size())), a)
 		}
 	}
-	return value{shape: p.of, known: true, in: real, node: p.b.Draw(law, p.record, p.nodesOf(args)...)}
+	return value{shape: p.shape, known: true, in: real, node: p.b.Draw(law, p.record, p.nodesOf(args)...)}
 }
 
 // normal returns standard normal numbers.
@@ -173,11 +172,11 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class returns a random class, counted from 1. of[k] is the probability that the class is at most
-// k + 1.
-func (p pencil) class(of []value) value {
+// class returns a random class, counted from 1. upTo[k] is the probability that the class is at most k +
+// 1.
+func (p pencil) class(upTo []value) value {
 	u, out := p.uniform(), constant(1)
-	for _, probability := range of {
+	for _, probability := range upTo {
 		out = p.add(out, p.not(p.binary(ir.Less, u, probability, p.at)))
 	}
 	return out

@@ -442,21 +442,21 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 }
 
 // newParameter adds a parameter with the given shape and constraint to the record program.
-func (s *stager) newParameter(d *syntax.Statement, of shape, c ir.Constraint) *parameter {
-	rows, cols := of.table()
+func (s *stager) newParameter(d *syntax.Statement, sh shape, c ir.Constraint) *parameter {
+	rows, cols := sh.table()
 	declared := ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: c}
-	q := &parameter{name: d.Name, at: d.At, constraint: c, shape: of, node: s.b.Declare(declared), elements: make([]*prior, of.size())}
+	q := &parameter{name: d.Name, at: d.At, constraint: c, shape: sh, node: s.b.Declare(declared), elements: make([]*prior, sh.size())}
 	q.coordinate, s.dim = s.dim, s.dim+declared.Free()
-	s.spend(d.At, of.size())
+	s.spend(d.At, sh.size())
 	s.parameters = append(s.parameters, q)
 	return q
 }
 
 // constraint returns the set in which a declared parameter lies.
-func (s *stager) constraint(d *syntax.Statement, of shape) ir.Constraint {
+func (s *stager) constraint(d *syntax.Statement, sh shape) ir.Constraint {
 	switch d.Type.Base {
 	case "simplex", "ordered":
-		if len(of.dims) != 1 || of.dims[0] < 2 || len(d.Type.Bounds) > 0 {
+		if len(sh.dims) != 1 || sh.dims[0] < 2 || len(d.Type.Bounds) > 0 {
 			s.fail("E403", d.At, "a parameter that is %s is one vector of at least 2 elements, without bounds.", d.Type.Base)
 		}
 		return ir.Constraint{Kind: map[string]ir.ConstraintKind{"simplex": ir.Simplex, "ordered": ir.Ordered}[d.Type.Base]}

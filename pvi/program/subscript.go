@@ -129,11 +129,10 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0. The argument of is the
-// shape of the result.
-func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value {
+// at returns the elements of a value at the given positions, counted from 0. result is their shape.
+func (s *stager) at(v value, positions []int, result shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
-	out := value{role: v.role, shape: of, known: true, whole: v.whole, above: v.above, in: v.in}
+	out := value{role: v.role, shape: result, known: true, whole: v.whole, above: v.above, in: v.in}
 	contiguous := len(positions) > 0
 	for k, p := range positions {
 		contiguous = contiguous && p == positions[0]+k
@@ -150,17 +149,17 @@ func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value 
 		for k, p := range positions {
 			numbers[k] = v.numbers[p]
 		}
-		c := constants(of, numbers)
+		c := constants(result, numbers)
 		c.whole = v.whole
 		return c
-	case of.single():
+	case result.single():
 		one := s.pickAt(v, positions[0])
 		one.role = v.role
 		return one
-	case contiguous && len(positions) == v.shape.size() && of.equal(v.shape):
+	case contiguous && len(positions) == v.shape.size() && result.equal(v.shape):
 		return v
 	case contiguous:
-		rows, cols := of.table()
+		rows, cols := result.table()
 		if out.node = s.b.Slice(v.node, positions[0], rows, cols); !v.mixed {
 			out.from, out.first = v.from, v.first+positions[0]
 		}
@@ -175,16 +174,15 @@ func (s *stager) at(v value, positions []int, of shape, span syntax.Span) value 
 	return s.joined(out, span)
 }
 
-// positions returns the positions, counted from 0, of the elements that constant subscripts select
-// in a value. The argument of is the shape of the value. positions also returns the shape of the
-// result.
-func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
-	if len(subscripts) > len(of.dims) {
+// positions returns the positions, counted from 0, of the elements that constant subscripts select in a
+// value with the shape sh, and the shape of the result.
+func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
+	if len(subscripts) > len(sh.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
 	}
-	positions, result := []int{0}, of
+	positions, result := []int{0}, sh
 	var kept []int
-	for k, size := range of.dims {
+	for k, size := range sh.dims {
 		chosen := s.chosen(subscripts, k, size)
 		s.spend(at, len(positions)*len(chosen))
 		next := make([]int, 0, len(positions)*len(chosen))
@@ -196,7 +194,7 @@ func (s *stager) positions(of shape, subscripts []subscript, at syntax.Span) ([]
 		positions = next
 		if k >= len(subscripts) || !subscripts[k].single {
 			kept = append(kept, len(chosen))
-		} else if arrays := len(of.dims) - inner[of.base]; k >= arrays {
+		} else if arrays := len(sh.dims) - inner[sh.base]; k >= arrays {
 			// If one axis of a matrix is removed, the result is a vector, or a row vector if the
 			// axis of the rows was removed.
 			switch {

@@ -103,8 +103,8 @@ type value struct {
 	first int
 	mixed bool // whether the order of the elements differs from the order in the parameter
 
-	// of, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
-	of *parameter
+	// cholesky, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
+	cholesky *parameter
 
 	// rest is, in a sum over the records, the summand that is the same for all records. It is nil
 	// if this summand is 0.

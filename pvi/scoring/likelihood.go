@@ -59,7 +59,7 @@ type population interface {
 	// scores calls each once for each record, with the index of the record and its score at θ. If cov is
 	// nil, the outcomes of all records are drawn at θ. Otherwise each outcome is drawn at another point,
 	// which is drawn from N(θ, cov).
-	scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64))
+	scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense

@@ -84,7 +84,7 @@ const unsurePoints = 40
 
 // scores implements [population]. If cov is not nil, outcomes are drawn at several points from a
 // normal distribution with mean θ and covariance cov. Records share these points.
-func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64)) {
+func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	points := [][]float64{theta}
 	if cov != nil {
 		root, d := cholesky(cov), len(theta)
@@ -100,7 +100,7 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, to func(i int
 	}
 	rows := m.rows(theta, m.draw(points, "outcomes", 0))
 	for i := range madeUpRecords {
-		to(i, rows.RawRowView(i))
+		each(i, rows.RawRowView(i))
 	}
 }
 
@@ -126,14 +126,14 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 
 // eachScore calls each once for each record, with the index of the record and its score at θ. A score that
 // is not finite is replaced by 0.
-func (m *programMadeUp) eachScore(theta []float64, records *programRecords, to func(i int, score []float64)) {
+func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
 		at.record(i)
 		if guard.Run(func() { at.score(score) }) != nil || !special.Finite(score) {
 			clear(score)
 		}
-		to(i, score)
+		each(i, score)
 	}
 }
 

@@ -70,7 +70,7 @@ func (m *madeUp) curvature(theta []float64) *mat.SymDense {
 }
 
 // scores implements [population].
-func (m *madeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score []float64)) {
+func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	w, k := m.workspace(), m.predictors()
 	row := make([]float64, m.dim)
 	spread, root, weights := make([]float64, k*k), make([]float64, k*k), make([]float64, k)
@@ -89,7 +89,7 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, to func(i int, score
 		}
 		y := m.outcomeOf(i, drawn)
 		w.score(row, x, y)
-		to(i, row)
+		each(i, row)
 	}
 }
 
