@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"fedpvi/coordinator/bundle"
-	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 )
 
@@ -70,18 +69,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 // this client has followed. It returns the number of entries that the two histories have in common.
 // If they differ, the error is a [transcript.Fork].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
-	x, err := c.Export(m)
+	own, coordinator, err := c.entries(m)
 	if err != nil {
 		return 0, err
-	}
-	hub, err := roster.ParseEntry(x.Coordinator, m.Hash)
-	if err != nil {
-		return 0, c.damaged(err.Error())
-	}
-	coordinator := hub.Key.Fingerprint()
-	own, err := x.Entries(m.Hash, coordinator)
-	if err != nil {
-		return 0, c.damaged("the transcript: " + err.Error())
 	}
 	entries, err := bundle.Entries(open)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package pages shows a data holder, in a browser, the studies of a client: the review of each
-// study with forms to approve and to refuse it, the examination of the records, the ledger, and the
-// progress of a run. The examination depends on single records and has no noise, so only the data
+// study with forms to approve and to refuse it, the examination of the records, the ledger, the
+// progress of a run, and the result of a study with its report. The examination depends on single records and has no noise, so only the data
 // holder may see the pages. The forms do the same as the commands client approve and client leave.
 package pages
 
@@ -18,6 +18,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/client/ledger"
+	"fedpvi/internal/cli"
 	"fedpvi/internal/web"
 	"fedpvi/pvi/page"
 	"fedpvi/pvi/words"
@@ -47,10 +48,11 @@ type Pages struct {
 	*web.Site
 	c Config
 
-	// busy is locked while a form is carried out, records are examined, or a review is made. A run
-	// begins only when busy is unlocked, so that none of these disturbs the run.
+	// busy is locked while a form is carried out, records are examined, or a review or a report is
+	// made. A run begins only when busy is unlocked, so that none of these disturbs the run.
 	busy    sync.Mutex
 	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
+	reports map[ledger.Hash]*page.Report
 
 	mu      sync.Mutex
 	running bool          // whether a run has begun
@@ -71,7 +73,7 @@ var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
 
 // Open listens at the address in c. The caller then calls Serve.
 func Open(ctx context.Context, c Config) (*Pages, error) {
-	p := &Pages{c: c, reviews: map[string]*client.Review{}, changed: make(chan struct{})}
+	p := &Pages{c: c, reviews: map[string]*client.Review{}, reports: map[ledger.Hash]*page.Report{}, changed: make(chan struct{})}
 	site, err := web.Open(ctx, web.Options{
 		Address: c.Address, Origin: c.Origin, Title: "fedpvi client",
 		Links: []web.Link{{Path: "/", Text: "Studies"}, {Path: "/ledger", Text: "Ledger"}},
@@ -86,6 +88,7 @@ func Open(ctx context.Context, c Config) (*Pages, error) {
 	site.Get("/studies/{study}", p.review)
 	site.Get("/studies/{study}/document", p.document)
 	site.Get("/studies/{study}/check", p.check)
+	site.Get("/studies/{study}/report", p.report)
 	site.Post("/studies/{study}/approve", p.approve)
 	site.Post("/studies/{study}/refuse", p.refuse)
 	return p, nil
@@ -96,6 +99,13 @@ func (p *Pages) Show(s client.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = s
+}
+
+// End shows that the run has ended. Forms and examinations are allowed again.
+func (p *Pages) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = false
 }
 
 // Begin waits until all forms and examinations have been carried out, and refuses further ones. The
@@ -232,6 +242,51 @@ func (p *Pages) document(r *http.Request) (*web.Page, error) {
 		return nil, err
 	}
 	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
+}
+
+// report shows the report on a study that is over, like the command client report.
+func (p *Pages) report(r *http.Request) (*web.Page, error) {
+	m, err := p.one(r)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.reportOn(m)
+	if errors.Is(err, client.ErrNoResult) {
+		return nil, &web.Error{Status: http.StatusConflict, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := report.Body()
+	return &web.Page{Title: "Report on " + m.Study.Name, Name: "body", Of: body}, err
+}
+
+// result returns the part of the report that has the result, or nothing if the study has no result.
+func (p *Pages) result(m *client.Member) (template.HTML, error) {
+	report, err := p.reportOn(m)
+	if errors.Is(err, client.ErrNoResult) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return report.Result()
+}
+
+// reportOn returns the report on a study. A report is made once, because it never changes.
+func (p *Pages) reportOn(m *client.Member) (*page.Report, error) {
+	p.busy.Lock()
+	defer p.busy.Unlock()
+	if known := p.reports[m.Hash]; known != nil {
+		return known, nil
+	}
+	report, err := p.c.Client.Report(m)
+	if err != nil {
+		return nil, err
+	}
+	report.Program = "fedpvi " + cli.Version()
+	p.reports[m.Hash] = report
+	return report, nil
 }
 
 // check examines the records, like the command client check.

@@ -50,7 +50,8 @@ type holder struct {
 	client *client.Client
 	member *client.Member // for a run
 	pages  *Pages
-	cut    bool // whether the connection to the coordinator breaks before an answer
+	other  invitation.Invitation // for the other client
+	cut    bool                  // whether the connection to the coordinator breaks before an answer
 }
 
 // A cut is a connection that breaks.
@@ -59,8 +60,8 @@ type cut struct{ client.Link }
 func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
 // coordinate starts a coordinator with one study, whose title is hostile, and two clients. It returns
-// an invitation.
-func coordinate(t *testing.T) (*coordinator.Study, invitation.Invitation) {
+// an invitation for each client.
+func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
 	check(t, err)
@@ -84,24 +85,35 @@ func coordinate(t *testing.T) (*coordinator.Study, invitation.Invitation) {
 	})
 	invited, err := study.Invite(t.Context(), []identity.Name{"north", "south"}, time.Hour)
 	check(t, err)
-	i, err := invitation.Parse(invited[0].Text)
+	var all []invitation.Invitation
+	for _, text := range invited {
+		i, err := invitation.Parse(text.Text)
+		check(t, err)
+		all = append(all, i)
+	}
+	return study, all
+}
+
+// join returns a client that has joined the study.
+func join(t *testing.T, dir string, i invitation.Invitation) (*client.Client, *client.Member) {
+	t.Helper()
+	c, err := client.Open(client.Options{Dir: dir, Program: "test", Create: true})
 	check(t, err)
-	return study, i
+	t.Cleanup(func() { check(t, c.Close()) })
+	guest, err := c.DialGuest(t.Context(), i, client.Network{})
+	check(t, err)
+	m, _, err := c.Join(t.Context(), i, guest, accountant.Target{Epsilon: 1, Delta: 1e-5})
+	check(t, errors.Join(err, guest.Close()))
+	return c, m
 }
 
 func open(t *testing.T) *holder {
 	t.Helper()
-	study, i := coordinate(t)
+	study, invited := coordinate(t)
 	jar, err := cookiejar.New(nil)
 	check(t, err)
-	h := &holder{Client: http.Client{Jar: jar}, t: t, dir: filepath.Join(t.TempDir(), "state"), study: study}
-	h.client, err = client.Open(client.Options{Dir: h.dir, Program: "test", Create: true})
-	check(t, err)
-	t.Cleanup(func() { check(t, h.client.Close()) })
-	guest, err := h.client.DialGuest(t.Context(), i, client.Network{})
-	check(t, err)
-	h.member, _, err = h.client.Join(t.Context(), i, guest, accountant.Target{Epsilon: 1, Delta: 1e-5})
-	check(t, errors.Join(err, guest.Close()))
+	h := &holder{Client: http.Client{Jar: jar}, t: t, dir: filepath.Join(t.TempDir(), "state"), study: study, other: invited[1]}
+	h.client, h.member = join(t, h.dir, invited[0])
 	records := filepath.Join(t.TempDir(), "<i>.csv")
 	check(t, os.WriteFile(records, []byte("x,y\n0.5,1\n<script>,2\n"), 0o600))
 	members, err := h.client.Members()

@@ -3,6 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"slices"
@@ -20,8 +21,9 @@ type reviewed struct {
 	Dataset  string   // data set for which the review was made; empty for the default data set
 	Policy   string   // hash of the policy; empty if there is none
 	Stands   string
-	Open     bool // whether the data holder can approve or refuse the study
-	Awaited  bool // whether a run waits for the decision
+	Result   template.HTML // result of the study; empty if there is none
+	Open     bool          // whether the data holder can approve or refuse the study
+	Awaited  bool          // whether a run waits for the decision
 }
 
 func (p *Pages) review(r *http.Request) (*web.Page, error) {
@@ -42,6 +44,9 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 		if len(policy.Datasets) > 1 {
 			v.Datasets = slices.Sorted(maps.Keys(policy.Datasets))
 		}
+	}
+	if v.Result, err = p.result(m); err != nil {
+		return nil, err
 	}
 	if v.Review, err = p.reviewOf(m, policy, v); err != nil {
 		return nil, err

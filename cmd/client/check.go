@@ -65,10 +65,10 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// ifOver returns the posterior of a study, or nil if the study is not over.
+// ifOver returns the posterior of a study, or nil if there is none.
 func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
-	p, err := over(k, m)
-	if errors.Is(err, errNotOver) {
+	p, err := k.Posterior(m)
+	if errors.Is(err, client.ErrNoResult) {
 		return nil, nil
 	}
 	return p, err

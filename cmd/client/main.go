@@ -24,7 +24,8 @@ have approved, within your own policy and budget.
   client approve --yes DIGEST         consent to exactly that study
   client run --data records.csv       take part until the study is over
   client ledger                       see what was spent, by study, and what is left
-  client web                          the same in a browser: review, decide, ledger
+  client web                          the same in a browser: review, decide, ledger, result
+  client report                       the result as a page to read, print and send
   client doctor                       check everything that a run needs
 
 At a terminal one command is enough:
@@ -57,6 +58,7 @@ type commands struct {
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
 	Check      checkCommand      `cmd:"" help:"Tell which records do not fit a study, and what to do. Nothing is sent."`
+	Report     reportCommand     `cmd:"" help:"Write the report on a study that is over, as a page to read, print and send."`
 	Predict    predictCommand    `cmd:"" help:"Predict for records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
 	"fedpvi/client"
 	"fedpvi/internal/cli"
-	"fedpvi/pvi/session"
 	"fedpvi/pvi/words"
 )
 
@@ -35,7 +33,7 @@ charged. The file depends on single records without any noise: keep it as the re
 
 func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 	return c.with(func(k *client.Client, m *client.Member) error {
-		p, err := over(k, m)
+		p, err := k.Posterior(m)
 		if err != nil {
 			return err
 		}
@@ -67,23 +65,4 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 		fmt.Printf("%s depends on single records: keep it as the records are kept.\n", r.Out)
 		return nil
 	})
-}
-
-var errNotOver = errors.New("the study is not over: it has no posterior yet")
-
-// over returns the posterior of a study. If the study has no posterior yet, over returns a
-// UsageError.
-func over(k *client.Client, m *client.Member) (*session.Posterior, error) {
-	ending, err := k.Ending(m)
-	if err != nil {
-		return nil, err
-	}
-	if ending == nil || ending.Aborted {
-		return nil, &client.UsageError{Err: errNotOver}
-	}
-	var result session.Result
-	if err := json.Unmarshal(ending.Result, &result); err != nil {
-		return nil, err
-	}
-	return session.Describe(m.Study, &result)
 }

@@ -37,7 +37,7 @@ type runCommand struct {
 	Approve   bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
 	Dataset   string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
 	Result    string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
-	Web       string        `help:"Serve pages at this address of this machine: the review, the ledger and the progress, in a browser. With --approve the run waits for the approval on the page. The first login link is printed at a terminal, and the file login.url in the state directory has the next one." placeholder:"ADDR"`
+	Web       string        `help:"Serve pages at this address of this machine: the review, the ledger, the progress and the result, in a browser. With --approve the run waits for the approval on the page. When the study is over, the pages show its result until the command is interrupted. The first login link is printed at a terminal, and the file login.url in the state directory has the next one." placeholder:"ADDR"`
 	WebOrigin string        `help:"With --web: origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
 	Metrics   string        `help:"Serve Prometheus metrics and /healthz at this address, such as 127.0.0.1:9464." placeholder:"ADDR"`
 	Patience  time.Duration `help:"How long to try to reach the coordinator." default:"24h"`
@@ -89,7 +89,11 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 		if err != nil {
 			return err
 		}
-		return r.ended(c, m, ending)
+		if err := r.ended(c, m, ending); err != nil || show == nil {
+			return err
+		}
+		c.linger(ctx, show)
+		return nil
 	})
 }
 
@@ -218,11 +222,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	if e.Aborted {
 		return fmt.Errorf("the study was aborted by %s: %s", e.By, e.Reason)
 	}
-	var result session.Result
-	if err := json.Unmarshal(e.Result, &result); err != nil {
-		return err
-	}
-	p, err := session.Describe(m.Study, &result)
+	p, err := e.Posterior(m.Study)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"fedpvi/client"
@@ -32,8 +33,9 @@ func (webCommand) Help() string {
   client web 127.0.0.1:8440 --web-origin https://fedpvi.example.org
 
 Open the login link that the command prints. The pages show the reviews, with forms to approve and
-to refuse, and the ledger as a picture. With --data they examine the records. They are for the data
-holder alone: an examination depends on single records, without any noise.
+to refuse, the ledger as a picture, and the result of each study that is over. With --data they
+examine the records. They are for the data holder alone: an examination depends on single records,
+without any noise.
 
 The command runs until it is interrupted. No study runs meanwhile: client run --web serves the same
 pages, and shows the progress.`
@@ -102,6 +104,18 @@ func (d *desk) serve(ctx context.Context, c *commands, k *client.Client, address
 			c.logger().Warn("the pages failed", "error", err)
 		}
 	}, nil
+}
+
+// linger serves the pages of a study that is over until ctx is done.
+func (c *commands) linger(ctx context.Context, show *pages.Pages) {
+	show.End()
+	const note = "the pages show the result until the command is interrupted"
+	if c.chatty() {
+		fmt.Fprintf(os.Stderr, "\n%s.\n", strings.ToUpper(note[:1])+note[1:])
+	} else {
+		c.logger().Info(note)
+	}
+	<-ctx.Done()
 }
 
 // announce reports where the login link can be found. The link itself is printed only on a

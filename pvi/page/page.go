@@ -90,6 +90,9 @@ func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExpl
 // style sheet.
 func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
 
+// Result returns the part of the page that has the tables and the effects, as [Report.Body] does.
+func (r *Report) Result() (template.HTML, error) { return body("result", newView(r)) }
+
 // body executes a template, which escapes all texts in the result.
 func body(name string, of any) (template.HTML, error) {
 	var b strings.Builder
@@ -113,6 +116,9 @@ type view struct {
 }
 
 func (v *view) Study() *study.Study { return v.Protocol.Study() }
+
+// NoiseIncluded reports whether the intervals contain the uncertainty that the privacy noise adds.
+func (v *view) NoiseIncluded() bool { return v.Costs != nil && v.Study().Doubt() == "" }
 
 // Ratios reports whether some effect is the logarithm of a ratio.
 func (v *view) Ratios() bool {
@@ -251,7 +257,7 @@ func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	}
 	step := tickStep(high - low)
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k * step)})
+		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k*step + 0)}) // the sum of 0 and -0 is 0
 	}
 	return p
 }

@@ -140,6 +140,31 @@ func TestPageSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
+// A page says that intervals contain the privacy noise only if they do.
+func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
+	for text, want := range map[string]bool{
+		fmt.Sprintf(source, `unit = "record", epsilon = 1.0, delta = 1e-5`): true,
+		fmt.Sprintf(source, `unit = "none"`):                                false,
+		strings.Replace(fmt.Sprintf(source, `unit = "client", noise_multiplier = 4, delta = 1e-5, clip = 60`), "version = 2", "version = 1", 1) + "[inference]\nrounds = 3\n": false,
+	} {
+		st, err := study.Parse("page.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := page.New(st, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}, Marginals: []session.Marginal{{Name: "x"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := r.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), "Intervals contain the uncertainty that the privacy noise adds") != want {
+			t.Errorf("the page of the study%s\nsays %s", text, body)
+		}
+	}
+}
+
 // The picture has 0 on its axis. The middle of every bar lies between its ends, which lie in the
 // picture.
 func TestPicture(t *testing.T) {
@@ -147,6 +172,7 @@ func TestPicture(t *testing.T) {
 		{{Name: "a", Low: 1, High: 2}, {Name: "b", Low: -3, High: -1}},
 		{{Name: "a", Low: 1e-9, High: 2e-9}},
 		{{Name: "a", Low: -4e12, High: 1e12}},
+		{{Name: "a", Low: -.05, High: 1}},
 	} {
 		all := page.PicturesOf(effects)
 		if len(all) != 1 {
@@ -155,6 +181,11 @@ func TestPicture(t *testing.T) {
 		p := all[0]
 		if len(p.Bars) != len(effects) || len(p.Ticks) < 3 || len(p.Ticks) > 12 {
 			t.Errorf("%v: %d bars and %d ticks", effects, len(p.Bars), len(p.Ticks))
+		}
+		for _, tick := range p.Ticks {
+			if tick.Text == "-0" {
+				t.Errorf("%v: the axis has the label -0", effects)
+			}
 		}
 		for i, b := range p.Bars {
 			if !(0 < b.Left && b.Left < b.Mid && b.Mid < b.Right && b.Right < p.Width) || b.Zero != (b.Left <= p.Zero && p.Zero <= b.Right) {

@@ -39,7 +39,7 @@ type processFault struct {
 
 var processFaults = []processFault{
 	{"exit-code", "an exit code for one value", overlay.Edit{
-		File: "cmd/client/run.go", Anchor: "\t\treturn r.ended(c, m, ending)\n",
+		File: "cmd/client/run.go", Anchor: "\t\tif err := r.ended(c, m, ending); err != nil || show == nil {\n",
 		Before: "\t\tif seen.Found(\"exit-code\") {\n\t\t\treturn errors.New(\"a record at the bound\")\n\t\t}\n",
 	}},
 	{"death", "a panic of the daemon for one value", overlay.Edit{
