@@ -119,12 +119,12 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 		}
 		kinds[""] = append(kinds[""], i)
 	}
-	r.Measures = p.of(kinds[""])
+	r.Measures = p.measures(kinds[""])
 	if m.Centred() {
 		r.Kinds = map[string]*Measures{}
 		for _, kind := range Kinds {
-			measures := p.of(kinds[kind])
-			r.Kinds[kind] = &measures
+			of := p.measures(kinds[kind])
+			r.Kinds[kind] = &of
 		}
 		largest := 0.0
 		r.Zero = true
@@ -163,7 +163,7 @@ type played struct {
 }
 
 // of returns the measures over the given coordinates.
-func (p *played) of(coordinates []int) (m Measures) {
+func (p *played) measures(coordinates []int) (m Measures) {
 	var width, wide, gain []float64
 	for _, i := range coordinates {
 		q, sd := p.own[i], math.Sqrt(p.fit.cov.At(i, i))

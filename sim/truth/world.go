@@ -58,7 +58,7 @@ func (c *Cell) model() model { return models[c.Family] }
 func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
 
 // A plan describes the columns of a cell whose records are made up.
-type plan struct {
+type layout struct {
 	Cell
 	numbers []number // numeric regressors
 	levels  int      // levels of the categorical regressor; 0 if there is none
@@ -86,9 +86,9 @@ const (
 // rawUnits are the units of columns that the study does not scale.
 var rawUnits = []float64{1, 0.01, 100, 1000}
 
-func (c *Cell) plan() *plan {
+func (c *Cell) layout() *layout {
 	m := c.model()
-	p := &plan{Cell: *c, bound: m.bound, half: 1}
+	p := &layout{Cell: *c, bound: m.bound, half: 1}
 	columns, half := c.Coefficients-1, float64(normal)
 	switch c.Columns {
 	case "heavy":
@@ -125,7 +125,7 @@ func (c *Cell) plan() *plan {
 
 // study returns the study of the cell with an outcome of the given family. The caller passes the
 // family of the fitted model, or the family from which records are drawn.
-func (p *plan) study(family study.Family) (*study.Study, error) {
+func (p *layout) study(family study.Family) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
 	effect := m.effect * min(1, math.Sqrt(10/float64(p.Coefficients))) / p.half
@@ -226,7 +226,7 @@ func (c *Cell) world(seed uint64) (*world, error) {
 	if c.Set != "" {
 		return c.open(r.Uint64())
 	}
-	p := c.plan()
+	p := c.layout()
 	m := c.model()
 	fitted, err := p.study(m.family)
 	if err != nil {
@@ -343,7 +343,7 @@ func sortHalf(records *shard.Records, order []int) {
 }
 
 // draw appends n records whose outcomes are drawn from the model m with the parameters theta.
-func (p *plan) draw(records *shard.Records, n int, m *fit.Model, theta []float64, r *rand.Rand) {
+func (p *layout) draw(records *shard.Records, n int, m *fit.Model, theta []float64, r *rand.Rand) {
 	fresh := new(shard.Records)
 	row := make([]float64, len(m.Study.Columns))
 	for range n {
