@@ -35,7 +35,7 @@ type Federation struct {
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	adder *Adder // adds up securely; nil if the server adds up releases
+	adder *Adder // adds up releases by secure sums; nil if the server adds them up
 
 	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
 }
@@ -199,8 +199,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do for every index i of a site, from 0 to n−1. It uses several goroutines if the
-// work is large enough.
+// forSites calls do(i) for every i from 0 to n−1, where i is the index of a site. It uses several
+// goroutines if the work is large enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -211,8 +211,9 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals calls do for every index i, from 0 to n−1, of the sites that answer a plan. With
-// devices all calls run concurrently, so that a device can compute the steps of its sites together.
+// forProposals calls do(i) for every i from 0 to n−1, where i is the index of a site that answers a
+// plan. With devices all calls run concurrently, so that a device can compute the steps of its
+// sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)

@@ -12,7 +12,7 @@ import (
 // iterates accumulates the mean and the variance of the means of q over the last outcomes of a
 // study, for [study.Iterates]. It reads only outcomes, which are public.
 type iterates struct {
-	from    int // number of the first outcome in the averages
+	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error
 	n       float64
 	mean    []float64

@@ -84,7 +84,7 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	return &Play{Federation: f, Truth: truth, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
 }
 
-// Status describes the progress of a play after an outcome.
+// Status describes the progress of a simulation after an outcome.
 type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
@@ -237,8 +237,8 @@ func (p *Play) Posterior() []float64 {
 // family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the play to a history. It does nothing if the study has no
-// model. It also does nothing if [History.Wants] is false for the outcome, unless the outcome is
+// Observe adds the present state of the simulation to a history. It does nothing if the study has
+// no model. It also does nothing if [History.Wants] is false for the outcome, unless the outcome is
 // the last planned one.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {

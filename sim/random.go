@@ -12,14 +12,14 @@ import (
 const (
 	purposeNoise     = "noise"     // noise of releases, by client and plan
 	purposeTest      = "test"      // choice of held-out records
-	purposePooled    = "pooled"    // draws for a fit of all records
+	purposePooled    = "pooled"    // random numbers of the fit of the pooled records
 	purposePartition = "partition" // assignment of records to clients
 	purposeData      = "data"      // synthetic records, by client
 	purposeTruth     = "truth"     // true values of the coefficients
 	purposeSpeed     = "speed"     // duration of clients' answers
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
-	purposeScale     = "scale"     // noise of the standardisation, by client and pass
+	purposeScale     = "scale"     // noise of the scale phase, by client and pass
 	purposeAside     = "aside"     // choice of the records on which settings are compared, by client
 	purposeCheck     = "check"     // draws of outcomes for predictive checks
 	purposeScore     = "score"     // noise of the scores by which settings are compared, by client
@@ -34,7 +34,7 @@ func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 // shuffled returns the numbers 0..n-1 in random order.
 func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
 
-// noiseFor sets stream to the start of the noise of a client's answer to a plan.
+// noiseFor restarts stream with the noise of a client's answer to a plan.
 func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
 }

@@ -171,7 +171,7 @@ type Promise struct {
 	Parts         int        `json:"parts,omitempty"`          // number of parts into which each client divides its records
 	Statistics    int        `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
 	ScaleReleases int        `json:"scale_releases,omitempty"` // number of releases in the scale phase; every cost includes them
-	Selection     *Selection `json:"selection,omitempty"`      // choice of the settings by the private records; every cost includes it
+	Selection     *Selection `json:"selection,omitempty"`      // how settings were chosen on private records, if they were; every cost includes this choice
 	Method        string     `json:"method"`
 	Conditions    string     `json:"conditions"` // conditions under which the costs hold, in words
 	Views         []Spent    `json:"views"`

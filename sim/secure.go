@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure describes the secure sums of a play. Bytes and times are averages over plans. The bytes and
-// times of clients are also averages over clients.
+// Secure describes the secure sums of a simulation. Bytes and times are averages over plans. The
+// bytes and times of clients are also averages over clients.
 type Secure struct {
 	Plans  int     `json:"plans"`
 	Up     float64 `json:"bytes_up"`   // bytes of the envelopes and bodies that a client sends

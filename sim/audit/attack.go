@@ -124,7 +124,7 @@ func scores(s statistic, runs [][]float64) []float64 {
 type rule struct {
 	statistic statistic
 	at        int // index in Epsilons of the ε for which the threshold was chosen
-	world     int // the world that the rule recognises
+	world     int // 0 for the null world, 1 for the other world: the world for which the rule decides
 	threshold float64
 }
 

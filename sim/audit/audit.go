@@ -153,7 +153,8 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), first
 }
 
-// late returns 0 for questions about the case that comes first, and 1 for the others.
+// late is the key by which questions are sorted. It returns 0 for a question about the case ahead,
+// so that such questions come first, and 1 for all others.
 func late(q question, ahead string) int {
 	if q.about == ahead {
 		return 0

@@ -24,7 +24,7 @@ type Check struct {
 	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is no attack
 }
 
-// A task holds the parameters of an audit that its questions need.
+// A task has the parameters that all checks of an audit use.
 type task struct {
 	seed uint64
 	runs int // number of runs of an attack in each world

@@ -154,8 +154,9 @@ func (proposes) State() []byte { return nil }
 
 func (proposes) Restore([]byte) error { return nil }
 
-// quiet returns a solver that proposes no change. A factor that is stored without noise starts
-// at zero and stays zero. A tied factor depends on λ, so the solver computes it from the cavity.
+// quiet returns a solver that proposes no change. If clients store their factors without noise, a
+// factor starts at zero and stays zero. If all clients share one tied factor, a client's factor
+// depends on λ, so the solver computes it from the cavity.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}
@@ -163,8 +164,9 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays is a solver that returns the client's current tied factor. It computes the factor from the
-// cavity, by λ_m = w(λ − λ_prior) and cavity = λ − λ_m.
+// stays is a solver that always proposes the client's current factor, in a study whose clients
+// share one tied factor. The factor λ_m of a client is then the share w, called weight, of λ −
+// λ_prior. The solver knows only the cavity λ − λ_m, from which it computes λ_m.
 type stays struct {
 	weight float64
 	prior  []float64

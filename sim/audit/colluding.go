@@ -10,12 +10,10 @@ import (
 )
 
 // A colluding is a test case of a study that aggregates securely. The observer controls the
-// coordinator and as many clients as the study tolerates. This is one client, the last of three.
+// coordinator and as many clients as the study tolerates, which is one: the last of three clients.
 // The observer sees the sum that is opened, and subtracts the vector of its client. The claim is
-// the charge of a ledger for this observer.
-//
-// One plan adds up the answers of many runs as parts of one vector, which saves most of the
-// signatures.
+// the privacy cost that a client's ledger charges for this observer. One plan adds up the answers
+// of many runs as parts of one vector, which saves most of the signatures.
 type colluding struct {
 	*federation
 

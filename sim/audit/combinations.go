@@ -30,9 +30,9 @@ type mode struct {
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	derived   bool   // whether messages are computed from releases of mechanisms, or the study has a scale phase
-	allocated bool   // whether the mode's sampling has no bound on the cost under replace-one adjacency
-	keepsRows bool   // whether the client's saved state depends on its rows, so that the state does not fit another file
+	derived   bool   // whether no mechanism's sensitivity bounds the difference of two messages: a message is computed from several releases, or the study has a scale phase
+	allocated bool   // whether no bound on the cost of the sampling is known under replace-one adjacency
+	keepsRows bool   // whether the state that a client saves depends on its rows, so that another file does not fit the state
 }
 
 var outcomeModes = []mode{
@@ -94,7 +94,7 @@ func (c combination) source() string {
 	add("[model]\n" + c.model())
 	version := 1
 	if c.family == study.ByProgram {
-		version = 2 // programs need version 2, and also noise-aware intervals of solvers other than scoring
+		version = 2 // version 2 is required for programs, and for noise-aware intervals of solvers other than scoring
 		if !c.mode.scores() {
 			add("[inference]\nintervals = \"none\"")
 		}
@@ -250,7 +250,8 @@ func (m mode) adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
 }
 
-// mostFamilies is the number of families with which the sample combines a mode.
+// mostFamilies is the largest number of families of likelihoods that the sample contains for each
+// mode.
 const mostFamilies = 3
 
 // sample returns combinations in which every mode occurs with several of the families that it fits,
@@ -261,7 +262,7 @@ var sample = sync.OnceValue(func() (all []combination) {
 	for at, m := range outcomeModes {
 		most := mostFamilies
 		if m.scores() {
-			most = 1 // the computation of the noise of these plans takes long
+			most = 1 // the noise of scores takes long to compute
 		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {

@@ -11,7 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gateDim is the dimension of the tested gate. It is large enough for two blocks.
+// gateDim is the dimension of the vectors in the tests of the gate. It is even, because some
+// vectors have one half that is zero.
 const gateDim = 6
 
 func newGate() (*dpmech.GaussianSum, error) {
@@ -59,8 +60,8 @@ func norms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no more than %.6f of the accounted norm in %d vectors", math.Sqrt(ratio), vectors), nil
 }
 
-// hostileVector returns a random vector with elements of any size that a float can have. It has
-// one block or several, and sometimes elements that are not finite.
+// hostileVector returns a random vector with elements of any size that a float can have. In some
+// vectors one half is zero, all elements are equal, or an element is not finite.
 func hostileVector(r *rand.Rand) []float64 {
 	v := make([]float64, gateDim)
 	scale := math.Pow(10, 4*r.NormFloat64())
@@ -68,7 +69,7 @@ func hostileVector(r *rand.Rand) []float64 {
 		scale = math.Pow(10, 300*(2*r.Float64()-1))
 	}
 	switch block := r.IntN(4); block {
-	case 0, 1: // one of the two blocks is zero
+	case 0, 1: // one half of the vector is zero
 		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
 			v[i] = scale * r.NormFloat64()
 		}

@@ -84,10 +84,10 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations tests whether draws are independent. It compares draws between releases of a run,
-// between senders, between coordinates at any distance, and between neighbouring runs. It also
-// compares draws of different releases and senders at once, because a faulty program might reuse
-// noise in such a pattern. Each draw is in at most one pair of a trial.
+// correlations tests whether draws of noise are independent. It compares draws between releases of
+// a run, between senders, between coordinates at any distance, and between neighbouring runs. It
+// also compares draws that differ in release and sender at once, because a faulty program might
+// reuse the noise of another sender's release. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])

@@ -117,7 +117,7 @@ type play struct {
 	// round. It returns 0 if the numbers do not come from one mechanism, because the largest
 	// distance is then not known.
 	sensitivity func(round int) float64
-	once        bool // whether only the answers to the first plan are compared, because the state after it depends on the file
+	once        bool // whether only answers to the first plan are compared, because later states depend on the file
 
 	server *session.Server
 	sites  []*session.Site
@@ -243,8 +243,8 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	return ""
 }
 
-// sensitivityOf returns the function sensitivity of a play whose files differ in the given number
-// of rows.
+// sensitivityOf returns the function that becomes the field sensitivity of a [play]. The two files
+// of the first client differ in the given number of rows.
 func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
 	none := func(int) float64 { return 0 }
 	if c.mode.derived {

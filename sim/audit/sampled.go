@@ -24,7 +24,7 @@ type descent struct {
 
 	// crowd is the component of the other records' gradients along the canary, in units of the
 	// clip. If record 0 is absent from a batch of a fixed size, another record takes its place. In
-	// the worst case the gradients of the other records are then like the gradient of record 0.
+	// the worst case the gradients of the other records are equal to the gradient of record 0.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -103,9 +103,9 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics. The first is the likelihood ratio for the rule by which records are
-// drawn. It uses the measured sd of the steps. The second is the linear statistic, which has a
-// weight for each step.
+// learn returns two statistics. The first is the likelihood ratio of the steps, under the rule by
+// which records are drawn and with the measured sd of the steps. The second is Fisher's linear
+// discriminant, a weighted sum of the steps.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {

@@ -140,13 +140,13 @@ func (c scored) nothing() *shard.Records {
 	return copies(1, math.NaN(), 1, 0)
 }
 
-// far returns the records of the first client. In the other world their contributions exceed most
-// clips. In the null world they have the opposite outcome under replace-one, and they contribute
-// nothing under the other adjacencies.
+// far returns the records of the first client in one of the two worlds of an attack. In world 1
+// their contributions exceed most clips. In world 0 they have the opposite outcome under
+// replace-one, and they contribute nothing under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		n, x = 60, 1 // records with larger values would have more information, which would shrink the client's gradient
+		n, x = 60, 1 // with larger x the client would have more information, and package population bounds the gradient of a client with much information
 	}
 	switch {
 	case world == 1 && c.unit == study.Person:
@@ -159,7 +159,7 @@ func (c scored) far(world int) *shard.Records {
 	return c.nothing()
 }
 
-// A rounded method has a mechanism for every round.
+// rounded is implemented by methods that have a separate mechanism for every round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum

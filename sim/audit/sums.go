@@ -121,7 +121,8 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// The noise is far smaller than the clip, so single precision can represent the sum of both.
+	// Single precision can represent the sum of vectors plus the noise, because the noise is far
+	// smaller than the clip.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

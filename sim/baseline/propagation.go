@@ -19,7 +19,7 @@ const (
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
 // propagate runs expectation propagation or stochastic expectation propagation, without privacy.
-// The fixed point becomes the posterior of the play.
+// The fixed point becomes the posterior of p.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol

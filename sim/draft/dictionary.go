@@ -339,7 +339,8 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// seen returns the column that has the given values.
+// seen returns a description of the column with the given name, whose kind, bounds and levels
+// follow from the given values.
 func seen(name string, values []string) Column {
 	c := Column{Name: name, Kind: Whole}
 	low, high := math.Inf(1), math.Inf(-1)

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedDescent describes private gradient steps in the JSON plan of a study.
+// plannedDescent describes private gradient steps in the JSON that [PlanJSON] writes.
 type plannedDescent struct {
 	Steps        int     `json:"steps"` // number of steps of a client in one round
 	SamplingRate float64 `json:"sampling_rate"`
@@ -36,8 +36,8 @@ func sumsMoveQ(p *pvi.Protocol) bool {
 	return ok
 }
 
-// descentRows returns the rows of the text plan that describe private gradient steps. It returns
-// nil if the study has none.
+// descentRows returns the rows, in the table that [Plan] writes, that describe private gradient
+// steps. It returns nil if the study has none.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi"
 )
 
-// plannedFetched describes in the JSON form of a study's plan the releases that are too long for
-// outcomes. The numbers are bytes.
+// plannedFetched describes, in the JSON that [PlanJSON] writes, the releases that clients fetch
+// separately because they are too long to be part of an outcome. The numbers are bytes.
 type plannedFetched struct {
 	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
 	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
@@ -23,7 +23,7 @@ func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	return &plannedFetched{round, round * p.Plans()}
 }
 
-// rows returns the rows of the text plan.
+// rows returns the rows for the table that [Plan] writes.
 func (f *plannedFetched) rows(clients int) [][]string {
 	return [][]string{{"checked", fmt.Sprintf("by every client, which downloads the releases of all %d clients: %s a round. The coordinator keeps %s", clients, size(f.Round), size(f.Kept))}}
 }

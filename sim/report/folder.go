@@ -105,8 +105,8 @@ const (
 	DrawsPerChain = 1000
 )
 
-// Finish writes all results of a play and renames the folder to its final path. The argument st
-// is the study as the user wrote it, and h contains the recorded points of the run.
+// Finish writes all results of the simulation p and renames the folder to its final path. The
+// argument st is the study as the user wrote it, and h contains the recorded points of the run.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -226,7 +226,7 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 // figures writes figures of the posterior and of the progress of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	if p.Reference == nil {
-		return nil // a study without a model has its pictures in report.html
+		return nil // if a study has no model, report.html contains all of its pictures
 	}
 	intervals, err := Intervals(r)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// foreseenFederations and leastForeseen are the largest and the smallest number of simulated
-// federations from which the plan estimates the widths of intervals. A study with many coefficients
-// has fewer simulations, because their time grows with the cube of the number of coefficients.
+// foreseenFederations and leastForeseen are the largest and the smallest number of federations that
+// are simulated to estimate the widths of intervals. A study with many coefficients has fewer
+// simulations, because their time grows with the cube of the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -128,15 +128,15 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	return shares, nil
 }
 
-// mostForeseen is the maximum number of coefficients that a plan lists. The constant silent is a
-// limit for the expected posterior sd divided by the prior's sd. Above this limit the plan states
-// that the records give hardly any information about the coefficient.
+// mostForeseen is the maximum number of coefficients in the text that [Plan] writes. The constant
+// silent is a limit for the expected posterior sd divided by the prior's sd. Above this limit the
+// text states that the records give hardly any information about the coefficient.
 const (
 	mostForeseen = 40
 	silent       = 0.9
 )
 
-// planForeseen writes the expected widths of intervals to the text plan of a study.
+// planForeseen writes the expected widths of intervals, as a part of the text that [Plan] writes.
 func planForeseen(w io.Writer, p *pvi.Protocol) error {
 	e, err := foresee(p)
 	if err != nil || e == nil {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// plannedIntervals describes the noise-aware posterior in the JSON plan of a study.
+// plannedIntervals describes the noise-aware posterior in the JSON that [PlanJSON] writes.
 type plannedIntervals struct {
 	Method         study.NoiseAware `json:"method"`
 	GradientNoise  float64          `json:"gradient_noise_sd"` // standard deviation of the noise in the sum of all clients' gradients
@@ -36,8 +36,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the rows of the text plan that describe the noise-aware posterior. It
-// returns nil if the study requests none.
+// intervalRows returns the rows, in the table that [Plan] writes, that describe the noise-aware
+// posterior. It returns nil if the study requests none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil

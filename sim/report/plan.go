@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes the plan of a study as text before the study runs. It describes the model, the
-// privacy cost, and the size of the signal relative to the noise.
+// Plan writes a description of a study for people, before the study runs. It describes the model,
+// the privacy cost, and the size of the signal relative to the noise.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	rows := [][]string{
@@ -156,8 +156,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the rows of the text plan that describe the clients' releases and their
-// noise.
+// releaseRows returns the rows, in the table that [Plan] writes, that describe the clients'
+// releases and their noise.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -221,8 +221,8 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// personRows returns the rows of the text plan with the cost to a person. It returns nil if the
-// study does not protect persons.
+// personRows returns the rows, in the table that [Plan] writes, with the cost to a person. It
+// returns nil if the study does not protect persons.
 func personRows(p *pvi.Protocol) [][]string {
 	privacy := p.Study().Privacy
 	if privacy.Unit != study.Person {
@@ -245,11 +245,11 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows of the text plan that compare two ways to clip with the same C under the same
-// ε: clipping the vector of each row of a person, and clipping the sum over the person's rows. The
-// first way needs k times the noise, where k is the largest number of rows. With it, a person with k
-// vectors of norm C moves a sum by kC if the vectors are equal, and by √k·C if they are orthogonal.
-// With the second way, such a person moves the sum by C in both cases.
+// clipRows returns rows, in the table that [Plan] writes, that compare two ways to clip with the
+// same C under the same ε: clipping the vector of each row of a person, and clipping the sum over
+// the person's rows. The first way needs k times the noise, where k is the largest number of rows.
+// With it, a person with k vectors of norm C moves a sum by kC if the vectors are equal, and by
+// √k·C if they are orthogonal. With the second way, such a person moves the sum by C in both cases.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -10,7 +10,7 @@ import (
 	"fedpvi/sim"
 )
 
-// planned is the JSON form of a study's plan, which [PlanJSON] writes.
+// planned is the JSON object that [PlanJSON] writes.
 type planned struct {
 	Study        string          `json:"study"`
 	Digest       string          `json:"digest"` // SHA-256 of the study document
@@ -29,8 +29,8 @@ type planned struct {
 	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
-// plannedPrivacy is the part of the JSON plan about privacy. The embedded fields are the same as
-// in a result.
+// plannedPrivacy is the part about privacy of the JSON that [PlanJSON] writes. The embedded fields
+// are the same as in a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
@@ -46,7 +46,7 @@ type plannedPrivacy struct {
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
 
-// PlanJSON writes the plan of a study as a JSON object.
+// PlanJSON writes the content of [Plan] as a JSON object.
 func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	out := planned{

@@ -35,8 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units are finished. If it writes a line, it calls the function
-// text and adds the result as a description.
+// Update shows how many units of a task are finished: done, out of total. The text unit names the
+// unit. If Update writes a line, it calls the function text and adds the result as a description.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

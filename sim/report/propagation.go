@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the rows of the text plan that describe private expectation
-// propagation.
+// propagationRows returns the rows, in the table that [Plan] writes, that describe private
+// expectation propagation.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -37,8 +37,9 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows returns the rows of the text plan that describe the steps of q's mean, which allow
-// for correlated coefficients.
+// meanRows returns the rows, in the table that [Plan] writes, that describe how the mean of q
+// moves. A record with several regressors contributes to several coefficients at once, so each
+// coefficient moves by less. meanRows returns nil if a record contributes to one coefficient only.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()

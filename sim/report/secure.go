@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedSecure describes secure aggregation in the JSON form of a study's plan. The numbers of
+// plannedSecure describes secure aggregation in the JSON that [PlanJSON] writes. The numbers of
 // bytes are for one client in one round.
 type plannedSecure struct {
 	// Hidden is the largest number of clients that, together with the coordinator, cannot read

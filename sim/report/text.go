@@ -320,10 +320,11 @@ func costs(p sim.Privacy) []method.Cost {
 	return out
 }
 
-// oddsInWords describes in words how much the odds of the strongest observer can change. If the
-// releases together are equivalent to a Gaussian mechanism, the distribution of the privacy loss
-// is known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds
-// the mean of the positive part of 1 − exp(ε − L).
+// oddsInWords describes in words how much all releases can change the odds with which the observer
+// of the highest cost believes a statement about the records. If the releases together are
+// equivalent to a Gaussian mechanism, the distribution of the privacy loss is known. Otherwise the
+// loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds the mean of the positive
+// part of 1 − exp(ε − L).
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta

@@ -44,8 +44,8 @@ type Command struct {
 	Timeout time.Duration // maximum time for an answer
 }
 
-// New is a [sim.NewSolver]. It starts the program for one client. The program's input ends when
-// nothing uses the solver any more.
+// New is a [sim.NewSolver]. It starts the program for one client. When the solver is no longer
+// reachable, the input of the program is closed, which tells the program to end.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
 		return nil, errors.New("a solver in another program needs a command and a time for its answers")
@@ -74,7 +74,8 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending has the parts of a process that are released when no simulation uses its solver any more.
+// An ending has the resources of a process, which must be released when no simulation uses the
+// solver any more.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd

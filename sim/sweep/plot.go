@@ -67,8 +67,8 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// Sizes in points. The figure has the height plain. If its legend has more than roomy lines,
-	// the height grows by key for each further line.
+	// Heights in points. The figure has the height plain if its legend has at most the number roomy
+	// of lines. Every further line adds the height key.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)

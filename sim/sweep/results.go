@@ -127,7 +127,8 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the leading fields of the rows of a run, up to the seed.
+// key returns the first fields of every row of a run: the number of the run, its case on each axis,
+// and its seed.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -281,8 +282,8 @@ func (r *Results) flush() error {
 	return err
 }
 
-// writeRow writes a row with a single call of Write, so that an interruption leaves few torn
-// rows.
+// writeRow writes a row with a single call of Write, so that an interruption rarely leaves an
+// incomplete row.
 func writeRow(file *os.File, fields []string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Cell is a kind of federation.
+// A Cell is a combination of properties of a study and its records. The bank of cells covers the
+// combinations that users may have, and each cell is simulated several times.
 type Cell struct {
 	Number int    `json:"number"` // from 1
 	Set    string `json:"set"`    // name of a public data set; empty for made-up records
@@ -33,7 +34,7 @@ type Cell struct {
 	Spread string `json:"spread,omitempty"` // "prior" if the sd of the effects is drawn from the prior, "none" if it is 0
 }
 
-// A factor is a property of a cell with its levels.
+// A factor is a property of a cell with its possible levels, as in the design of experiments.
 type factor struct {
 	name   string
 	levels []string
@@ -202,8 +203,8 @@ var nothing = Cell{
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
-// named returns the named cells. They are like the first studies for which the defaults of version
-// 1 of the study language failed.
+// named returns the cells that have a name. They are similar to the first studies for which the
+// defaults of version 1 of the study language failed.
 func named() (cells []Cell) {
 	for _, one := range []struct {
 		Cell

@@ -50,7 +50,7 @@ type Replication struct {
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
-	Seconds float64 `json:"seconds"` // time of the federation alone, on one core
+	Seconds float64 `json:"seconds"` // duration in seconds of the federation alone, on one core
 	Failed  string  `json:"failed,omitempty"`
 }
 
@@ -162,7 +162,7 @@ type played struct {
 	truth      []float64
 }
 
-// of returns the measures over the given coordinates.
+// measures returns the measures over the given coordinates.
 func (p *played) measures(coordinates []int) (m Measures) {
 	var width, wide, gain []float64
 	for _, i := range coordinates {

@@ -14,8 +14,9 @@ var files embed.FS
 // sets are the public data sets. The folder sets has a study for each of them.
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
-// open returns the world of a public data set. Its records are in the folder FEDPVI_DATA. The seed
-// determines which records are held out, and which client has each of the other records.
+// open returns the study of a public data set, the clients with their records, and the held-out
+// records. The files with records are in the folder FEDPVI_DATA. The seed determines which records
+// are held out, and which client has each of the other records.
 func (c *Cell) open(seed uint64) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

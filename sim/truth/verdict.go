@@ -44,7 +44,7 @@ type Summary struct {
 
 	Kinds  map[string]*Summary // summaries of the coefficients, effects and spreads (see [Kinds]); nil without groups
 	Spread float64             // mean of the largest spread of effects; NaN without groups
-	Small  int                 // number of replications in which the largest spread is small or intervals hold 0
+	Small  int                 // number of replications in which no spread of effects is clearly above 0
 }
 
 // Signal reports whether the records of this cell have much information. This means that the sds

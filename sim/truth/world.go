@@ -57,7 +57,7 @@ func (c *Cell) model() model { return models[c.Family] }
 // measured reports whether the outcome is a number on a continuous scale.
 func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
 
-// A plan describes the columns of a cell whose records are made up.
+// A layout describes the columns of a cell whose records are made up.
 type layout struct {
 	Cell
 	numbers []number // numeric regressors
@@ -220,7 +220,8 @@ type world struct {
 	truth []float64
 }
 
-// world draws the true θ from the prior, and records at this θ. The same seed gives the same world.
+// world returns the study of the cell, and draws the true θ from the prior and the clients' records
+// at this θ. The same seed gives the same records.
 func (c *Cell) world(seed uint64) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if c.Set != "" {

@@ -58,7 +58,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	return c, s.charge(c.Result, best, totals)
 }
 
-// play runs one candidate. It returns the play and its result.
+// play runs one candidate. It returns the simulation and its result.
 func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
 	st, err := s.study(k, s.multiplier[k])
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	return vectors, guard.Batch(rows, func(some []int) {
 		var err error
 		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
-			panic(err) // a fault of one of the records
+			panic(err) // the function some was called with a record whose scores cannot be computed
 		}
 	}, func(some []int) error {
 		for i, row := range some {

@@ -27,8 +27,9 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// Shares of a selection. The scores use the share scoreBudget of the study's μ². Each client sets
-// the share asideShare of its records aside for the scores.
+// These constants divide a selection's privacy budget and records. The scores use the share
+// scoreBudget of the study's μ². Each client sets the share asideShare of its records aside, to
+// compute scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
@@ -170,7 +171,9 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive derives the protocols of all runs and the mechanism that releases the scores.
+// derive sets the protocol of each candidate's run, and the mechanism that releases the scores. The
+// slice runs has the noise multipliers of the runs, and score is the noise multiplier of the
+// scores. All of them are multiplied by stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
