@@ -81,7 +81,7 @@ func (c *certifier) tls(own roster.Entry, now time.Time) (*tls.Config, error) {
 		return c.config, nil
 	}
 	s := c.study
-	who, key, err := s.hub.keys.of(own)
+	who, key, err := s.hub.keys.privateKeys(own)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (s *Study) excludable(st *state) error {
 func (b *batch) exclude(name identity.Name, c *client, why string) error {
 	s, st := b.study, b.state
 	body := transcript.Abortion{By: name, Reason: why}
-	if err := b.say(transcript.Exclude, 0, st.server.Model(), bytesOf(body.Bytes())); err != nil {
+	if err := b.signEntry(transcript.Exclude, 0, st.server.Model(), bytesOf(body.Bytes())); err != nil {
 		return err
 	}
 	st.server.Resume()

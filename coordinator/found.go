@@ -61,7 +61,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 	if n := len(f.Addresses); n == 0 || n > invitation.MaxAddresses {
 		return nil, nil, fmt.Errorf("%d addresses: give 1 to %d host:port addresses at which clients reach this coordinator", n, invitation.MaxAddresses)
 	}
-	if err := invitable(f.Name, nil, clients); err != nil {
+	if err := checkNames(f.Name, nil, clients); err != nil {
 		return nil, nil, err
 	}
 	hash := Hash(document.Digest)

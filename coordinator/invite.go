@@ -20,7 +20,7 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 		if b.state.begun() || b.state.over() {
 			return fmt.Errorf("study %s has begun: its roster is closed", s.Name())
 		}
-		if err := b.invitable(names); err != nil {
+		if err := b.checkInvitees(names); err != nil {
 			return err
 		}
 		for _, name := range names {
@@ -38,21 +38,21 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, nil
 }
 
-// invitable returns an error if a name is already taken by a client, or if the other function
-// invitable refuses the names.
-func (b *batch) invitable(names []identity.Name) error {
+// checkInvitees returns an error if a client with one of the names has joined, or if checkNames
+// refuses the names.
+func (b *batch) checkInvitees(names []identity.Name) error {
 	for _, name := range names {
 		if c := b.state.clients[name]; c != nil {
 			return fmt.Errorf("%s has joined already", name)
 		}
 	}
-	return invitable(b.study.name(), b.state.tickets, names)
+	return checkNames(b.study.name(), b.state.tickets, names)
 }
 
-// invitable returns an error if a name is malformed, if it equals the coordinator's name or is too
+// checkNames returns an error if a name is malformed, if it equals the coordinator's name or is too
 // similar to another name, or if the roster would become too large. The argument tickets contains
 // the tickets of the clients that were invited before.
-func invitable(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
+func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {
 		looks[t.Name.Skeleton()] = t.Name

@@ -105,21 +105,21 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 // common.
 type keyring map[string]bool
 
-// of returns the three keys in a roster entry: the identity, the pin of the TLS key, and the
+// keysIn returns the three keys in a roster entry: the identity, the pin of the TLS key, and the
 // recipient of encryption.
-func (keyring) of(e roster.Entry) []string {
+func (keyring) keysIn(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
 
 func (k keyring) add(e roster.Entry) {
-	for _, key := range k.of(e) {
+	for _, key := range k.keysIn(e) {
 		k[key] = true
 	}
 }
 
 // foreign reports whether a roster entry contains a key of another member.
 func (k keyring) foreign(e roster.Entry) bool {
-	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
+	return slices.ContainsFunc(k.keysIn(e), func(key string) bool { return k[key] })
 }
 
 // asClient runs a command for a client that has joined. All other callers get the same refusal.

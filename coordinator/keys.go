@@ -92,8 +92,8 @@ func (o *own) newest() (*identity.Identity, *channel.Key) {
 	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
 }
 
-// of returns the private keys that belong to a roster entry of the coordinator.
-func (o *own) of(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
+// privateKeys returns the private keys that belong to a roster entry of the coordinator.
+func (o *own) privateKeys(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, i := range o.identities {

@@ -188,16 +188,16 @@ func (s *Study) untilNext() time.Duration {
 // A batch contains the state and the changes of commands that the loop carries out in one
 // transaction.
 type batch struct {
-	study  *Study
-	state  *state
-	now    time.Time
-	writes []func(store.Study) error
-	items  []numbered       // new entries of the transcript
-	after  []func()         // functions to call after the transaction is on the disk
-	shows  bool             // whether the batch has made a change that callers can see, apart from new entries
-	said   transcript.Entry // last entry that the method say has appended
-	moved  bool             // whether the state of the study's algorithm has changed
-	failed error            // error of this machine, such as a failed write; unless it is nil, the batch writes no change
+	study     *Study
+	state     *state
+	now       time.Time
+	writes    []func(store.Study) error
+	items     []numbered       // new entries of the transcript
+	after     []func()         // functions to call after the transaction is on the disk
+	shows     bool             // whether the batch has made a change that callers can see, apart from new entries
+	lastEntry transcript.Entry // last entry that the method signEntry has appended
+	moved     bool             // whether the state of the study's algorithm has changed
+	failed    error            // error of this machine, such as a failed write; unless it is nil, the batch writes no change
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }
@@ -218,9 +218,9 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say signs the next entry of the transcript and appends it. The function write writes the body of
+// signEntry signs the next entry of the transcript and appends it. The function write writes the body of
 // the entry.
-func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
+func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
 	if err != nil {
@@ -236,7 +236,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 		return err
 	}
 	b.append(next, e, envelope, body)
-	b.said = e
+	b.lastEntry = e
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 // use sets the coordinator's own roster entry, and finds the keys for it.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
-	st.who, _, err = s.hub.keys.of(own)
+	st.who, _, err = s.hub.keys.privateKeys(own)
 	return err
 }
 
@@ -206,8 +206,8 @@ func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error
 	if err := r.Check(b.study.hash, c.entry); err != nil {
 		return refuse(transport.Denied, "%v", err)
 	}
-	own := st.keys.of(c.entry)
-	for _, key := range st.keys.of(r.Entry) {
+	own := st.keys.keysIn(c.entry)
+	for _, key := range st.keys.keysIn(r.Entry) {
 		if st.keys[key] && !slices.Contains(own, key) {
 			return refuse(transport.Denied, "the new keys have a key that was in use before: make new ones")
 		}

@@ -26,11 +26,11 @@ var (
 // malformed returns a refusal of malformed bytes. Its text does not depend on the bytes. If err
 // means that another party signed the bytes, the reason of the refusal is Denied. Otherwise it is
 // Malformed.
-func malformed(what string, err error) error {
+func malformed(name string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
-		return refuse(transport.Denied, "%s: %v", what, err)
+		return refuse(transport.Denied, "%s: %v", name, err)
 	}
-	return refuse(transport.Malformed, "%s: %v", what, err)
+	return refuse(transport.Malformed, "%s: %v", name, err)
 }
 
 // count counts err for the metrics if err is a refusal of a call. It returns err.

@@ -221,10 +221,10 @@ func (b *batch) close(outcome *session.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(body)); err != nil {
+	if err := b.signEntry(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(body)); err != nil {
 		return err
 	}
-	if err := st.secure.follow(s, b.said, nil); err != nil {
+	if err := st.secure.follow(s, b.lastEntry, nil); err != nil {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
@@ -296,10 +296,10 @@ func (b *batch) open() (opened bool, err error) {
 		return false, nil
 	}
 	ask, model := uint64(plan.Plan), st.server.Model()
-	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
+	if err := b.signEntry(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
 		return false, err
 	}
-	if err := st.secure.follow(s, b.said, nil); err != nil {
+	if err := st.secure.follow(s, b.lastEntry, nil); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.roundDeadline())
@@ -344,7 +344,7 @@ func (b *batch) end() error {
 	closing := func(w io.Writer) error {
 		return transcript.WriteClosing(w, int(size), st.server.WriteResult, receipts)
 	}
-	if err := b.say(transcript.End, 0, st.server.Model(), closing); err != nil {
+	if err := b.signEntry(transcript.End, 0, st.server.Model(), closing); err != nil {
 		return err
 	}
 	b.dropKeys()
@@ -379,7 +379,7 @@ func (b *batch) abort(by identity.Name, why string) error {
 	}
 	a := transcript.Abortion{By: by, Reason: why}
 	if st.begun() {
-		if err := b.say(transcript.Abort, 0, st.server.Model(), bytesOf(a.Bytes())); err != nil {
+		if err := b.signEntry(transcript.Abort, 0, st.server.Model(), bytesOf(a.Bytes())); err != nil {
 			return err
 		}
 	} else {

@@ -72,13 +72,13 @@ func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// tell signs the entry of a step of the open plan and sets the deadline of the next step.
-func (b *batch) tell(kind transcript.Kind, ask uint64, body []byte) error {
+// signStep signs the entry of a step of the open plan and sets the deadline of the next step.
+func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	q := b.state.open[ask]
-	if err := b.say(kind, ask, q.model, bytesOf(body)); err != nil {
+	if err := b.signEntry(kind, ask, q.model, bytesOf(body)); err != nil {
 		return err
 	}
-	if err := b.state.secure.follow(b.study, b.said, body); err != nil {
+	if err := b.state.secure.follow(b.study, b.lastEntry, body); err != nil {
 		return err
 	}
 	q.deadline = b.now.Add(b.study.roundDeadline())
@@ -102,7 +102,7 @@ func (b *batch) stepIfDue(ask uint64) error {
 		}
 	case sums.Confirming:
 		if body, ok := x.machine.NextCertificate(); ok {
-			return b.tell(transcript.Certificate, ask, body)
+			return b.signStep(transcript.Certificate, ask, body)
 		}
 		over = x.blame() || over
 	case sums.Sharing:
@@ -143,7 +143,7 @@ func (b *batch) cut(ask uint64, body []byte) error {
 		b.write(func(kept store.Study) error { return kept.DropOffer(o.key) })
 	}
 	b.then(q.discard(b.study))
-	return b.tell(transcript.Cut, ask, body)
+	return b.signStep(transcript.Cut, ask, body)
 }
 
 // blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
@@ -174,7 +174,7 @@ func (b *batch) dealers() (n int) {
 // openSum signs the opening and the outcome that follows from it.
 func (b *batch) openSum(ask uint64, body []byte) error {
 	st := b.state
-	if err := b.tell(transcript.Opening, ask, body); err != nil {
+	if err := b.signStep(transcript.Opening, ask, body); err != nil {
 		return err
 	}
 	names, elements, _ := st.secure.machine.Sum()

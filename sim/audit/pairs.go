@@ -45,9 +45,9 @@ func Pairs(all bool) (pairs []Pair) {
 
 // newest returns the combination with the largest number of options that are not in seen, and adds
 // these options to seen.
-func newest(of []combination, seen map[string]bool) (best combination) {
+func newest(candidates []combination, seen map[string]bool) (best combination) {
 	most := -1
-	for _, c := range of {
+	for _, c := range candidates {
 		n := 0
 		for _, o := range c.options() {
 			if !seen[o] {

@@ -81,8 +81,8 @@ var testStatistics = func() (all []statistic) {
 }()
 
 // over returns a statistic that is a function of the values of one metric.
-func over(name, metric string, of func(values []float64) float64) statistic {
-	return statistic{name, func(r *Results, cell int) float64 { return of(r.column(cell, metric)) }}
+func over(name, metric string, f func(values []float64) float64) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return f(r.column(cell, metric)) }}
 }
 
 func quantile(p float64) func(values []float64) float64 {

@@ -129,11 +129,11 @@ func Read(path string) (all []Outcome, err error) {
 }
 
 // Of returns the outcomes of the given cells.
-func Of(all []Outcome, cells []Cell) (of []Outcome) {
+func Of(all []Outcome, cells []Cell) (some []Outcome) {
 	for _, o := range all {
 		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Number == o.Cell.Number }) {
-			of = append(of, o)
+			some = append(some, o)
 		}
 	}
-	return of
+	return some
 }

@@ -181,9 +181,9 @@ func byNumber(a, b string) int {
 }
 
 // pick evaluates a function for each cell. It returns the results that are not NaN.
-func pick(all []Summary, of func(*Summary) float64) (values []float64) {
+func pick(all []Summary, f func(*Summary) float64) (values []float64) {
 	for i := range all {
-		if v := of(&all[i]); !math.IsNaN(v) {
+		if v := f(&all[i]); !math.IsNaN(v) {
 			values = append(values, v)
 		}
 	}
