@@ -21,7 +21,7 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once   sync.Once
-	bodies map[int][]byte // deals by place of the dealer; nil if the deals are too long to be kept in memory
+	bodies map[int][]byte // deals by the dealer's place in the roster; nil if the deals are too long to be kept in memory
 	err    error
 }
 
@@ -73,7 +73,7 @@ type part struct {
 // pieces joins parts of several messages into one sequence of bytes for a client.
 type pieces struct {
 	study *Study
-	over  func(*view) bool // reports whether the study no longer needs the messages, so that they may have been removed
+	over  func(*view) bool // reports whether the study no longer needs the messages, so that they may have been removed from the store
 	parts []part
 	size  uint64
 }

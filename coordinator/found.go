@@ -50,7 +50,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 		return nil, nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, nil, err // no number of clients can run the study that the document describes
+		return nil, nil, err // the study document is invalid for every number of clients
 	}
 	if f.Name == "" {
 		f.Name = defaultName

@@ -146,8 +146,8 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing returns the number of entries in the transcript, and the coordinator's record of the
-// calling client.
+// Standing returns the number of entries in the transcript, and the state of the calling client as
+// the coordinator has recorded it.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {

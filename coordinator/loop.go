@@ -194,8 +194,8 @@ type batch struct {
 	writes    []func(store.Study) error
 	items     []numbered       // new entries of the transcript
 	after     []func()         // functions to call after the transaction is on the disk
-	shows     bool             // whether the batch has made a change that callers can see, apart from new entries
-	lastEntry transcript.Entry // last entry that the method signEntry has appended
+	shows     bool             // whether callers can see a change of the study that is not a new entry of the transcript
+	lastEntry transcript.Entry // last entry that signEntry has appended
 	moved     bool             // whether the state of the study's algorithm has changed
 	failed    error            // error of this machine, such as a failed write; unless it is nil, the batch writes no change
 

@@ -30,7 +30,7 @@ import (
 type keyChanges struct {
 	Versions []uint64                 `json:"versions,omitempty"` // numbers of the entries that changed the roster
 	Own      [][]byte                 `json:"own,omitempty"`      // renewals of the coordinator's roster entry that are in force, oldest first
-	Waiting  map[identity.Name][]byte `json:"waiting,omitempty"`  // renewals for the next version, by party
+	Waiting  map[identity.Name][]byte `json:"waiting,omitempty"`  // renewals that the next version of the roster will contain, by party
 	Revoked  map[identity.Name]string `json:"revoked,omitempty"`  // reasons, by revoked client
 	Made     map[identity.Name]int    `json:"made,omitempty"`     // number of renewals, by client
 }

@@ -17,12 +17,12 @@ import (
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // hash of the model in the plan for which the answer was checked
+	model    Hash // hash of the λ in the plan to which this is an answer
 }
 
-// prompt returns an answer whose body arrived together with its offer. It returns nil if the
-// plan is not open or the signature is not valid. The caller then passes the offer to the loop,
-// which replies with the reason.
+// prompt returns an answer whose body arrived in the same call as its envelope. It returns nil if
+// the plan is not open or the signature is not valid. The caller then passes the envelope to the
+// loop, which replies with the reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -58,7 +58,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
-			return err // the answer was accepted, or the client must send the remaining pieces
+			return err // either the answer was accepted, or the client must send the remaining pieces
 		case fault != nil:
 			return b.drop(peer.Name, &p.written, fault)
 		}
@@ -72,7 +72,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 }
 
 // checked returns the verified envelope of the answer p if the plan of the answer is still open and
-// has the same model. Otherwise it returns nil.
+// has the same λ. Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport"
 )
 
-// If the releases of a round are too long for its outcome, the coordinator keeps each release in a
-// file. The client has signed the hash of the content of this file. Other clients fetch the file by
-// this hash.
+// If the releases of a round are too long to be part of the outcome, the coordinator keeps each
+// release in a file. The client has signed the hash of the content of this file. Other clients
+// fetch the file by this hash.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
@@ -33,7 +33,8 @@ func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	return &publishedRelease{s, found}, nil
 }
 
-// A publishedRelease is a release in a file. The file never changes.
+// A publishedRelease is a client's release that the coordinator keeps in a file. The file never
+// changes.
 type publishedRelease struct {
 	study *Study
 	value *store.Value

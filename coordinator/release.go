@@ -70,7 +70,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 }
 
 // offer records the envelope of an answer. If checked is nil, offer verifies the envelope.
-// Otherwise the caller has verified it, and checked is the result.
+// Otherwise the caller has verified the envelope, and checked is its content.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -184,7 +184,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte       // body that arrived in one message and is not in the store; nil otherwise
-	offer   *offer       // the message's offer, if its body is in the store; when the body is dropped, the state of the round loses the offer
+	offer   *offer       // offer with the stored body, if the body is in the store; the offer is forgotten when the body is removed
 	value   *store.Value // body that is in a file of the store; nil if it is not in a file
 }
 
@@ -196,8 +196,8 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// Either the plan was closed, or a write failed and the offer was lost. The client now
-		// offers the answer again, and the reply to the new offer states the reason.
+		// Either the plan has an outcome, or a write failed and the offer was lost. The client now
+		// sends the envelope again, and the reply states the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := o.key
@@ -292,7 +292,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // returns the error of the call's context, because the study is not over
+		return err // the study is not over, so the error of the call's context is the result
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
@@ -301,7 +301,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // if the plan was closed in the meantime, the body was removed, which is not an error
+		case unread != nil: // if the plan got its outcome in the meantime, the body was removed, which is not an error
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -332,8 +332,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 }
 
 // awaits reports whether the plan still waits for a checked answer. It returns false if another
-// call has already accepted the answer. It returns a refusal if the answer is too late or its bytes
-// were dropped.
+// call has already accepted the answer. It returns a refusal if the plan has an outcome, or if the
+// stored bytes of the answer were removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err

@@ -117,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // keeps the newer key, which belongs to a later version of the roster
+		return nil // keep the newer key, because it belongs to a later version of the roster
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }
@@ -273,8 +273,8 @@ func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fet
 }
 
 // discard forgets the answers that were not accepted, and returns a function that removes their
-// files. A piece that arrives later must not be added to a removed file. Its client must offer the
-// answer again.
+// files. The coordinator refuses a piece that arrives later for such a file, and the client must
+// offer the answer again from its beginning.
 func (q *question) discard(s *Study) func() {
 	offers := q.offers
 	q.offers = map[identity.Name]*offer{}

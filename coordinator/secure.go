@@ -16,10 +16,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation a plan has the steps of package sums: deals, cut, confirmations,
-// certificate, shares, opening. The entry of each step is signed in the transaction that stores the
-// last message of the step. Every step has its own deadline. A restarted coordinator reads the
-// entries and the messages of the open plan again.
+// With secure aggregation a plan has six steps, which package sums describes: deals, cut,
+// confirmations, certificate, shares, opening. The entry of each step is signed in the transaction
+// that stores the last message of the step. Every step has its own deadline. A restarted
+// coordinator reads the entries and the messages of the open plan again.
 
 // A secure is the part of the state of a study whose clients aggregate securely.
 type secure struct {
@@ -30,9 +30,9 @@ type secure struct {
 
 	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. It then
 	// complains about the dealer. Complaints are not signed and not stored. They decide only which
-	// dealers are left out of later cuts.
-	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by place of the dealer
-	leftOut    map[int]bool                   // places of the dealers that later cuts must not contain, because their deals caused a plan to be void
+	// dealers are left out of later cuts. The key is the dealer's place in the roster.
+	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by the dealer's place in the roster
+	leftOut    map[int]bool                   // places in the roster of the dealers that later cuts must not contain, because their deals caused a plan to be void
 }
 
 // secure reports whether the clients of the study aggregate securely.
@@ -250,7 +250,7 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	for n := from; n <= kept.Items(); n++ {
 		envelope, size := kept.Envelope(n)
 		var body []byte
-		if n > from { // the body of the plan is not needed and may be long
+		if n > from { // the body of the plan can be long, and nothing here depends on it
 			var err error
 			if _, body, err = kept.Item(n); err != nil {
 				return err

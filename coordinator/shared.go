@@ -186,7 +186,7 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
-// modelOf returns the model hash of an open plan, or zero if the plan is not open.
+// modelOf returns the hash of the λ in an open plan, or zero if the plan is not open.
 func (b *batch) modelOf(ask uint64) (model Hash) {
 	if q := b.state.open[ask]; q != nil {
 		model = q.model

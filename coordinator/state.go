@@ -31,7 +31,7 @@ type state struct {
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress
 	blocked blocked
-	last    *session.Round // result of the last round; nil before the first round, and after a restart
+	last    *session.Round // result of the last round since the coordinator was started; nil if there is none
 
 	secure *secure // state of the secure sums of a study that has begun; nil without secure aggregation
 
@@ -53,7 +53,7 @@ type client struct {
 	// roster has replaced the entry.
 	former     identity.Fingerprint
 	entryBytes []byte
-	pin        identity.Pin // pin of the newest TLS key, with which connections are checked
+	pin        identity.Pin // pin of the newest TLS key, which the client's connections must use
 	approved   bool
 	left       bool
 	revoked    bool   // whether the client's keys were revoked; if so, left is also true
@@ -324,7 +324,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 }
 
 // question returns the open plan number ask, or nil if there is none. If ask is 0, it returns the
-// question to which the clients send their keys for the secure sums.
+// question whose answers are the clients' keys for the secure sums.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying

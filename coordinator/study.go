@@ -46,9 +46,9 @@ type Study struct {
 	failed bool // whether the last transaction failed
 }
 
-// paces is the minimum deadline of a round, as a multiple of federation.pace. A client sends its answer
-// a whole number of paces after it has read the plan. A client that computes for longer than one pace
-// can still answer.
+// paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
+// answer at a multiple of federation.pace after it has read the plan. With a deadline of several
+// multiples, a client that computes for longer than one of them can still answer.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.

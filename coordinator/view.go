@@ -17,14 +17,15 @@ type view struct {
 	own     roster.Entry             // the coordinator's roster entry that is in force
 	edition int                      // edition of the membership
 	chain   transcript.Chain
-	open    map[uint64]Hash // hashes of the models of the open plans, by number of the plan
+	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
 
 	federation *sums.Federation // nil without secure aggregation
 	columns    *columns         // access to the columns in the deals of the open plan; nil before the cut
 }
 
-// A member is a client that has joined, with the keys that its connections are checked with.
+// A member is a client that has joined. It contains the keys against which the client's connections
+// and messages are checked.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
@@ -45,7 +46,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		v.members = old.members // the list of members can be reused, because the membership has not changed
+		v.members = old.members // the list of members can be reused, because no member has joined, left or changed its keys
 	} else {
 		v.members = s.st.listed()
 	}

@@ -83,7 +83,7 @@ func (w *Writer) bytes(b []byte) {
 // Consents writes the number of consents. Consent must be called n times afterwards.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
-// Consent writes the consent of a client.
+// Consent writes the message with which a client consents to the study.
 func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes([]byte(client))
 	w.bytes(envelope)
@@ -212,7 +212,7 @@ func (r *reader) close() error {
 	return nil
 }
 
-// An answerKey identifies an answer by its plan and client.
+// An answerKey identifies an answer by the number of its plan and the name of its client.
 type answerKey struct {
 	ask    uint64
 	client string

@@ -50,8 +50,8 @@ type verifier struct {
 	chain    transcript.Chain
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
-	models   map[uint64]signed.Hash   // hashes of the models of the open plans, by number of the plan
-	excluded map[identity.Name]uint64 // number of the last plan before the exclusion or revocation, by name of the client
+	models   map[uint64]signed.Hash   // hash of the λ in each open plan, by number of the plan
+	excluded map[identity.Name]uint64 // for each excluded or revoked client, the number of the last plan before that
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far

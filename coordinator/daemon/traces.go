@@ -14,10 +14,10 @@ import (
 // reach the monitoring system. Calls that wait for new entries have no span, because the length of
 // the span would show how long other clients took.
 //
-// Traces contain the times of events. In a study without a pace, a client sends an answer as soon
-// as the answer is computed, so traces show roughly how long the computation took. An observer of
-// the network learns the same times. Only people who are allowed to learn these times should
-// receive traces.
+// Traces contain the times of events. If the study file sets no federation.pace, a client sends an
+// answer as soon as the answer is computed, so traces show roughly how long the computation took.
+// An observer of the network learns the same times. Only people who are allowed to learn these
+// times should receive traces.
 
 // scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"

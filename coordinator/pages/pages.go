@@ -41,7 +41,7 @@ type pages struct {
 
 	mu      sync.Mutex
 	costs   map[string]cost          // costs of studies, by the digest of the study and the names of its clients
-	reports map[string]template.HTML // reports by digest of the study; a report never changes
+	reports map[string]template.HTML // reports, by digest of the study; the report on a study never changes
 }
 
 //go:embed study.html

@@ -320,9 +320,9 @@ func (s Study) drop(part string, key []byte) error {
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes names of files from the database. If exact is true, it removes only the name
-// with the key prefix. Otherwise it removes every name whose key begins with prefix. The files are
-// removed after the transaction.
+// dropFiles removes names of files from the database. The files themselves are removed after the
+// transaction. If exact is true, dropFiles removes the name whose key equals prefix. Otherwise it
+// removes every name whose key begins with prefix.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {

@@ -23,7 +23,7 @@ type Step uint8
 
 // These are the steps of secure aggregation. Other studies have only the step Answering.
 const (
-	Answering  Step = iota // an answer to a plan, which is a deal with secure aggregation
+	Answering  Step = iota // an answer to a plan; with secure aggregation, this is a deal
 	Confirming             // a confirmation of a cut
 	Sharing                // a share of a sum
 )

@@ -24,7 +24,7 @@ const (
 	// know.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // keeps long values in parts; another key of the store can contain the state (see stateSlot)
+	formatSlots = "3" // a long value is in parts, and the state can be under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
 	// formatShares adds the messages of secure aggregation. Their keys are unknown in earlier
 	// formats.

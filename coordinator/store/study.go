@@ -31,7 +31,7 @@ const (
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
 	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	published = "published" // prefix of keys in the bucket files, and not a bucket: the releases that clients fetch, by plan and name
+	published = "published" // not a bucket: prefix of the keys in the bucket files for releases that clients fetch, by plan and name
 )
 
 var parts = []string{
