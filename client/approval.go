@@ -63,7 +63,9 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		cost = accountant.Composed{} // nothing is added here: the ledger has charged the earlier rounds, and checks each later answer when it is charged
+		// nothing is added here: the ledger has charged the earlier rounds, and checks each later
+		// answer when it is charged
+		cost = accountant.Composed{}
 	}
 	if _, err := c.quote(t, d, m.Study, cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)

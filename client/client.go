@@ -87,10 +87,12 @@ const (
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
 	sumsPart       = "sums"       // state of the secure sums, with the keys of pairs of clients
-	keysPart       = "keys"       // message with this client's keys for the secure sums, which the other clients receive
-	wordPart       = "word"       // this client's confirmation or share for the open plan of a study with secure sums
-	leftPart       = "left"       // reason why the client left the study
-	haltPart       = "halt"       // reason why this copy of the state must not be used any more; stored once, for all studies
+	// message with this client's keys for the secure sums, which the other clients receive
+	keysPart = "keys"
+	wordPart = "word" // this client's confirmation or share for the open plan of a study with secure sums
+	leftPart = "left" // reason why the client left the study
+	// reason why this copy of the state must not be used any more; stored once, for all studies
+	haltPart = "halt"
 )
 
 // membership is the saved result of joining a study.

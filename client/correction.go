@@ -97,7 +97,8 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // The largest number of unknown noise shares is for an outsider, who knows none of them.
+		// The largest number of unknown noise shares is for an outsider, who knows none of them.
+		unknown = max(unknown, of.View.Shares)
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

@@ -24,10 +24,11 @@ type Duration struct {
 }
 
 const (
-	fewRecords  = 256                    // number of made-up records of the client with fewer records
-	someRecords = 8 * fewRecords         // number of made-up records of the client with more records
-	rehearse    = 300 * time.Millisecond // time after which a rehearsal ends, if each client has answered a plan of the rounds
-	longest     = 30 * time.Second       // time limit of a rehearsal
+	fewRecords  = 256            // number of made-up records of the client with fewer records
+	someRecords = 8 * fewRecords // number of made-up records of the client with more records
+	// time after which a rehearsal ends, if each client has answered a plan of the rounds
+	rehearse = 300 * time.Millisecond
+	longest  = 30 * time.Second // time limit of a rehearsal
 )
 
 // estimate simulates the beginning of a study with two clients and made-up records, and measures

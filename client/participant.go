@@ -51,13 +51,14 @@ type participant struct {
 // position is the saved progress of a participant in the transcript.
 type position struct {
 	transcript.Position
-	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
-	Plan    uint64            `json:"plan"`    // number of the last plan for this client
-	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int            `json:"asks"`    // number of plans that asked this client so far, and in the whole study
-	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // reason why a charged answer was not accepted, by number of the plan
-	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
+	Records ledger.Hash `json:"records"` // hash of the file of records at the start of the study
+	Plan    uint64      `json:"plan"`    // number of the last plan for this client
+	Model   [32]byte    `json:"model"`   // model hash of plan number Plan
+	Asks    [2]int      `json:"asks"`    // number of plans that asked this client so far, and in the whole study
+	Ended   *Ending     `json:"ended,omitempty"`
+	// reason why a charged answer was not accepted, by number of the plan
+	Missed map[uint64]string `json:"missed,omitempty"`
+	Failed int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 	// Open contains the model hashes of the open plans of a study with commitments, by number of
 	// the plan.
 	Open map[uint64][32]byte `json:"open,omitempty"`
@@ -510,7 +511,8 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 			return transport.Item{}, err
 		}
 		if !a.chain.Commits() {
-			answer.Commitment = [32]byte{} // the study has no commitments, because it began with an earlier version of the program
+			// the study has no commitments, because it began with an earlier version of the program
+			answer.Commitment = [32]byte{}
 		}
 		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
 		return transport.Item{Envelope: envelope, Body: body}, err

@@ -54,7 +54,9 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // ledger.Record, ledger.Person or ledger.Client; if Unit is empty, the first study determines the unit
+	// ledger.Record, ledger.Person or ledger.Client; if Unit is empty, the first study determines
+	// the unit
+	Unit string
 	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
 	// is empty, the first study determines the column.
 	Person string

@@ -26,13 +26,14 @@ type Review struct {
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
 	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
-	Fewest      int              `json:"fewest_answers"`    // minimum number of answers in a sum that the coordinator computes
-	Leaves      Leaves           `json:"leaves"`
-	Takes       Duration         `json:"takes"` // time for which the study occupies this machine
-	Privacy     Cost             `json:"privacy"`
-	Noise       Noise            `json:"noise"`
-	Terms       Terms            `json:"terms"`
-	Approved    bool             `json:"approved"`
+	// minimum number of answers in a sum that the coordinator computes
+	Fewest   int      `json:"fewest_answers"`
+	Leaves   Leaves   `json:"leaves"`
+	Takes    Duration `json:"takes"` // time for which the study occupies this machine
+	Privacy  Cost     `json:"privacy"`
+	Noise    Noise    `json:"noise"`
+	Terms    Terms    `json:"terms"`
+	Approved bool     `json:"approved"`
 	// Strangers are the clients in the roster that the policy does not recognise. The field is set
 	// only for studies with secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
@@ -76,7 +77,8 @@ type Cost struct {
 	// Conditions states in words the conditions under which the costs hold, and the cases that
 	// they do not cover.
 	Conditions string `json:"conditions,omitempty"`
-	AtTwo      string `json:"at_two_clients,omitempty"` // sentence about the cost to a person with rows at two clients; see words.AtTwoClients
+	// sentence about the cost to a person with rows at two clients; see words.AtTwoClients
+	AtTwo string `json:"at_two_clients,omitempty"`
 	// Quote is the cost of this study under the policy, with the budget's state before and after
 	// the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
@@ -86,7 +88,8 @@ type Cost struct {
 
 // Noise describes the noise of this client's messages, and its effect on the posterior.
 type Noise struct {
-	Clip            float64 `json:"clip"`     // maximum L2 norm by which adding or removing one privacy unit changes a message
+	// maximum L2 norm by which adding or removing one privacy unit changes a message
+	Clip            float64 `json:"clip"`
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the noise in the posterior
 	InWords         string  `json:"in_words"`

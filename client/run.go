@@ -51,10 +51,11 @@ type Link interface {
 // A Status describes the progress of a client in a study. It contains no numbers that depend on
 // records.
 type Status struct {
-	Study   string    `json:"study"`
-	Asked   int       `json:"questions_asked"`
-	Of      int       `json:"questions_in_all"`
-	Waiting string    `json:"waiting_for,omitempty"` // description of the event that the client waits for; empty while the client computes
+	Study string `json:"study"`
+	Asked int    `json:"questions_asked"`
+	Of    int    `json:"questions_in_all"`
+	// description of the event that the client waits for; empty while the client computes
+	Waiting string    `json:"waiting_for,omitempty"`
 	Since   time.Time `json:"since"`
 	Missed  string    `json:"gossip_misses,omitempty"` // names of the daemons with which gossip has lost contact
 }

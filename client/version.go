@@ -160,7 +160,9 @@ type Party struct {
 	// First is the fingerprint of the party's identity at the beginning of the study. It is set
 	// only if the party has another identity now. Policies contain this fingerprint.
 	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
-	State string                `json:"state"` // relation to this client: "this client", "known", "recognised", "not recognised" or "revoked"; for the coordinator "allowed" or "not allowed"
+	// relation to this client: "this client", "known", "recognised", "not recognised" or "revoked";
+	// for the coordinator "allowed" or "not allowed"
+	State string `json:"state"`
 }
 
 // Members describes the roster of a study, as it appears to this client.
@@ -168,7 +170,8 @@ type Members struct {
 	Study   string  `json:"study"`
 	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun
 	Parties []Party `json:"parties"`
-	NewKeys string  `json:"new_keys,omitempty"` // description of the state of this client's new keys; empty if there are none
+	// description of the state of this client's new keys; empty if there are none
+	NewKeys string `json:"new_keys,omitempty"`
 }
 
 // Roster returns the members of a study. Before the roster is known, the members are the

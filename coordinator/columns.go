@@ -20,8 +20,9 @@ type columns struct {
 	ask        uint64
 	cut        []sums.Dealt
 
-	once   sync.Once
-	bodies map[int][]byte // deals by the dealer's place in the roster; nil if the deals are too long to be kept in memory
+	once sync.Once
+	// deals by the dealer's place in the roster; nil if the deals are too long to be kept in memory
+	bodies map[int][]byte
 	err    error
 }
 
@@ -73,7 +74,9 @@ type part struct {
 // pieces joins parts of several messages into one sequence of bytes for a client.
 type pieces struct {
 	study *Study
-	over  func(*view) bool // reports whether the study no longer needs the messages, so that they may have been removed from the store
+	// reports whether the study no longer needs the messages, so that they may have been removed
+	// from the store
+	over  func(*view) bool
 	parts []part
 	size  uint64
 }

@@ -176,7 +176,8 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	if err != nil && c.approved && !c.left { // the client may have sent an old consent again, which it signed with earlier keys
+	// the client may have sent an old consent again, which it signed with earlier keys
+	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {
 			kept, err = st.All(store.Approval)

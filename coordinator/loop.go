@@ -188,16 +188,18 @@ func (s *Study) untilNext() time.Duration {
 // A batch contains the state and the changes of commands that the loop carries out in one
 // transaction.
 type batch struct {
-	study     *Study
-	state     *state
-	now       time.Time
-	writes    []func(store.Study) error
-	items     []numbered       // new entries of the transcript
-	after     []func()         // functions to call after the transaction is on the disk
-	shows     bool             // whether callers can see a change of the study that is not a new entry of the transcript
+	study  *Study
+	state  *state
+	now    time.Time
+	writes []func(store.Study) error
+	items  []numbered // new entries of the transcript
+	after  []func()   // functions to call after the transaction is on the disk
+	// whether callers can see a change of the study that is not a new entry of the transcript
+	shows     bool
 	lastEntry transcript.Entry // last entry that signEntry has appended
 	moved     bool             // whether the state of the study's algorithm has changed
-	failed    error            // error of this machine, such as a failed write; unless it is nil, the batch writes no change
+	// error of this machine, such as a failed write; unless it is nil, the batch writes no change
+	failed error
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
 }

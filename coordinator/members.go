@@ -28,11 +28,13 @@ import (
 // rounds, and one entry of the transcript then makes the next version of the roster. A client's new
 // TLS key is valid as soon as the coordinator has accepted it. Revoked keys are invalid at once.
 type keyChanges struct {
-	Versions []uint64                 `json:"versions,omitempty"` // numbers of the entries that changed the roster
-	Own      [][]byte                 `json:"own,omitempty"`      // renewals of the coordinator's roster entry that are in force, oldest first
-	Waiting  map[identity.Name][]byte `json:"waiting,omitempty"`  // renewals that the next version of the roster will contain, by party
-	Revoked  map[identity.Name]string `json:"revoked,omitempty"`  // reasons, by revoked client
-	Made     map[identity.Name]int    `json:"made,omitempty"`     // number of renewals, by client
+	Versions []uint64 `json:"versions,omitempty"` // numbers of the entries that changed the roster
+	// renewals of the coordinator's roster entry that are in force, oldest first
+	Own [][]byte `json:"own,omitempty"`
+	// renewals that the next version of the roster will contain, by party
+	Waiting map[identity.Name][]byte `json:"waiting,omitempty"`
+	Revoked map[identity.Name]string `json:"revoked,omitempty"` // reasons, by revoked client
+	Made    map[identity.Name]int    `json:"made,omitempty"`    // number of renewals, by client
 }
 
 // noteMembers is the key under which the store keeps the key changes.
@@ -302,7 +304,8 @@ func (b *batch) rotate() error {
 		for name, c := range st.clients {
 			if !c.left {
 				b.consentAgain(name, c)
-				b.then(func() { s.drop(channel.Party{Study: s.hash, Role: identity.Client, Name: name}) }) // the client consents again when it reconnects
+				// the client consents again when it reconnects
+				b.then(func() { s.drop(channel.Party{Study: s.hash, Role: identity.Client, Name: name}) })
 			}
 		}
 	}

@@ -13,10 +13,12 @@ var errDestroyed = errors.New("the key that opens answers was destroyed, as the 
 
 // An opener decrypts answers. It limits the number of decrypted answers in memory.
 type opener struct {
-	mu     sync.RWMutex
-	key    *seal.Key     // nil before the study begins and after it is over
-	size   int           // size in bytes of the decrypted and padded answer
-	tokens chan struct{} // semaphore that limits how many answers are decrypted at the same time; each decryption takes a value
+	mu   sync.RWMutex
+	key  *seal.Key // nil before the study begins and after it is over
+	size int       // size in bytes of the decrypted and padded answer
+	// semaphore that limits how many answers are decrypted at the same time; each decryption takes
+	// a value
+	tokens chan struct{}
 }
 
 // use sets the key that decrypts answers, and erases the previous key in memory. The argument size

@@ -183,9 +183,11 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte       // body that arrived in one message and is not in the store; nil otherwise
-	offer   *offer       // offer with the stored body, if the body is in the store; the offer is forgotten when the body is removed
-	value   *store.Value // body that is in a file of the store; nil if it is not in a file
+	whole   []byte // body that arrived in one message and is not in the store; nil otherwise
+	// offer with the stored body, if the body is in the store; the offer is forgotten when the body
+	// is removed
+	offer *offer
+	value *store.Value // body that is in a file of the store; nil if it is not in a file
 }
 
 // piece stores a piece of a body. If the body is then complete, piece returns the answer.
@@ -237,8 +239,10 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 // stops before the body is complete, the file is lost and the client must send the body from its
 // beginning.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
-	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // an earlier version of the program kept the first pieces in the database and not in a file
-		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // the caller does not change piece before this write is on disk
+	// an earlier version of the program kept the first pieces in the database and not in a file
+	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 {
+		// the caller does not change piece before this write is on disk
+		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) })
 		return nil
 	}
 	if o.writer == nil {

@@ -31,8 +31,11 @@ type secure struct {
 	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. It then
 	// complains about the dealer. Complaints are not signed and not stored. They decide only which
 	// dealers are left out of later cuts. The key is the dealer's place in the roster.
-	complaints map[int]map[identity.Name]bool // clients that complained about the open plan, by the dealer's place in the roster
-	leftOut    map[int]bool                   // places in the roster of the dealers that later cuts must not contain, because their deals caused a plan to be void
+	// clients that complained about the open plan, by the dealer's place in the roster
+	complaints map[int]map[identity.Name]bool
+	// places in the roster of the dealers that later cuts must not contain, because their deals
+	// caused a plan to be void
+	leftOut map[int]bool
 }
 
 // secure reports whether the clients of the study aggregate securely.

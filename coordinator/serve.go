@@ -22,7 +22,8 @@ func (s *Study) TLS() *tls.Config {
 	config, err := s.certifier.tls(s.shown.Load().own, s.hub.options.Now())
 	if err != nil {
 		s.log.Error("no connection is possible", "error", err)
-		return &tls.Config{MinVersion: tls.VersionTLS13} // the configuration has no certificate, so every handshake fails
+		// the configuration has no certificate, so every handshake fails
+		return &tls.Config{MinVersion: tls.VersionTLS13}
 	}
 	return config
 }

@@ -50,14 +50,16 @@ type Status struct {
 
 // A ClientStatus describes one client in a Status.
 type ClientStatus struct {
-	Name    identity.Name `json:"name"`
-	Key     string        `json:"key,omitempty"`    // short fingerprint of the client's key
-	State   string        `json:"state"`            // "invited", "expired", "joined", "consented", "taking part", "left", "revoked" or "left out"
-	Seen    *time.Time    `json:"seen,omitempty"`   // time of the client's last message
-	Missed  *time.Time    `json:"missed,omitempty"` // time when gossip last lost contact with the client; for display only
-	Until   *time.Time    `json:"until,omitempty"`  // when the invitation expires
-	Reason  string        `json:"reason,omitempty"`
-	Answers int           `json:"answers"`
+	Name identity.Name `json:"name"`
+	Key  string        `json:"key,omitempty"` // short fingerprint of the client's key
+	// "invited", "expired", "joined", "consented", "taking part", "left", "revoked" or "left out"
+	State string     `json:"state"`
+	Seen  *time.Time `json:"seen,omitempty"` // time of the client's last message
+	// time when gossip last lost contact with the client; for display only
+	Missed  *time.Time `json:"missed,omitempty"`
+	Until   *time.Time `json:"until,omitempty"` // when the invitation expires
+	Reason  string     `json:"reason,omitempty"`
+	Answers int        `json:"answers"`
 }
 
 // A RoundStatus describes a plan that has no outcome yet.
@@ -68,7 +70,9 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
-	Step     string    `json:"step,omitempty"` // kind of the messages that the plan waits for, with secure aggregation: deals, confirmations or shares
+	// kind of the messages that the plan waits for, with secure aggregation: deals, confirmations
+	// or shares
+	Step string `json:"step,omitempty"`
 }
 
 // Status returns the current status of the study.

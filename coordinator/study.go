@@ -106,7 +106,8 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	_, err = s.certifier.tls(s.st.own, h.options.Now()) // a missing key is reported when the coordinator starts, and not at the first connection
+	// a missing key is reported when the coordinator starts, and not at the first connection
+	_, err = s.certifier.tls(s.st.own, h.options.Now())
 	return s, err
 }
 

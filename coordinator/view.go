@@ -12,7 +12,8 @@ type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	ending  string                   // reason, in words for the operator, why no more entries follow; empty while the study runs
+	// reason, in words for the operator, why no more entries follow; empty while the study runs
+	ending  string
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's roster entry that is in force
 	edition int                      // edition of the membership
@@ -46,7 +47,8 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		v.members = old.members // the list of members can be reused, because no member has joined, left or changed its keys
+		// the list of members can be reused, because no member has joined, left or changed its keys
+		v.members = old.members
 	} else {
 		v.members = s.st.listed()
 	}

@@ -8,8 +8,10 @@ import (
 // denseLanes has the gradients of a block of records with respect to all coordinates of a
 // component.
 type denseLanes struct {
-	grad   []float64 // gradients, with a row for each coordinate and a column for each record
-	tables []float64 // for each record, the adjoints of the elements of all tables whose elements are not single coordinates
+	grad []float64 // gradients, with a row for each coordinate and a column for each record
+	// for each record, the adjoints of the elements of all tables whose elements are not single
+	// coordinates
+	tables []float64
 }
 
 func newDenseLanes(c *denseLayout) denseLanes {

@@ -41,10 +41,12 @@ type leafWeights struct {
 // denseWeights has the weights of a dense component.
 type denseWeights struct {
 	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
-	norm     []float64 // weight 1+v² of each coordinate, where v is the coordinate's element of Query.Joint; nil if all weights are 1
-	cross    []float64
-	norms    []float64
-	crosses  []float64
+	// weight 1+v² of each coordinate, where v is the coordinate's element of Query.Joint; nil if
+	// all weights are 1
+	norm    []float64
+	cross   []float64
+	norms   []float64
+	crosses []float64
 }
 
 func newDraw(p *plan) *draw {

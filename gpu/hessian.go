@@ -101,13 +101,16 @@ type hessian struct {
 
 	adjoints, above, below [][]float64 // adjoints of each channel, for each record of the block
 	step                   []float64   // change of the current channel, for each record of the block
-	vectors                [][]float64 // derivatives, with respect to the current channel, of the vectors that the tables of products multiply
-	segments               [block][]segment
-	starts                 [block][]int // for each record, the index of each channel's first segment
-	arena                  []float64
-	sum                    hessianSum
-	gradients              [2][]float64 // gradients, at two points, of the sum of all tables, weighted with the field weights
-	at                     []float64    // one of these points
+	// derivatives, with respect to the current channel, of the vectors that the tables of products
+	// multiply
+	vectors  [][]float64
+	segments [block][]segment
+	starts   [block][]int // for each record, the index of each channel's first segment
+	arena    []float64
+	sum      hessianSum
+	// gradients, at two points, of the sum of all tables, weighted with the field weights
+	gradients [2][]float64
+	at        []float64 // one of these points
 }
 
 // An output is one number that a record gets from a leaf.

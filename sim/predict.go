@@ -20,9 +20,13 @@ type Predictions struct {
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose most likely outcome was observed
 	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
-	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record gets a higher prediction than a negative record; ties count half
-	Brier    *float64 `json:"brier,omitempty"`    // mean square of predicted probability minus outcome
-	RMSE     *float64 `json:"rmse,omitempty"`     // root mean squared difference between expected and observed outcome, in the unit of the outcome
+	// probability that a positive record gets a higher prediction than a negative record; ties
+	// count half
+	AUC   *float64 `json:"auc,omitempty"`
+	Brier *float64 `json:"brier,omitempty"` // mean square of predicted probability minus outcome
+	// root mean squared difference between expected and observed outcome, in the unit of the
+	// outcome
+	RMSE *float64 `json:"rmse,omitempty"`
 
 	// Calibration compares predictions with observations, in groups of about equal size sorted
 	// by prediction. If the outcome is a class, the prediction is the probability of the most

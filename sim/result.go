@@ -101,8 +101,9 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string      `json:"-"` // family of the posterior; "full" or "diagonal"
-	Natural    []float64   `json:"-"` // natural parameters of the posterior, or of q if the study reports only point estimates
+	Family string `json:"-"` // family of the posterior; "full" or "diagonal"
+	// natural parameters of the posterior, or of q if the study reports only point estimates
+	Natural    []float64   `json:"-"`
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
 	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
 	Q     *Q        `json:"-"`
@@ -115,8 +116,9 @@ type Result struct {
 // A Q is the Gaussian approximation that the rounds update. It is not a posterior, because its
 // spread does not include the privacy noise.
 type Q struct {
-	Family  string    `json:"family"`
-	Natural []float64 `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
+	Family string `json:"family"`
+	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
+	Natural []float64 `json:"natural_parameters"`
 }
 
 // A Marginal describes one coefficient of a posterior, on the model's scale and in natural
@@ -151,15 +153,16 @@ type Promise struct {
 	Protects string `json:"protects"` // privacy unit in words
 	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty unless
 	// the study protects persons at one client.
-	AtTwo           string               `json:"at_two_clients,omitempty"`
-	Adjacency       accountant.Adjacency `json:"adjacency"`
-	Epsilon         float64              `json:"epsilon"` // ε for the observer that the study names
-	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the sequence of releases has no μ
-	NoiseMultiplier float64              `json:"noise_multiplier"`
-	Clip            float64              `json:"clip"`
-	Releases        int                  `json:"releases"`
-	Opens           study.Opens          `json:"opens"` // the parts of clients' answers that observers may read
+	AtTwo     string               `json:"at_two_clients,omitempty"`
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Epsilon   float64              `json:"epsilon"` // ε for the observer that the study names
+	Delta     float64              `json:"delta"`
+	// μ of Gaussian differential privacy; 0 if the sequence of releases has no μ
+	Mu              float64     `json:"mu,omitempty"`
+	NoiseMultiplier float64     `json:"noise_multiplier"`
+	Clip            float64     `json:"clip"`
+	Releases        int         `json:"releases"`
+	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers may read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores    bool `json:"scores,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release also had tables that describe the records
@@ -167,14 +170,18 @@ type Promise struct {
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of sites
 	// LastRelease is true if the study's last release is a gradient and a curvature, each with its
 	// own noise.
-	LastRelease   bool       `json:"last_release,omitempty"`
-	Parts         int        `json:"parts,omitempty"`          // number of parts into which each client divides its records
-	Statistics    int        `json:"statistics,omitempty"`     // number of releases of noisy statistics before the first step
-	ScaleReleases int        `json:"scale_releases,omitempty"` // number of releases in the scale phase; every cost includes them
-	Selection     *Selection `json:"selection,omitempty"`      // how settings were chosen on private records, if they were; every cost includes this choice
-	Method        string     `json:"method"`
-	Conditions    string     `json:"conditions"` // conditions under which the costs hold, in words
-	Views         []Spent    `json:"views"`
+	LastRelease bool `json:"last_release,omitempty"`
+	// number of parts into which each client divides its records
+	Parts int `json:"parts,omitempty"`
+	// number of releases of noisy statistics before the first step
+	Statistics int `json:"statistics,omitempty"`
+	// number of releases in the scale phase; every cost includes them
+	ScaleReleases int `json:"scale_releases,omitempty"`
+	// how settings were chosen on private records, if they were; every cost includes this choice
+	Selection  *Selection `json:"selection,omitempty"`
+	Method     string     `json:"method"`
+	Conditions string     `json:"conditions"` // conditions under which the costs hold, in words
+	Views      []Spent    `json:"views"`
 
 	// Sound is false if the releases may cost more than the claimed cost. An example is a study
 	// with published factors in which the coordinator opens only sums. Published names the setting
@@ -190,10 +197,11 @@ type Promise struct {
 
 // Selection describes a choice of settings by the private records.
 type Selection struct {
-	Candidates []string  `json:"candidates"` // descriptions of the candidates' settings
-	Chosen     int       `json:"chosen"`     // index of the chosen element of Candidates
-	Score      string    `json:"score"`
-	Totals     []float64 `json:"scores"`     // noisy sum of the scores of each candidate, minus the mean over candidates
+	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
+	Chosen     int      `json:"chosen"`     // index of the chosen element of Candidates
+	Score      string   `json:"score"`
+	// noisy sum of the scores of each candidate, minus the mean over candidates
+	Totals     []float64 `json:"scores"`
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
 	// Releases is the number of a client's releases in the runs of all candidates, without the

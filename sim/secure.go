@@ -20,10 +20,11 @@ import (
 // Secure describes the secure sums of a simulation. Bytes and times are averages over plans. The
 // bytes and times of clients are also averages over clients.
 type Secure struct {
-	Plans  int     `json:"plans"`
-	Up     float64 `json:"bytes_up"`   // bytes of the envelopes and bodies that a client sends
-	Down   float64 `json:"bytes_down"` // bytes of the columns and entries that a client receives between a plan and its outcome
-	Client float64 `json:"client_ms"`  // computing time of a client in milliseconds
+	Plans int     `json:"plans"`
+	Up    float64 `json:"bytes_up"` // bytes of the envelopes and bodies that a client sends
+	// bytes of the columns and entries that a client receives between a plan and its outcome
+	Down   float64 `json:"bytes_down"`
+	Client float64 `json:"client_ms"` // computing time of a client in milliseconds
 	Hub    float64 `json:"coordinator_ms"`
 }
 

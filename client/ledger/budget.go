@@ -22,8 +22,9 @@ const (
 
 // A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
 type Budget struct {
-	Unit      string               `json:"unit"`             // Record, Person or Client
-	Person    string               `json:"person,omitempty"` // column that identifies the person of a row, if the unit is Person
+	Unit string `json:"unit"` // Record, Person or Client
+	// column that identifies the person of a row, if the unit is Person
+	Person    string               `json:"person,omitempty"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
 	Delta     float64              `json:"delta"`

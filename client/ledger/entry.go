@@ -38,14 +38,15 @@ type Entry struct {
 
 // A Charge records the cost of one answer.
 type Charge struct {
-	Study    Hash   `json:"study"`    // hash of the study document
-	Protocol Hash   `json:"protocol"` // hash of the protocol, which is derived from the study
-	Roster   Hash   `json:"roster"`   // hash of the roster
-	Ask      uint64 `json:"ask"`      // number of the plan, from 1; 0 in an entry that corrects earlier charges of the study
-	View     string `json:"view"`     // name of the observer for which the cost is computed
-	Policy   Hash   `json:"policy"`   // hash of the policy file
-	Records  Hash   `json:"records"`  // keyed hash of the file of records; see NameRecords
-	Event    []byte `json:"event"`    // encoding by accountant.MarshalEvent
+	Study    Hash `json:"study"`    // hash of the study document
+	Protocol Hash `json:"protocol"` // hash of the protocol, which is derived from the study
+	Roster   Hash `json:"roster"`   // hash of the roster
+	// number of the plan, from 1; 0 in an entry that corrects earlier charges of the study
+	Ask     uint64 `json:"ask"`
+	View    string `json:"view"`    // name of the observer for which the cost is computed
+	Policy  Hash   `json:"policy"`  // hash of the policy file
+	Records Hash   `json:"records"` // keyed hash of the file of records; see NameRecords
+	Event   []byte `json:"event"`   // encoding by accountant.MarshalEvent
 
 	// Cost is the cost of the event, and Spent is the sum of all costs on this data set so far.
 	// Both are in the unit of the budget's filter. For Gaussian filters SpentDivergence is the

@@ -36,6 +36,7 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // an error is ignored, because the program need not fail if the collector is unreachable
+		// an error is ignored, because the program need not fail if the collector is unreachable
+		_ = provider.Shutdown(ctx)
 	}, nil
 }

@@ -26,9 +26,11 @@ type Report struct {
 	Entries     uint64               `json:"entries"`
 	Questions   int                  `json:"questions"` // number of plans that have an outcome
 	Answers     int                  `json:"answers"`
-	Signed      int                  `json:"signed_releases"` // number of published releases that carry the signature of their client
-	Ending      string               `json:"ending"`          // "end" for a posterior, "abort", or "none" for a running study
-	Result      *session.Result      `json:"-"`
+	// number of published releases that carry the signature of their client
+	Signed int `json:"signed_releases"`
+	// "end" for a posterior, "abort", or "none" for a running study
+	Ending string          `json:"ending"`
+	Result *session.Result `json:"-"`
 }
 
 // A Fault is an error in a bundle. Where names the place of the error.

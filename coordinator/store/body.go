@@ -386,7 +386,8 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	k, last := bucket.Cursor().Last() // if no other key follows the parts of the value, its last part is the last entry of the bucket
+	// if no other key follows the parts of the value, its last part is the last entry of the bucket
+	k, last := bucket.Cursor().Last()
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
 	}

@@ -56,9 +56,11 @@ type Store struct {
 	folders sync.Map     // directories that were made durable
 	files   atomic.Int64 // number of files written since Open
 
-	mu      sync.Mutex
-	lost    error // read error after which the file is not used any more; nil for none
-	unsound bool  // whether a commit has failed, in this or an earlier process, so that the file may differ from the disk
+	mu   sync.Mutex
+	lost error // read error after which the file is not used any more; nil for none
+	// whether a commit has failed, in this or an earlier process, so that the file may differ from
+	// the disk
+	unsound bool
 }
 
 // Options configure a store.

@@ -20,7 +20,9 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
-	last      = "last"      // envelope of each client's last message, by name; this message names an entry of the client's ledger
+	// envelope of each client's last message, by name; this message names an entry of the client's
+	// ledger
+	last      = "last"
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
 	asks      = "asks"      // number of the entry that contains a plan, by number of the plan
@@ -31,7 +33,9 @@ const (
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
 	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	published = "published" // not a bucket: prefix of the keys in the bucket files for releases that clients fetch, by plan and name
+	// not a bucket: prefix of the keys in the bucket files for releases that clients fetch, by plan
+	// and name
+	published = "published"
 )
 
 var parts = []string{
@@ -179,7 +183,8 @@ var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm. It replaces the earlier state.
 func (s Study) PutState(v *Value) error {
-	if err := s.dropPrefix(state, nil); err != nil { // also removes states that earlier formats have stored under other keys
+	// also removes states that earlier formats have stored under other keys
+	if err := s.dropPrefix(state, nil); err != nil {
 		return err
 	}
 	return s.put(state, stateNow, v)

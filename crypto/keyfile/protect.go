@@ -28,7 +28,8 @@ type Listing struct {
 // List returns the listing of a state directory.
 func List(dir string) (*Listing, error) {
 	all, err := Files(dir)
-	return &Listing{Locked(dir), append([]File{}, all...)}, err // copied to a slice that is not nil, so that the JSON of an empty list is [] and not null
+	// copied to a slice that is not nil, so that the JSON of an empty list is [] and not null
+	return &Listing{Locked(dir), append([]File{}, all...)}, err
 }
 
 // Write writes the listing as text.

@@ -37,8 +37,9 @@ const (
 	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
-	Abort      identity.Domain = "fedpvi/v1/abort"      // client's message that it leaves, or coordinator's message that ends the study early
-	Exclusion  identity.Domain = "fedpvi/v1/exclusion"  // coordinator's message that excludes a client
+	// client's message that it leaves, or coordinator's message that ends the study early
+	Abort     identity.Domain = "fedpvi/v1/abort"
+	Exclusion identity.Domain = "fedpvi/v1/exclusion" // coordinator's message that excludes a client
 
 	// Messages of package sums.
 	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys that encrypt the columns of its later deals

@@ -21,10 +21,12 @@ import (
 // use.
 type Client struct {
 	Progress
-	place  int
-	to     []key // keys that this client has drawn for the other clients; the key for place p has index p − 1
-	from   []key // keys that the other clients have drawn for this client; the key of place p has index p − 1 and is zero if it is unknown
-	keyed  bool  // whether Keys was called
+	place int
+	to    []key // keys that this client has drawn for the other clients; the key for place p has index p − 1
+	// keys that the other clients have drawn for this client; the key of place p has index p − 1
+	// and is zero if it is unknown
+	from   []key
+	keyed  bool // whether Keys was called
 	matrix packed.Matrix
 
 	// Parts of the open plan.

@@ -16,8 +16,10 @@ import (
 
 // An Answered is the body of an outcome in a study with commitments.
 type Answered struct {
-	Outcome   []byte   // message of the study's phase
-	Envelopes [][]byte // envelopes of the answers that were added up, in the order of their clients; at most roster.MaxParties
+	Outcome []byte // message of the study's phase
+	// envelopes of the answers that were added up, in the order of their clients; at most
+	// roster.MaxParties
+	Envelopes [][]byte
 }
 
 // Bytes returns the encoding of a.

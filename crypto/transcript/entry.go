@@ -92,7 +92,9 @@ type Entry struct {
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
 	Commits  bool // whether the study has commitments; set only in the first entry
-	Fetches  bool // whether clients fetch each release separately, because releases are too large for an outcome; set only in the first entry
+	// whether clients fetch each release separately, because releases are too large for an outcome;
+	// set only in the first entry
+	Fetches bool
 }
 
 // ErrForm is returned for malformed bytes. Its text does not depend on the bytes.

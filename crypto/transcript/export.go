@@ -17,7 +17,9 @@ type Export struct {
 	Client      identity.Name `json:"client"`
 	Coordinator []byte        `json:"coordinator"`        // the coordinator's entry in the first version of the roster
 	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of Coordinator, in order
-	Envelopes   [][]byte      `json:"envelopes"`          // envelopes in the order of their entries, beginning with the first envelope that the client has kept
+	// envelopes in the order of their entries, beginning with the first envelope that the client
+	// has kept
+	Envelopes [][]byte `json:"envelopes"`
 }
 
 // Entries checks every signature and the links between the entries, and returns the entries. The

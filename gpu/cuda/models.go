@@ -157,12 +157,14 @@ type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	Scale         int       // coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ ([NegativeBinomial]); negative if there is none
-	Precision     float64   // precision of Linear outcomes whose sd is known
-	Degrees       float64   // degrees of freedom of Robust outcomes
-	Rows          []float64 // values of the features, record after record
-	Outcomes      []float64 // outcome of each record
-	Base          Base
+	// coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ
+	// ([NegativeBinomial]); negative if there is none
+	Scale     int
+	Precision float64   // precision of Linear outcomes whose sd is known
+	Degrees   float64   // degrees of freedom of Robust outcomes
+	Rows      []float64 // values of the features, record after record
+	Outcomes  []float64 // outcome of each record
+	Base      Base
 }
 
 func (m *Multilevel) check() error {

@@ -19,7 +19,9 @@ const (
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	agreement   = 1e-9 // largest difference between an element of q on the device and on the CPU, relative to 1 plus the size of the element
+	// largest difference between an element of q on the device and on the CPU, relative to 1 plus
+	// the size of the element
+	agreement = 1e-9
 )
 
 // Test computes the same private steps of a logistic regression on a device and on the CPU. The

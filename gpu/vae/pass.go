@@ -13,9 +13,11 @@ const recordsAtOnce = 4 * math32.TileRows
 // has a row for each record and is padded to whole tiles. The inputs of a layer end with a 1 for
 // the bias.
 type pass struct {
-	of       *Network
-	in       [layers]matrix // inputs of each layer, with the constant 1 by which the biases are multiplied
-	out      [layers]matrix // outputs of each layer; the backward pass replaces them by the derivatives of the loss with respect to them
+	of *Network
+	in [layers]matrix // inputs of each layer, with the constant 1 by which the biases are multiplied
+	// outputs of each layer; the backward pass replaces them by the derivatives of the loss with
+	// respect to them
+	out      [layers]matrix
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
 	deviates []float64      // standard normal numbers for the latent vectors, Latent numbers for each record

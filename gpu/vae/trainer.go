@@ -28,10 +28,12 @@ type Trainer struct {
 	options Options
 
 	crew    *crew
-	passes  []*pass          // one pass for each worker
-	scratch [][]float32      // buffers for the gradient of a part, one for each worker
-	streams []*dpmech.Stream // random streams, one for each tile of a batch, so that the number of workers does not affect results
-	order   []int            // parts, the largest first, so that workers finish at about the same time
+	passes  []*pass     // one pass for each worker
+	scratch [][]float32 // buffers for the gradient of a part, one for each worker
+	// random streams, one for each tile of a batch, so that the number of workers does not affect
+	// results
+	streams []*dpmech.Stream
+	order   []int // parts, the largest first, so that workers finish at about the same time
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels

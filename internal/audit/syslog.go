@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	queued   = 1024            // maximum number of lines that wait for a syslog
-	patience = 5 * time.Second // time limit for connecting, for writing a line, and for writing the waiting lines at the end
-	between  = time.Second     // time between two attempts to reach a syslog over TCP
-	facility = 10              // security and authorisation messages, private (RFC 5424, table 1)
+	queued = 1024 // maximum number of lines that wait for a syslog
+	// time limit for connecting, for writing a line, and for writing the waiting lines at the end
+	patience = 5 * time.Second
+	between  = time.Second // time between two attempts to reach a syslog over TCP
+	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
 )
 
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log is lost")

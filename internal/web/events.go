@@ -8,7 +8,8 @@ import (
 
 const (
 	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
-	silence  = 15               // number of successive reads without an event, after which a comment keeps the stream alive
+	// number of successive reads without an event, after which a comment keeps the stream alive
+	silence = 15
 )
 
 // events sends an event when the stream opens, and whenever the state changes. On an event the page

@@ -20,8 +20,10 @@ const (
 
 // An entry is the part of a site that decides which browsers are signed in.
 type entry struct {
-	cookie string // name of the cookie; it contains the port of the site, because browsers send a cookie to all ports of a host
-	secure bool   // whether the cookie is sent over TLS alone
+	// name of the cookie; it contains the port of the site, because browsers send a cookie to all
+	// ports of a host
+	cookie string
+	secure bool // whether the cookie is sent over TLS alone
 
 	mu       sync.Mutex
 	link     secret.Secret         // token of the valid login link
@@ -174,7 +176,8 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(toRead)) // an error means that the response writer of a test has no deadlines
+	// an error means that the response writer of a test has no deadlines
+	_ = control.SetReadDeadline(time.Now().Add(toRead))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

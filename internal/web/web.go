@@ -315,7 +315,8 @@ func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) 
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite)) // an error means that the response writer of a test has no deadlines
+	// an error means that the response writer of a test has no deadlines
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite))
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the browser went away

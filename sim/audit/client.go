@@ -77,7 +77,8 @@ func (f *federation) claimFor(view string) accountant.Event {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.protocol.Releases()}
 		}
 	}
-	panic("audit: a study of clients has no view " + view) // unreachable, because every study of clients has the views that callers pass
+	// unreachable, because every study of clients has the views that callers pass
+	panic("audit: a study of clients has no view " + view)
 }
 
 // attack returns an attack on the first client. In the other world the client's factor is far from

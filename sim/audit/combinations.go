@@ -30,9 +30,13 @@ type mode struct {
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	derived   bool   // whether no mechanism's sensitivity bounds the difference of two messages: a message is computed from several releases, or the study has a scale phase
-	allocated bool   // whether no bound on the cost of the sampling is known under replace-one adjacency
-	keepsRows bool   // whether the state that a client saves depends on its rows, so that another file does not fit the state
+	// whether no mechanism's sensitivity bounds the difference of two messages: a message is
+	// computed from several releases, or the study has a scale phase
+	derived   bool
+	allocated bool // whether no bound on the cost of the sampling is known under replace-one adjacency
+	// whether the state that a client saves depends on its rows, so that another file does not fit
+	// the state
+	keepsRows bool
 }
 
 var outcomeModes = []mode{

@@ -129,7 +129,8 @@ func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws)) // claimed standard deviation of the mean over draws
+	// claimed standard deviation of the mean over draws
+	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws))
 	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {
 		natural := play.Server.Posterior()

@@ -121,8 +121,10 @@ type play struct {
 
 	server *session.Server
 	sites  []*session.Site
-	fresh  []*session.Site // site of the first client with the other file; it has the state of sites[0] until its first answer
-	found  string
+	// site of the first client with the other file; it has the state of sites[0] until its first
+	// answer
+	fresh []*session.Site
+	found string
 }
 
 // run simulates the study until it ends or a difference is found. It returns the difference, or "".
@@ -234,7 +236,9 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	a, err := wire.ReadRelease(release, limits)
 	b, again := wire.ReadRelease(other, limits)
 	if err != nil || again != nil {
-		return "" // messages of the scale phase and of the last round have other formats, and far does not compare their numbers
+		// messages of the scale phase and of the last round have other formats, and far does not
+		// compare their numbers
+		return ""
 	}
 	most := sensitivity(a.Number)
 	if gap := floats.Distance(asFloats(a.Change), asFloats(b.Change), 2); most > 0 && gap > most*(1+1e-12) {

@@ -91,9 +91,11 @@ type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which a record was in a step, with index record·steps + step
 	pair           []float64 // number of epochs in which two given records were in the same batch
-	again          []float64 // by record: number of pairs of successive epochs in which the record was in the same step; an epoch is in at most one pair
-	sizes          []float64 // number of epochs, by size of the first batch
-	last, now      []bool    // whether a record is in a step, by record and step
+	// by record: number of pairs of successive epochs in which the record was in the same step; an
+	// epoch is in at most one pair
+	again     []float64
+	sizes     []float64 // number of epochs, by size of the first batch
+	last, now []bool    // whether a record is in a step, by record and step
 }
 
 func newCounts(records, steps int) *counts {

@@ -146,7 +146,9 @@ func (c scored) nothing() *shard.Records {
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		n, x = 60, 1 // with larger x the client would have more information, and package population bounds the gradient of a client with much information
+		// with larger x the client would have more information, and package population bounds the
+		// gradient of a client with much information
+		n, x = 60, 1
 	}
 	switch {
 	case world == 1 && c.unit == study.Person:

@@ -44,7 +44,8 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s)
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
-	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // standard deviation of the noise in each element of the gradient estimate G
+	// standard deviation of the noise in each element of the gradient estimate G
+	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate
 	unit := mechanism.Lattice().Step() / descent.Rate
 	sample := newMoments(d)
 	for t := range descent.Total {

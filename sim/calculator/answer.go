@@ -33,9 +33,11 @@ type Answer struct {
 // Risk describes the success of an attacker. The attacker sees all releases and wants to know
 // from which of two adjacent inputs they came.
 type Risk struct {
-	Advantage    float64 `json:"advantage"`       // upper bound on the true-positive rate minus the false-positive rate of any attack
-	AdvantageLow float64 `json:"advantage_lower"` // lower bound on the true-positive rate minus the false-positive rate of the best attack
-	Accuracy     float64 `json:"accuracy"`        // upper bound on the accuracy, if both inputs are equally likely
+	// upper bound on the true-positive rate minus the false-positive rate of any attack
+	Advantage float64 `json:"advantage"`
+	// lower bound on the true-positive rate minus the false-positive rate of the best attack
+	AdvantageLow float64 `json:"advantage_lower"`
+	Accuracy     float64 `json:"accuracy"` // upper bound on the accuracy, if both inputs are equally likely
 	AccuracyLow  float64 `json:"accuracy_lower"`
 	Rates        []Rate  `json:"true_positive_rates"`
 	Prior        float64 `json:"prior"`
@@ -45,8 +47,9 @@ type Risk struct {
 	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds,
 	// except with probability Exception.
 	LogOddsFactor *float64 `json:"log_odds_factor"`
-	Odds          *float64 `json:"posterior_odds"` // odds after the releases, for the prior probability in the field Prior of the question
-	Group         Group    `json:"group"`
+	// odds after the releases, for the prior probability in the field Prior of the question
+	Odds  *float64 `json:"posterior_odds"`
+	Group Group    `json:"group"`
 }
 
 // Rate describes the best attack with the false-positive rate FPR. TPR is an upper bound on the

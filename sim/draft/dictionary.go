@@ -66,7 +66,8 @@ type field struct {
 		Minimum, Maximum json.RawMessage
 		Enum             []json.RawMessage
 	}
-	Categories        []json.RawMessage // levels of a field of type integer or string, from version 2 of Frictionless on
+	// levels of a field of type integer or string, from version 2 of Frictionless on
+	Categories        []json.RawMessage
 	CategoriesOrdered bool
 }
 
@@ -175,7 +176,8 @@ func csvw(columns []described) *Dictionary {
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
 		}
 		if json.Unmarshal(in.Datatype, &kind) != nil {
-			_ = json.Unmarshal(in.Datatype, &kind.Base) // a column has no type if Datatype is neither an object nor a text
+			// a column has no type if Datatype is neither an object nor a text
+			_ = json.Unmarshal(in.Datatype, &kind.Base)
 		}
 		c.Low, c.High = number(kind.Minimum), number(kind.Maximum)
 		if c.Low == nil {

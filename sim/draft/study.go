@@ -14,12 +14,14 @@ import (
 
 // Choices are the choices of the study's author.
 type Choices struct {
-	Name    string   // name of the study
-	Outcome string   // name of the column that the model explains
-	Terms   []string // names of the columns that explain the outcome; if empty, up to maxTerms of the other usable columns
-	Person  string   // name of the column that names the person of each row; empty if each person has one row
-	Clients int      // number of data holders, at least 2
-	Epsilon float64  // ε of the study
+	Name    string // name of the study
+	Outcome string // name of the column that the model explains
+	// names of the columns that explain the outcome; if empty, up to maxTerms of the other usable
+	// columns
+	Terms   []string
+	Person  string  // name of the column that names the person of each row; empty if each person has one row
+	Clients int     // number of data holders, at least 2
+	Epsilon float64 // ε of the study
 }
 
 // maxTerms is the number of columns that a draft uses if the author names none.

@@ -145,7 +145,8 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	return strings.ReplaceAll(wrap(b.String()), "~", " ") // The character ~ becomes a space only after wrap, so that wrap breaks no line there.
+	// The character ~ becomes a space only after wrap, so that wrap breaks no line there.
+	return strings.ReplaceAll(wrap(b.String()), "~", " ")
 }
 
 func percentPlain(p float64) string { return number(100*p) + "~%" }

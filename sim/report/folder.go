@@ -321,8 +321,9 @@ type posteriorFile struct {
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or the diagonal)
-	Covariance [][]float64    `json:"covariance"`
+	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
+	Natural    []float64   `json:"natural_parameters"`
+	Covariance [][]float64 `json:"covariance"`
 
 	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. For
 	// a parameter that is fitted on the log scale, it is the covariance of the parameter's

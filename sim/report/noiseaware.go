@@ -13,11 +13,12 @@ import (
 
 // plannedIntervals describes the noise-aware posterior in the JSON that [PlanJSON] writes.
 type plannedIntervals struct {
-	Method         study.NoiseAware `json:"method"`
-	GradientNoise  float64          `json:"gradient_noise_sd"` // standard deviation of the noise in the sum of all clients' gradients
-	CurvatureNoise float64          `json:"curvature_noise_sd,omitempty"`
-	CurvatureClip  float64          `json:"curvature_clip,omitempty"`
-	Shares         []float64        `json:"shares,omitempty"` // shares of the privacy budget for each kind of release
+	Method study.NoiseAware `json:"method"`
+	// standard deviation of the noise in the sum of all clients' gradients
+	GradientNoise  float64   `json:"gradient_noise_sd"`
+	CurvatureNoise float64   `json:"curvature_noise_sd,omitempty"`
+	CurvatureClip  float64   `json:"curvature_clip,omitempty"`
+	Shares         []float64 `json:"shares,omitempty"` // shares of the privacy budget for each kind of release
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {

@@ -12,12 +12,17 @@ import (
 // plannedTables has the expected widths of the 95 % intervals in the tables that describe the records,
 // for the number of records that the study expects. A width is half an interval.
 type plannedTables struct {
-	Budget  float64            `json:"share_of_budget"`
-	NoiseSD float64            `json:"noise_sd"`           // sd of the noise of a released count
-	Count   float64            `json:"count_width"`        // half-width of the 95 % interval of the number of records in one group
-	All     float64            `json:"count_of_all_width"` // half-width of the 95 % interval of the number of records in all groups together
-	Share   float64            `json:"share_width"`        // half-width of the 95 % interval of a share of all records, between 0 and 1
-	Means   map[string]float64 `json:"mean_widths"`        // half-width of the 95 % interval of a column's mean, by name of the numeric column, in the column's unit
+	Budget  float64 `json:"share_of_budget"`
+	NoiseSD float64 `json:"noise_sd"` // sd of the noise of a released count
+	// half-width of the 95 % interval of the number of records in one group
+	Count float64 `json:"count_width"`
+	// half-width of the 95 % interval of the number of records in all groups together
+	All float64 `json:"count_of_all_width"`
+	// half-width of the 95 % interval of a share of all records, between 0 and 1
+	Share float64 `json:"share_width"`
+	// half-width of the 95 % interval of a column's mean, by name of the numeric column, in the
+	// column's unit
+	Means map[string]float64 `json:"mean_widths"`
 }
 
 // newPlannedTables returns the expected widths, or nil if the study has no tables.

@@ -44,7 +44,8 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 // elements from m clients. At least fewest clients must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
-	words := (s.Numbers + s.Missing) / (s.Missing + 1) // each word of a column packs one more element than clients may be missing
+	// each word of a column packs one more element than clients may be missing
+	words := (s.Numbers + s.Missing) / (s.Missing + 1)
 	sent := 2*s.Missing + 1
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
 	s.Deal = columns + envelopeSize

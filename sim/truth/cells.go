@@ -18,20 +18,24 @@ type Cell struct {
 	Number int    `json:"number"` // from 1
 	Set    string `json:"set"`    // name of a public data set; empty for made-up records
 
-	Family       string     `json:"family"`
-	Records      int        `json:"records"`      // of all clients
-	Coefficients int        `json:"coefficients"` // number of coefficients of one predictor, including the intercept
-	Clients      int        `json:"clients"`
-	Split        string     `json:"split"`
-	Epsilon      float64    `json:"epsilon"` // ε of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for almost no noise
-	Unit         study.Unit `json:"unit"`
-	Columns      string     `json:"columns"`
-	Bounds       string     `json:"bounds"`
-	Scale        string     `json:"scale"`
+	Family       string `json:"family"`
+	Records      int    `json:"records"`      // of all clients
+	Coefficients int    `json:"coefficients"` // number of coefficients of one predictor, including the intercept
+	Clients      int    `json:"clients"`
+	Split        string `json:"split"`
+	// ε of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for almost no noise
+	Epsilon float64    `json:"epsilon"`
+	Unit    study.Unit `json:"unit"`
+	Columns string     `json:"columns"`
+	Bounds  string     `json:"bounds"`
+	Scale   string     `json:"scale"`
 
-	Groups int    `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
-	Varies string `json:"varies,omitempty"` // "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first column vary too
-	Spread string `json:"spread,omitempty"` // "prior" if the sd of the effects is drawn from the prior, "none" if it is 0
+	Groups int `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
+	// "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first
+	// column vary too
+	Varies string `json:"varies,omitempty"`
+	// "prior" if the sd of the effects is drawn from the prior, "none" if it is 0
+	Spread string `json:"spread,omitempty"`
 }
 
 // A factor is a property of a cell with its possible levels, as in the design of experiments.
@@ -168,10 +172,14 @@ func (r row) cell(factors []factor) Cell {
 
 // These limits exclude cells that are not valid studies, or whose simulation takes too long.
 const (
-	mostWork     = 2.5e9 // maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled records is proportional to it
-	leastMany    = 10    // minimum number of clients in a study whose privacy unit is the client
-	mostOfClient = 10    // maximum number of coefficients if the privacy unit is the client; the time grows with the sixth power of this number
-	mostEffects  = 60    // maximum number of effects of groups, of all kinds
+	// maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled
+	// records is proportional to it
+	mostWork  = 2.5e9
+	leastMany = 10 // minimum number of clients in a study whose privacy unit is the client
+	// maximum number of coefficients if the privacy unit is the client; the time grows with the
+	// sixth power of this number
+	mostOfClient = 10
+	mostEffects  = 60 // maximum number of effects of groups, of all kinds
 )
 
 // possible reports whether a cell is a valid study that is small enough to simulate.

@@ -21,14 +21,17 @@ import (
 // Measures compare a posterior with the truth, with the pooled posterior, and with the posterior
 // after an ideal release. Shares and medians are over coordinates of θ.
 type Measures struct {
-	Truth  *float64 `json:"truth,omitempty"` // share of true coordinates within their 90 % intervals; nil if there is no truth
-	Pooled float64  `json:"pooled"`          // share of the mass of the pooled posterior within the 90 % intervals
-	Prior  float64  `json:"prior"`           // share of the mass of the pooled posterior within 90 % intervals of the prior
+	// share of true coordinates within their 90 % intervals; nil if there is no truth
+	Truth  *float64 `json:"truth,omitempty"`
+	Pooled float64  `json:"pooled"` // share of the mass of the pooled posterior within the 90 % intervals
+	// share of the mass of the pooled posterior within 90 % intervals of the prior
+	Prior float64 `json:"prior"`
 
 	Width       float64 `json:"width"`           // median of the sd divided by the ideal sd
 	WidthPooled float64 `json:"width_to_pooled"` // median of the sd divided by the pooled posterior's sd
 	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal sd divided by the prior's sd
-	RMS         float64 `json:"rms"`             // root mean square over coordinates of the posterior mean minus the pooled mode, in pooled sds
+	// root mean square over coordinates of the posterior mean minus the pooled mode, in pooled sds
+	RMS float64 `json:"rms"`
 }
 
 // A Replication is the result of one simulation of a cell.

@@ -26,9 +26,11 @@ type Options struct {
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
 	Jobs         int    // number of cells that are simulated at a time; the results do not depend on it
-	Out          string // file to which results are added; cells that the file already has with the same seed are skipped
-	Clock        func() float64
-	Progress     func(done, of int, c *Cell) // called after every cell
+	// file to which results are added; cells that the file already has with the same seed are
+	// skipped
+	Out      string
+	Clock    func() float64
+	Progress func(done, of int, c *Cell) // called after every cell
 }
 
 // Run simulates cells. After each cell it adds a line to the file of results.

@@ -34,13 +34,17 @@ type Summary struct {
 	Failed       int
 	Reason       string // reason of the first failure
 
-	Truth, Pooled, Prior float64 // means over replications of the fields of [Measures]; Truth is NaN if no coordinate has a true value
-	Upper                float64 // upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
-	Width, WidthPooled   float64 // medians over replications
-	Ideal                float64 // median, over replications, of the ideal sd divided by the prior's sd
-	RMS                  float64 // root mean square over replications
-	Loss, Gain           float64 // mean differences of log scores: pooled fit − posterior (Loss), posterior − prior (Gain)
-	Seconds              float64 // mean over replications
+	// means over replications of the fields of [Measures]; Truth is NaN if no coordinate has a true
+	// value
+	Truth, Pooled, Prior float64
+	// upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
+	Upper              float64
+	Width, WidthPooled float64 // medians over replications
+	Ideal              float64 // median, over replications, of the ideal sd divided by the prior's sd
+	RMS                float64 // root mean square over replications
+	// mean differences of log scores: pooled fit − posterior (Loss), posterior − prior (Gain)
+	Loss, Gain float64
+	Seconds    float64 // mean over replications
 
 	Kinds  map[string]*Summary // summaries of the coefficients, effects and spreads (see [Kinds]); nil without groups
 	Spread float64             // mean of the largest spread of effects; NaN without groups

@@ -19,10 +19,12 @@ import (
 
 // A model describes how made-up outcomes are drawn, and the model that is fitted to them.
 type model struct {
-	family     study.Family
-	keys       string       // further keys of [model]
-	drawn      study.Family // family from which outcomes are drawn, if it differs from the fitted family
-	outcome    string       // keys of the outcome's column; empty for a number with the bounds [−bound, bound] or [0, bound]
+	family study.Family
+	keys   string       // further keys of [model]
+	drawn  study.Family // family from which outcomes are drawn, if it differs from the fitted family
+	// keys of the outcome's column; empty for a number with the bounds [−bound, bound] or [0,
+	// bound]
+	outcome    string
 	bound      float64
 	effect     float64 // prior sd of the change of the predictor if a column changes by its sd
 	intercept  float64 // prior sd of the intercept
@@ -72,15 +74,17 @@ type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
 const (
-	wider     = 10 // factor by which bounds are wider than the range of the values
-	normal    = 3  // half of the range of a normal column, in sds
-	heavy     = 12 // half of the range of a column with Student's t distribution, in sds
-	freedom   = 3  // degrees of freedom of Student's t distribution
-	shared    = .95
-	spread    = .5   // sd of coefficients between heterogeneous clients, in sds of the prior
-	noiseOff  = 1e-2 // noise multiplier of cells with almost no noise; about the smallest that is possible with a hundred noise shares
-	heldOut   = 500  // number of held-out records
-	heavyMost = 20   // smallest bound of a continuous outcome if columns have Student's t distribution
+	wider   = 10 // factor by which bounds are wider than the range of the values
+	normal  = 3  // half of the range of a normal column, in sds
+	heavy   = 12 // half of the range of a column with Student's t distribution, in sds
+	freedom = 3  // degrees of freedom of Student's t distribution
+	shared  = .95
+	spread  = .5 // sd of coefficients between heterogeneous clients, in sds of the prior
+	// noise multiplier of cells with almost no noise; about the smallest that is possible with a
+	// hundred noise shares
+	noiseOff  = 1e-2
+	heldOut   = 500 // number of held-out records
+	heavyMost = 20  // smallest bound of a continuous outcome if columns have Student's t distribution
 )
 
 // rawUnits are the units of columns that the study does not scale.

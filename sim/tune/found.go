@@ -43,7 +43,8 @@ type Found struct {
 	Failed int    `json:"failed"` // number of candidates that failed
 
 	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, best first
-	Best int   `json:"best"` // index of the recommended row; the default settings unless another row is significantly better
+	// index of the recommended row; the default settings unless another row is significantly better
+	Best int `json:"best"`
 }
 
 // tally returns one row for each candidate, with the results of its trials.

@@ -17,11 +17,13 @@ import (
 
 // SelectionOptions define the candidate settings of a [Selection].
 type SelectionOptions struct {
-	Study      string   // path of the study file
-	Settings   []string // settings key=value that replace values in the study
-	Data       string   // file of records that replaces the study's records
-	Candidates []string // list of key=value pairs for each candidate, separated by blanks; if empty, candidates are drawn
-	Draw       int      // number of drawn candidates, including the default settings
+	Study    string   // path of the study file
+	Settings []string // settings key=value that replace values in the study
+	Data     string   // file of records that replaces the study's records
+	// list of key=value pairs for each candidate, separated by blanks; if empty, candidates are
+	// drawn
+	Candidates []string
+	Draw       int // number of drawn candidates, including the default settings
 	Score      Score
 	Seed       uint64
 	Workers    int

@@ -20,7 +20,8 @@ import (
 type attack struct {
 	says, by, fault string // description, name of the attacker, and fault of its program
 	clients         int
-	file            func(records string) error // function that changes the attacker's records; nil if they stay the same
+	// function that changes the attacker's records; nil if they stay the same
+	file func(records string) error
 
 	finder, log string         // party whose log must name the attack, and the text that the log must contain
 	exits       map[string]int // exit codes of parties when the attack is over

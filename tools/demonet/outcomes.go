@@ -93,7 +93,8 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	copies, err := os.MkdirTemp("", "outcomes") // inside the repository, the go command would treat the copies as a package
+	// inside the repository, the go command would treat the copies as a package
+	copies, err := os.MkdirTemp("", "outcomes")
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,9 @@ type Scheme struct {
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	v, over []uint64 // v[j] is the public constant v_j of place j, and over[j] is 1/v_j; the points of the secrets have no constant, so v and over are 1 there
+	// v[j] is the public constant v_j of place j, and over[j] is 1/v_j; the points of the secrets
+	// have no constant, so v and over are 1 there
+	v, over []uint64
 }
 
 // New returns the scheme for the given number of clients. Any fewest of the clients can open a sum.

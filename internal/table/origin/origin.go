@@ -98,7 +98,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, buffered) // named must receive the whole file, also the bytes that the function use has not read
+	// named must receive the whole file, also the bytes that the function use has not read
+	_, err = io.Copy(io.Discard, buffered)
 	return err
 }
 

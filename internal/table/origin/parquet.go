@@ -39,7 +39,8 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []string, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
-		return errors.New("this Parquet file ends early or is damaged: " + again) // the error of the package may contain bytes of the file
+		// the error of the package may contain bytes of the file
+		return errors.New("this Parquet file ends early or is damaged: " + again)
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {

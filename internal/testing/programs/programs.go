@@ -119,7 +119,8 @@ func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) mode
 		Name: "z", Rows: len(g.Names), Cols: 2, Entries: ir.NamesOf(pairs(g.Names, []string{"intercept", name})...),
 	}, b.Normal(model.Normal{SD: 1}))
 	correlation := b.Apply(ir.Sub, b.Mul(b.Number(2), h), b.Number(1))
-	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h)))) // √(1−r²) for the correlation r
+	// √(1−r²) for the correlation r
+	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h))))
 	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, correlation), b.Mul(two, rest)), 0, 2, 2)
 	v := b.MatVec(l, b.GatherRow(z, index))
 	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, r.position(name))))
