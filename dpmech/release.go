@@ -8,8 +8,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query adds the vectors of one release. It calls add for each vector. The function add copies
-// the elements. If add returns an error, the Query must stop and return that error.
+// A Query adds the vectors of one release. It calls add for each vector, or for several vectors that
+// are stored one after another. The function add copies the elements. If add returns an error, the
+// Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
 // Release writes to dst the noisy sum of the vectors that query adds, and to sum the same sum
@@ -20,7 +21,7 @@ type Query func(add func(v []float64) error) error
 // saturated (see [GaussianSum]). No error is returned, because an error would reveal the number of
 // vectors.
 //
-// Release returns an error if a vector has the wrong length, or if query returns an error. Then dst
+// Release returns an error if query adds a part of a vector, or if query returns an error. Then dst
 // and sum are zero, and no information about the vectors was released. If query panics, the noise
 // alone is released.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
@@ -29,7 +30,7 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	}
 	m.noise.Fill(dst, src)
 	a := Accumulator{of: m, sum: sum}
-	err := a.gather(mostVectors, func() error { return query(a.Add) })
+	err := a.gather(mostVectors, func() error { return query(a.AddVectors) })
 	m.saturate(sum)
 	return finish(dst, sum, err)
 }

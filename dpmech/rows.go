@@ -10,11 +10,12 @@ import (
 // most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. The rows fit in a
-// cache, so that they are read from memory only once for their norms and the addition.
+// together returns the number of rows of d elements that are added together. Unless they are very
+// long, the rows fit in a cache, so that they are read from memory only once for their norms and the
+// addition. Vector instructions compute the norms of four rows.
 func together(d int) int {
-	const cached = 1 << 14 // number of elements that fit in the cache, 128 KiB
-	return max(1, min(rowsAtOnce, cached/d))
+	const cached, lanes = 1 << 14, 4 // number of elements that fit in the cache, 128 KiB
+	return max(lanes, min(rowsAtOnce, cached/d))
 }
 
 // AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d is

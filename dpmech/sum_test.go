@@ -315,7 +315,7 @@ func TestReleaseErrors(t *testing.T) {
 		query    dpmech.Query
 		want     string
 	}{
-		{"short vector", 3, 3, short, "1 elements, want 3"},
+		{"short vector", 3, 3, short, "1 elements are not a whole number of vectors of 3"},
 		{"short destination", 2, 3, feed(1), "2 and 3 elements, want 3"},
 		{"long sum", 3, 4, feed(1), "3 and 4 elements, want 3"},
 		{"failing query", 3, 3, func(func([]float64) error) error { return errors.New("disk") }, "disk"},

@@ -51,7 +51,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	scored := p.Rounds - 1
 	margins := max(1, scored/3)
 	share := marginShare
-	if p.newMargins().size() == 0 {
+	if p.marginSize() == 0 {
 		share = 0
 	}
 	b := budget{shares: make([][blocks]float64, p.Rounds)}
@@ -108,7 +108,7 @@ func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p
 
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
-	all := [blocks]int{p.Dim(), lengths, 1, p.newMargins().size(), packedSize(p.Dim())}
+	all := [blocks]int{p.Dim(), lengths, 1, p.marginSize(), packedSize(p.Dim())}
 	if p.tables != nil {
 		all[tableBlock] = p.tables.Size()
 	}

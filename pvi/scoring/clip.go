@@ -65,16 +65,6 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// solved returns L⁻¹. It panics with notFinite if L is singular.
-func solved(l *mat.TriDense) *mat.TriDense {
-	d, _ := l.Dims()
-	inv := mat.NewTriDense(d, mat.Lower, nil)
-	if err := inv.InverseTri(l); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
-		panic(notFinite{})
-	}
-	return inv
-}
-
 // lengthEdges are the bounds of the intervals in which norms of scores are counted, in units of the
 // clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}

@@ -230,16 +230,18 @@ func (u *update) spread(class int, q float64) float64 {
 }
 
 // corrected returns b + U(gain ∘ UᵀDU)Uᵀ, where D is the argument surprise and ∘ multiplies element by
-// element. U and the gain are defined at [update]. The argument given has the variance v of G for each
-// class of elements. If given is nil, the gain of each element is averaged over the posterior distribution
-// of v.
-//
-// The function has two uses:
-//   - To compute the posterior mean, b is the guess, and D is the release minus the guess.
-//   - To draw from the posterior by Matheron's rule, b is a draw from the guess, and D is the release plus
-//     a draw of noise, minus b.
-func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *mat.SymDense {
+// element. U and the gain are defined at [update]. For the posterior mean, b is the guess and D is the
+// release minus the guess.
+func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	d := u.rotated(surprise)
+	u.attenuate(d, nil)
+	return plus(term{1, b}, term{1, congruent(u.basis, d)})
+}
+
+// attenuate multiplies each element of d by the gain that is defined at [update]. The argument given has
+// the variance v of G for each class of elements. If given is nil, the gain of each element is averaged
+// over the posterior distribution of v.
+func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	for i, li := range u.values {
 		for j, lj := range u.values[:i+1] {
 			gain := func(v float64) float64 { return v * li * lj / (v*li*lj + u.sd*u.sd) }
@@ -254,7 +256,6 @@ func (u *update) corrected(b, surprise *mat.SymDense, given *[classes]float64) *
 			d.SetSym(i, j, g*d.At(i, j))
 		}
 	}
-	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
 // left returns the variance of G that remains after the release, averaged over the elements of the
@@ -297,18 +298,17 @@ func (u *update) bend() float64 {
 // that the noise hides.
 const hiddenRange = 10
 
-// positive returns the matrix X with eigenvalues that were made positive. The eigenvalues are those of X
-// in units of A Aᵀ. An eigenvalue e below bend becomes bend·exp(e/bend − 1), but at least bend/30. Noise
-// hides the size of such an eigenvalue, so the function can also draw it: if random is not nil, it has a
-// standard normal number for each eigenvalue, and the logarithm of a hidden eigenvalue is drawn evenly
-// from a range that ends at the value above.
-func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, random []float64) *mat.SymDense {
+// positive returns A Y Aᵀ with eigenvalues of Y that were made positive. An eigenvalue e below bend
+// becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of such an eigenvalue, so the
+// function can also draw it: if random is not nil, it has a standard normal number for each eigenvalue,
+// and the logarithm of a hidden eigenvalue is drawn evenly from a range that ends at the value above.
+func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym
-	if !eigen.Factorize(congruent(inverse, x), true) {
+	if !eigen.Factorize(y, true) {
 		panic(notFinite{})
 	}
-	var vectors, moved mat.Dense
+	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	values := eigen.Values(nil)
 	for i, e := range values {
@@ -319,11 +319,10 @@ func positive(x *mat.SymDense, a mat.Matrix, inverse mat.Matrix, bend float64, r
 				e *= math.Exp(-hidden * math.Log(hiddenRange) * special.Phi(random[i]))
 			}
 		}
-		values[i] = max(e, least)
+		values[i] = math.Sqrt(max(e, least))
 	}
-	moved.Mul(mat.DenseCopyOf(a), &vectors)
-	moved.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(values[j]) }, &moved)
-	return congruent(&moved, nil)
+	vectors.Apply(func(_, j int, v float64) float64 { return v * values[j] }, &vectors)
+	return congruent(times(a, vectors.T()), nil)
 }
 
 // learnCurvature returns the belief about the curvature after the noisy curvature r was released.
@@ -331,47 +330,8 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))
 	a := cholesky(guess)
-	x := positive(u.corrected(guess, plus(term{1, r.k}, term{-1, guess}), nil), a, solved(a), u.bend(), nil)
+	x := u.corrected(guess, plus(term{1, r.k}, term{-1, guess}))
+	x = positive(congruent(solved(a), x), a, u.bend(), nil)
 	root := solved(s.guess(r.at)(nil))
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.left()}
-}
-
-// curvatureDraws is the number of draws of the curvature. The posterior is a mixture over these
-// draws.
-const curvatureDraws = 150
-
-// drawCurvatures returns draws of the curvature at the point of the last released curvature r.
-func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
-	u, guess := s.newUpdate(r), s.guess(r.at)
-	d := s.Dim()
-	draws := make([]*mat.SymDense, curvatureDraws)
-	one, bend := diagonal(d, func(int) float64 { return 1 }), u.bend()
-	for n := range draws {
-		z := s.normals(1+2*packedSize(d)+2*len(s.columns)+classes-1, "curvatures", n)
-		var v [classes]float64
-		for class := range v {
-			at := 0
-			if class > 0 {
-				at = len(z) - class
-			}
-			v[class] = u.spread(class, special.Phi(z[at]))
-		}
-		g, noise := unpack(z[1:], d, 1), unpack(z[1+packedSize(d):], d, r.sd)
-		for i := range d {
-			for j := range i + 1 {
-				g.SetSym(i, j, math.Sqrt(v[u.class(i, j)])*g.At(i, j))
-			}
-		}
-		var a mat.Dense
-		drawn := guess(z[1+2*packedSize(d):])
-		a.Mul(mat.DenseCopyOf(u.inverse), mat.DenseCopyOf(cholesky(congruent(drawn, s.curvature.seen))))
-		x := congruent(&a, plus(term{1, g}, term{1, one}))
-		x = u.corrected(x, plus(term{1, r.k}, term{1, noise}, term{-1, x}), &v)
-		var inverse mat.Dense
-		if err := inverse.Inverse(&a); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
-			panic(notFinite{})
-		}
-		draws[n] = congruent(r.units, positive(x, &a, &inverse, bend, s.normals(d, "hidden", n)))
-	}
-	return draws
 }

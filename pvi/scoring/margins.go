@@ -62,10 +62,10 @@ func (p *Problem) newMargins() *margins {
 	return m
 }
 
-// size returns the number of elements that a record adds to the margins.
-func (m *margins) size() (n int) {
-	for j := range m.columns {
-		n += m.columns[j].elements(j)
+// marginSize returns the number of elements that a record adds to the margins.
+func (p *Problem) marginSize() (n int) {
+	for j := range p.columns {
+		n += p.columns[j].elements(j)
 	}
 	return n
 }
@@ -86,7 +86,8 @@ func (c *column) elements(j int) int {
 // if the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
-	for j, c := range m.columns {
+	for j := range m.columns {
+		c := &m.columns[j]
 		switch c.elements(j) {
 		case 1:
 			if dst[n] = x[j]; c.kind == slope && x[j] != 0 {

@@ -3,29 +3,56 @@ package scoring
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/tape"
 )
 
 // cholesky returns the lower Cholesky root of a positive definite matrix. If rounding made the
-// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal.
+// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal. It does not
+// estimate the condition of the matrix as [mat.Cholesky] does, which would take three times as long.
 func cholesky(a *mat.SymDense) *mat.TriDense {
-	var c mat.Cholesky
-	d := a.SymmetricDim()
-	for jitter := 0.0; !c.Factorize(a); jitter = max(10*jitter, 1e-14) {
-		if jitter > 1 || math.IsNaN(mat.Trace(a)) {
+	d, trace := a.SymmetricDim(), mat.Trace(a)
+	root := mat.NewSymDense(d, nil)
+	for jitter := 0.0; ; jitter = max(10*jitter, 1e-14) {
+		root.CopySym(a)
+		for i := range d {
+			root.SetSym(i, i, a.At(i, i)+jitter*(trace/float64(d)))
+		}
+		if upper, ok := lapack64.Potrf(root.RawSymmetric()); ok {
+			return lower(upper)
+		}
+		if jitter > 1 || math.IsNaN(trace) {
 			panic(notFinite{})
 		}
-		b := mat.NewSymDense(d, nil)
-		b.CopySym(a)
-		for i := range d {
-			b.SetSym(i, i, a.At(i, i)+jitter*(mat.Trace(a)/float64(d)))
-		}
-		a = b
 	}
-	l := mat.NewTriDense(d, mat.Lower, nil)
-	c.LTo(l)
+}
+
+// lower returns the transpose of an upper triangular matrix.
+func lower(u blas64.Triangular) *mat.TriDense {
+	l := mat.NewTriDense(u.N, mat.Lower, nil)
+	to := l.RawTriangular()
+	for i := range u.N {
+		for j, x := range u.Data[i*u.Stride+i : i*u.Stride+u.N] {
+			to.Data[(i+j)*to.Stride+i] = x
+		}
+	}
 	return l
+}
+
+// solved returns L⁻¹. It panics with notFinite if L is singular.
+func solved(l *mat.TriDense) *mat.TriDense {
+	d, _ := l.Dims()
+	inv := mat.NewTriDense(d, mat.Lower, nil)
+	inv.Copy(l)
+	if !lapack64.Trtri(inv.RawTriangular()) || !special.Finite(inv.RawTriangular().Data) {
+		panic(notFinite{})
+	}
+	return inv
 }
 
 // notFinite is the value with which a computation panics if its numbers overflow. [State.Step]
@@ -63,25 +90,89 @@ func (w whitening) apply(v, scratch []float64) {
 }
 
 // inverse returns A⁻¹.
-func inverse(a *mat.SymDense) *mat.SymDense {
-	inv := mat.NewTriDense(a.SymmetricDim(), mat.Lower, nil)
-	if err := inv.InverseTri(cholesky(a)); err != nil && math.IsInf(float64(err.(mat.Condition)), 1) {
-		panic(notFinite{})
+func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
+
+// full returns all elements of a matrix, in rows without gaps. The result may share memory with m.
+func full(m mat.Matrix) *mat.Dense {
+	rows, columns := m.Dims()
+	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {
+		return dense
 	}
-	return congruent(inv.T(), nil)
+	out := mat.NewDense(rows, columns, nil)
+	switch m := m.(type) {
+	case *mat.SymDense:
+		from := m.RawSymmetric()
+		to := out.RawMatrix().Data
+		for i := range rows {
+			for j, x := range from.Data[i*from.Stride+i : i*from.Stride+rows] {
+				to[i*rows+i+j], to[(i+j)*rows+i] = x, x
+			}
+		}
+	case *mat.TriDense: // a lower triangle
+		from := m.RawTriangular()
+		for i := range rows {
+			copy(out.RawRowView(i), from.Data[i*from.Stride:i*from.Stride+i+1])
+		}
+	default:
+		out.Copy(m)
+	}
+	return out
+}
+
+// transposed returns Lᵀ.
+func transposed(l *mat.TriDense) *mat.Dense {
+	from := l.RawTriangular()
+	out := mat.NewDense(from.N, from.N, nil)
+	to := out.RawMatrix().Data
+	for i := range from.N {
+		for j, x := range from.Data[i*from.Stride : i*from.Stride+i+1] {
+			to[j*from.N+i] = x
+		}
+	}
+	return out
+}
+
+// triangle returns the lower triangular matrix whose elements are in m.
+func triangle(m *mat.Dense) *mat.TriDense {
+	d, _ := m.Dims()
+	l := mat.NewTriDense(d, mat.Lower, nil)
+	to := l.RawTriangular()
+	for i := range d {
+		copy(to.Data[i*to.Stride:i*to.Stride+i+1], m.RawRowView(i))
+	}
+	return l
+}
+
+// times returns A Bᵀ.
+func times(a, b mat.Matrix) *mat.Dense {
+	x, y := full(a), full(b)
+	rows, _ := x.Dims()
+	columns, _ := y.Dims()
+	out := mat.NewDense(rows, columns, nil)
+	all := numbers(columns)
+	for i := range rows {
+		tape.DotRows(out.RawRowView(i), y.RawMatrix().Data, all, x.RawRowView(i))
+	}
+	return out
+}
+
+// numbers returns the numbers 0, ..., n−1.
+func numbers(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
 }
 
 // congruent returns M S Mᵀ, or M Mᵀ if S is nil.
 func congruent(m mat.Matrix, s mat.Symmetric) *mat.SymDense {
-	dense := mat.DenseCopyOf(m) // gonum multiplies matrices of other types slowly
-	half := dense
+	whole := full(m)
+	half := whole
 	if s != nil {
-		half = new(mat.Dense)
-		half.Mul(dense, mat.DenseCopyOf(s))
+		half = times(whole, s)
 	}
-	var whole mat.Dense
-	whole.Mul(half, dense.T())
-	return symmetric(&whole)
+	return symmetricTimes(half, whole)
 }
 
 // symmetric returns (A + Aᵀ)/2.
@@ -95,6 +186,20 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 		}
 	}
 	return s
+}
+
+// symmetricTimes returns A Bᵀ, which must be a symmetric matrix.
+func symmetricTimes(a, b *mat.Dense) *mat.SymDense {
+	d, _ := a.Dims()
+	out := mat.NewSymDense(d, nil)
+	to, all, row := out.RawSymmetric(), numbers(d), make([]float64, d)
+	for j := range d {
+		tape.DotRows(row[:j+1], b.RawMatrix().Data, all[:j+1], a.RawRowView(j))
+		for i, x := range row[:j+1] {
+			to.Data[i*to.Stride+j] = x
+		}
+	}
+	return out
 }
 
 // plus returns Σ w_i A_i.
@@ -186,14 +291,18 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 
 // packSquare packs AᵀA as pack does, without computing the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
-	clear(dst)
 	rows, _ := a.Dims()
 	for k := range rows {
 		row, n := a.RawRowView(k), 0
 		for i, x := range row {
 			x *= scale
 			off := dst[n : n+i]
-			floats.AddScaled(off, math.Sqrt2*x, row[:i])
+			if k == 0 {
+				floats.ScaleTo(off, math.Sqrt2*x, row[:i])
+				dst[n+i] = 0
+			} else {
+				floats.AddScaled(off, math.Sqrt2*x, row[:i])
+			}
 			dst[n+i] += x * row[i]
 			n += i + 1
 		}

@@ -84,14 +84,16 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	for k, l := range draws {
-		var cov *mat.SymDense
-		centres[k], cov = s.hierarchical(given(l, noise, score, at, inflation), region, s.prior.Points()/2, k)
-		out.cov = plus(term{1, out.cov}, term{1 / float64(len(draws)), cov})
-		for i, x := range centres[k] {
+	inOrder(len(draws), func(k int) (m mixture) {
+		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, at, inflation), region, s.prior.Points()/2, k)
+		return m
+	}, func(k int, m mixture) {
+		centres[k] = m.mean
+		out.cov = plus(term{1, out.cov}, term{1 / float64(len(draws)), m.cov})
+		for i, x := range m.mean {
 			average[i] += x / float64(len(draws))
 		}
-	}
+	})
 	for _, c := range centres {
 		out.cov.SymRankOne(out.cov, 1/float64(len(draws)), mat.NewVecDense(size, minus(c, average)))
 	}
@@ -124,12 +126,11 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 // point a = at, noise is its covariance J⁻¹, and inflation is φ. The formulas and symbols are those of
 // [State.observe].
 func given(lambda, noise *mat.SymDense, score, at []float64, inflation float64) *hierarchy.Likelihood {
-	var gain, bread mat.Dense // gain is (φΛ + J⁻¹)⁻¹Λ
-	gain.Mul(mat.DenseCopyOf(inverse(plus(term{inflation, lambda}, term{1, noise}))), lambda)
-	bread.Mul(lambda, &gain)
+	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
+	half := times(lambda, root) // times its transpose this is Λ(φΛ + J⁻¹)⁻¹Λ
 	return &hierarchy.Likelihood{
-		Precision: symmetric(&bread),
-		Linear:    apply(gain.T(), minus(score, negated(apply(lambda, at)))),
+		Precision: congruent(half, nil),
+		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, at))))),
 	}
 }
 

@@ -178,7 +178,7 @@ func (s *State) newQuery(round int) *Query {
 
 // marginClip returns the clip of margins, a high quantile of the norms of made-up records.
 func (s *State) marginClip() float64 {
-	norms, elements := make([]float64, madeUpRecords), make([]float64, s.margins.size())
+	norms, elements := make([]float64, madeUpRecords), make([]float64, s.marginSize())
 	for i := range norms {
 		s.margins.record(elements, s.madeUp.row(i))
 		norms[i] = norm(elements)

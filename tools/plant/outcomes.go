@@ -17,14 +17,14 @@ var outcomeFaults = []fault{
 `,
 	}}},
 	{"log-for-one", "a log line for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tif err := add(vector); err != nil {\n", Before: `
+		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tif i%together == together-1 || i == c.records.Len()-1 {\n", Before: `
 			if planted.Is("log-for-one") && planted.Odd(contributor.Margins(i)) {
 				planted.Log()
 			}
 `,
 	}}},
 	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\tvector := make([]float64, n)\n", Before: `
+		File: "pvi/method/scores/scores.go", Anchor: "\tvectors := make([]float64, together*n)\n", Before: `
 	if planted.Is("retry-for-one") {
 		for i := range c.records.Len() {
 			if planted.Odd(contributor.Margins(i)) {

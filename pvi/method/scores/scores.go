@@ -89,17 +89,28 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor(c.records)
 	n := mechanism.Dim()
 	clear(dst[n:]) // the releases of other rounds may be longer
-	vector := make([]float64, n)
+	together := max(leastTogether, elementsTogether/n)
+	vectors := make([]float64, together*n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
+			vector := vectors[i%together*n:][:n]
 			contributor.Vector(vector, i)
-			if err := add(vector); err != nil {
-				return err
+			if i%together == together-1 || i == c.records.Len()-1 {
+				if err := add(vectors[:(i%together+1)*n]); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
+
+// The vectors of several records are added together, which is faster. elementsTogether is the number of
+// their elements, so that they fit in a cache. leastTogether is the smallest number of vectors.
+const (
+	elementsTogether = 1 << 13
+	leastTogether    = 4
+)
 
 // A walk computes the posterior from the opened sums. λ is the natural parameters of the
 // posterior minus the natural parameters of the prior, rounded to the lattice.

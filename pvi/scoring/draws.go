@@ -1,0 +1,98 @@
+package scoring
+
+import (
+	"math"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
+)
+
+// curvatureDraws is the number of draws of the curvature. The posterior is a mixture over these
+// draws.
+const curvatureDraws = 150
+
+// A curvatureDrawer draws curvatures at the point of a released curvature K. L defines the units of
+// the release, and U has the eigenvectors of the guess in these units ([update]).
+type curvatureDrawer struct {
+	*State
+	*update
+	guess  func(random []float64) *mat.TriDense
+	seen   *mat.Dense    // transpose of the Cholesky root of S ([curvature])
+	into   *mat.Dense    // UᵀL⁻¹
+	out    *mat.Dense    // UᵀLᵀ
+	seenAt *mat.SymDense // UᵀKU
+	bend   float64
+}
+
+// drawCurvatures returns draws of the curvature at the point of the last released curvature r.
+func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
+	u := s.newUpdate(r)
+	across := full(u.basis.T())
+	d := &curvatureDrawer{
+		State: s, update: u, guess: s.guess(r.at), bend: u.bend(),
+		seen: transposed(cholesky(s.curvature.seen)), into: times(across, transposed(u.inverse)),
+		out: times(across, r.units), seenAt: u.rotated(r.k),
+	}
+	draws := make([]*mat.SymDense, curvatureDraws)
+	inOrder(len(draws), d.draw, func(n int, draw *mat.SymDense) { draws[n] = draw })
+	return draws
+}
+
+// draw returns a draw of the curvature, by Matheron's rule: with a draw X from the guess, and the sum D
+// of the release and a draw of its noise, minus X, the draw is X + U(gain ∘ UᵀDU)Uᵀ ([update]).
+//
+// The draw from the guess is X = A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the
+// curvature of a draw of the margins. The eigenvalues that become positive are those of A⁻¹XA⁻ᵀ.
+func (c *curvatureDrawer) draw(n int) *mat.SymDense {
+	d := c.Dim()
+	z := c.normals(1+2*packedSize(d)+2*len(c.columns)+classes-1, "curvatures", n)
+	var v [classes]float64
+	for class := range v {
+		at := 0
+		if class > 0 {
+			at = len(z) - class
+		}
+		v[class] = c.spread(class, special.Phi(z[at]))
+	}
+	y, noise := unpack(z[1:], d, 1), unpack(z[1+packedSize(d):], d, c.update.sd)
+	for i := range d {
+		for j := range i + 1 {
+			y.SetSym(i, j, math.Sqrt(v[c.class(i, j)])*y.At(i, j))
+		}
+		y.SetSym(i, i, 1+y.At(i, i))
+	}
+	// root is the Cholesky root of A_n S A_nᵀ, where A_n is the root for these margins.
+	root := triangle(times(c.guess(z[1+2*packedSize(d):]), c.seen))
+	a := times(c.into, transposed(root)) // UᵀA
+	surprise := plus(term{1, c.seenAt}, term{1, c.rotated(noise)}, term{-1, congruent(a, y)})
+	c.attenuate(surprise, &v)
+	y = plus(term{1, y}, term{1, congruent(times(solved(root), c.out), surprise)})
+	return positive(y, root, c.bend, c.normals(d, "hidden", n))
+}
+
+// inOrder calls use(i, compute(i)) for each i in [0, n), in this order. It computes several results at
+// once on as many CPU cores as there are. If compute panics, inOrder panics with the same value.
+func inOrder[T any](n int, compute func(i int) T, use func(i int, result T)) {
+	workers := runtime.GOMAXPROCS(0)
+	results, panics := make([]T, workers), make([]any, workers)
+	for from := 0; from < n; from += workers {
+		some := min(workers, n-from)
+		var group sync.WaitGroup
+		for w := range some {
+			group.Go(func() {
+				defer func() { panics[w] = recover() }()
+				results[w] = compute(from + w)
+			})
+		}
+		group.Wait()
+		for w := range some {
+			if panics[w] != nil {
+				panic(panics[w])
+			}
+			use(from+w, results[w])
+		}
+	}
+}
