@@ -52,7 +52,7 @@ func (p pen) logRest(x value) value { return p.log(p.neg(p.is(ir.Expm1, x))) }
 // logDifference returns log(eˣ − eʸ) for x > y.
 func (p pen) logDifference(x, y value) value { return p.add(x, p.logRest(p.sub(y, x))) }
 
-// logBeta returns the log of the beta function.
+// logBeta returns the logarithm of the beta function at (a, b).
 func (p pen) logBeta(a, b value) value {
 	return p.sub(p.add(p.is(ir.Lgamma, a), p.is(ir.Lgamma, b)), p.is(ir.Lgamma, p.add(a, b)))
 }

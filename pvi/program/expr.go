@@ -100,8 +100,8 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined returns a value as one node or one list of constants, if its elements are separate values.
-// All elements must have been assigned.
+// joined returns a value with separate elements as one node or one list of constants, and any other value
+// unchanged. All elements must have been assigned.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v
@@ -243,7 +243,7 @@ func counted(v value) value {
 	return v
 }
 
-// operator returns the value of a op b.
+// operator returns the result of the operator op for the operands a and b.
 func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	switch op {
 	case "==", "!=", "<", "<=", ">", ">=", "&&", "||":
@@ -337,7 +337,8 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals returns the value of a op b if a or b is a sum over the records (role total).
+// totals returns the result of the operator op for a and b, of which at least one is a sum over the
+// records (role total).
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a
 	if a.role == total {

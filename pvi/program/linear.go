@@ -26,7 +26,7 @@ type product struct {
 // later changes the order of the parameters. The record program is then slower but still correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
-// formOf returns a number as a form.
+// formOf returns the stored form of a number, or a form with the number as its only summand.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f

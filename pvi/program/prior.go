@@ -17,11 +17,11 @@ type parameter struct {
 	shape      shape
 	node       model.Expr
 	elements   []*prior // prior of each element; nil for an element without a prior
-	coordinate int      // index in θ of the first coordinate; wrong if the order of parameters changes
+	coordinate int      // index in θ of the first coordinate; outdated if the builder later changes the order of the parameters
 
-	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix,
-	// and otherwise 0. A factor's elements are its partial correlations, and covered is true if the
-	// factor has a prior.
+	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix, and
+	// otherwise 0. The elements of such a parameter are its partial correlations. covered is true if it
+	// has a prior.
 	factor  int
 	covered bool
 }

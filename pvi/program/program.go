@@ -83,7 +83,7 @@ const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
 	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // number of elements that count for an element stored as its own value
+	partCost     = 8       // how many elements an element counts for if it is stored as a value of its own
 )
 
 // errStop is the panic that ends the evaluation of a statement after an error was reported.
@@ -132,7 +132,7 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // numbers of the record that are written as forms, by node
+	forms      map[model.Expr]form // by node, the form of a number of the record ([form])
 	parameters []*parameter
 	dim        int   // number of coordinates of all parameters declared so far
 	likelihood value // sum of the terms of one record's log density

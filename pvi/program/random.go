@@ -15,7 +15,7 @@ type pencil struct {
 	record bool // whether every record has its own random numbers
 }
 
-// random returns the value of a call such as normal_rng(mu, sigma). name is the density.
+// random returns the value of a call such as normal_rng(mu, sigma). name is the name of the density.
 func (s *stager) random(name string, e *syntax.Expr) value {
 	if !s.generating {
 		s.fail("E401", e.At, "%s draws a random number, which a log density does not have. Move it to the generated quantities.", e.Text)
@@ -56,7 +56,7 @@ func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) val
 	return out
 }
 
-// law returns random numbers with a law of record programs.
+// law draws random numbers by one of the operations of record programs.
 func (p pencil) law(law ir.Law, args ...value) value {
 	for k, a := range args {
 		if !p.shape.single() {

@@ -143,8 +143,8 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of a variable after the assignment of got. If the assignment is under a
-// condition on the record, the old value remains where the condition does not hold.
+// merge returns the value of a variable after got is assigned to it. If the assignment is under a
+// condition on the record, the variable keeps its old value where the condition does not hold.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got

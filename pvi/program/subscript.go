@@ -7,10 +7,10 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements along one axis: elements at constant positions, or the one element
+// A subscript selects elements along one axis. It selects elements at constant positions, or one element
 // whose index is a value of the record.
 type subscript struct {
-	role   role // index for the loop's variable; rows for one index for each record; otherwise plain
+	role   role // index for the variable of the loop over the records, rows if each record has its own index, otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
 	single bool // whether one element is selected, so that the result does not have the axis
@@ -318,11 +318,11 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked is the largest number of a record's own values from which another value of the record
-// can select one.
+// mostPicked is the largest number of elements of a record's own vector that can be indexed by another
+// value of the record.
 const mostPicked = 64
 
-// pick returns the element at index place of v, where both belong to the record at hand.
+// pick returns the element of v whose index is place. Both are values of the record at hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

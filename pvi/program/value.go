@@ -58,7 +58,7 @@ func (s shape) equal(t shape) bool {
 	return true
 }
 
-// table returns the shape, as rows and columns, of the node that holds a value of this shape.
+// table returns the numbers of rows and columns of the node that holds a value of this shape.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:
@@ -98,7 +98,8 @@ type value struct {
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// from, if not nil, is the parameter whose elements first to first + size − 1 are this value.
+	// If from is not nil, the value consists of size elements of the parameter from, beginning with
+	// element number first.
 	from  *parameter
 	first int
 	mixed bool // whether the order of the elements differs from the order in the parameter

@@ -25,7 +25,7 @@ type StatementKind byte
 // These are the kinds of statements.
 const (
 	Declare StatementKind = iota + 1 // declares Name, with the initial value Value unless Value is nil
-	Assign                           // assigns Value to Target; if Name is an operator, assigns Target Name Value
+	Assign                           // assigns Value to Target; for an assignment such as x += 1, Name is the operator "+"
 	Tilde                            // Target ~ Name(Args): Target has the density Name with the arguments Args
 	Add                              // adds Value to the log density
 	For                              // runs Body with Name = Low, Low + 1, …, High
