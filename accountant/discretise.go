@@ -99,18 +99,18 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest returns the mean loss of the interval of length width with the largest mass. If a single
-// atom has more than half of this mass, heaviest returns the loss of this atom. The argument by
-// lists the indices of the losses in ascending order of the losses.
-func heaviest(l law, loss []float64, mass func(i int) float64, by []int, width float64) float64 {
+// heaviest returns the mean loss of the interval of length width with the largest mass. If a single atom
+// has more than half of this mass, heaviest returns the loss of this atom. ascending lists the indices of
+// the losses in ascending order of the losses.
+func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
-	for _, i := range by {
+	for _, i := range ascending {
 		w := mass(i)
 		inside, moment = inside+w, moment+w*loss[i]
-		for ; loss[i]-loss[by[first]] > width; first++ {
-			w := mass(by[first])
-			inside, moment = inside-w, moment-w*loss[by[first]]
+		for ; loss[i]-loss[ascending[first]] > width; first++ {
+			w := mass(ascending[first])
+			inside, moment = inside-w, moment-w*loss[ascending[first]]
 		}
 		if inside > most {
 			most, mean = inside, moment/inside
@@ -246,9 +246,9 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// In this case the last cell would contain most of the mass, and rounding its loss
-			// would make the bound much looser. The cells are therefore made from the largest loss
-			// downwards.
+			// The interval is so narrow that the last cell would contain most of the mass. Rounding the
+			// loss of this cell would make the bound much looser. The cells are therefore made from the
+			// largest loss downwards.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)

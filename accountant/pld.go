@@ -226,17 +226,20 @@ func (t *tilting) window(n int) *window {
 // A window stores its two sums only for every block-th entry, and computes the others from them.
 const block = 64
 
-// sum returns two sums over the entries with the numbers from, from+1, ... to the last. The
-// argument sums contains the same sums over the entries to, to+1, ... to the last. The sums are Σ
-// mass·e^(−θ(l−centre)) and Σ mass·e^(−θ(l−centre))·e^(l₀−l), where θ is the order of the tilt, l
-// is the loss of an entry, and l₀ is the loss of the first entry of the sum.
-func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
+// sum returns two sums over the entries first, first+1, ... to the last. The argument sums has the same
+// sums over the entries next, next+1, ... to the last. The two sums are
+//
+//	Σ mass·e^(−θ(l−centre))  and  Σ mass·e^(−θ(l−centre))·e^(l₀−l),
+//
+// where θ is the order of the tilt, l is the loss of an entry, and l₀ is the loss of the first entry of
+// the sum.
+func (w *window) sum(sums [2]float64, first, next int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
 	rise, fall := math.Exp(w.order*w.width), math.Exp(-w.width)
-	weight := math.Exp(-w.order * w.width * float64(to-1-n/2))
-	at := (w.start + to - 1) % n
-	for range to - from {
+	weight := math.Exp(-w.order * w.width * float64(next-1-n/2))
+	at := (w.start + next - 1) % n
+	for range next - first {
 		var mass float64
 		if w.upper {
 			mass = max(0, w.row[at]) + w.noise
@@ -254,9 +257,8 @@ func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// from returns the two sums that the method sum defines. They include the entries from i to the
-// last.
-func (w *window) from(i int) [2]float64 {
+// tail returns the two sums of [window.sum] over the entries i, i+1, ... to the last.
+func (w *window) tail(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
 	}
@@ -354,7 +356,7 @@ func power(f complex128, n float64) complex128 {
 // read returns the bound on δ(ε). The argument i is the number of the first entry whose loss is
 // above ε.
 func (w *window) read(i int, epsilon float64) float64 {
-	sums := w.from(i)
+	sums := w.tail(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
 	if w.upper {
 		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+up(w.added))

@@ -143,26 +143,25 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both directions. The lower bound is
-// for a false-positive rate of the argument under, and the upper bound is for a false-positive rate
-// of the argument over.
-func (a attacks) rates(under, over float64) (lower, upper float64) {
+// rates returns bounds on the largest true-positive rate over both directions. The lower bound is for the
+// false-positive rate lowRate, and the upper bound is for the false-positive rate highRate.
+func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
 	for i, d := range a.above {
-		t := d.best(over)
-		_, u := d.certified(t, over)
+		t := d.best(highRate)
+		_, u := d.certified(t, highRate)
 		if u > upper {
 			upper, at, strongest = u, t, i
 		}
 	}
 	if strongest < 0 || strongest >= len(a.below) {
-		return under, upper
+		return lowRate, upper
 	}
-	if !a.shared || under != over {
-		at = a.below[strongest].best(under)
+	if !a.shared || lowRate != highRate {
+		at = a.below[strongest].best(lowRate)
 	}
-	return a.below[strongest].atLeast(at, under), upper
+	return a.below[strongest].atLeast(at, lowRate), upper
 }
 
 // onePair reports whether the lower bounds of both directions are for the same pair of inputs.

@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// shift converts natural parameters, in place, from coordinates around a centre c to coordinates
-// around c − by. If by equals c, the new coordinates are around the origin. entries has the row and
-// column of each element of the precision (see [gaussian.Family]).
-func shift(natural, by []float64, entries [][2]int) {
-	d := len(by)
+// shift converts natural parameters, in place, from coordinates around a centre c to coordinates around c
+// − offset. If offset equals c, the new coordinates are around the origin. entries has the row and column
+// of each element of the precision (see [gaussian.Family]).
+func shift(natural, offset []float64, entries [][2]int) {
+	d := len(offset)
 	for k, at := range entries {
 		i, j := at[0], at[1]
-		natural[i] += natural[d+k] * by[j]
+		natural[i] += natural[d+k] * offset[j]
 		if i != j {
-			natural[j] += natural[d+k] * by[i]
+			natural[j] += natural[d+k] * offset[i]
 		}
 	}
 }

@@ -15,7 +15,7 @@ type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // whether query has the late clip
+	late   bool // whether the query has the clip of the later rounds ([rules.late]) instead of the early one
 
 	// factors converts public units to the state's units: coordinate i of a point in the state's
 	// units is factors[i] times its value in public units. factors is nil before the votes are
@@ -98,9 +98,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after round number, which is at least 1. answers is the number of clients
-// that answered, and sum is the opened sum of the round. Next returns false if the result is not
-// finite. Rounds must come in order, and some may be missing.
+// Next returns the state after the round with the given number, which is at least 1. answers is the number
+// of clients that answered, and sum is the opened sum of the round. Next returns false if the result is
+// not finite. Rounds must come in order, and some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -214,13 +214,13 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in the rounds of the list like, and n draws of
-// this slope from its posterior.
-func (r *rules) slopes(like []*round, from *source, n int) (Estimate, []float64) {
-	guess := guessedSlope(r.clip(like[len(like)-1].late), r.dim)
+// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of this slope
+// from its posterior.
+func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
+	guess := guessedSlope(r.clip(similar[len(similar)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)
 	sum := guess * precision
-	for _, o := range like {
+	for _, o := range similar {
 		weight := 1 / (o.slope.SD * o.slope.SD)
 		precision += weight
 		sum += weight * o.slope.Mean
@@ -243,13 +243,12 @@ type effective struct {
 	like            bool
 }
 
-// effective returns the gradients of all rounds. It divides the gradients of the rounds in the list
-// like by the slope of their clip. It does not change the gradients of other rounds, whose clips
-// have other slopes.
-func (r *rules) effective(rounds, like []*round, slope float64) []effective {
+// effective returns the gradients of all rounds. It divides the gradients of the rounds in similar by the
+// slope of their clip. It does not change the gradients of other rounds, whose clips have other slopes.
+func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
-		e := effective{slices.Clone(o.gradient), o.query.Point, o.gradientSD, slices.Contains(like, o)}
+		e := effective{slices.Clone(o.gradient), o.query.Point, o.gradientSD, slices.Contains(similar, o)}
 		if e.like {
 			floats.Scale(1/slope, e.gradient)
 			e.sd /= slope
@@ -278,16 +277,16 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean of the noisy estimates of J over the rounds whose clip is like the last round's
+	released      *mat.SymDense // mean of the noisy estimates of J over the rounds with about the clip of the last round
 	releasedSD    float64
 	alike         *mat.SymDense   // value of J if clients do not differ
-	excess, draws []*mat.SymDense // draws of J − alike; draws of alike plus the positive part of J − alike
+	excess, draws []*mat.SymDense // excess has draws of J − alike; draws has the same draws without negative eigenvalues, plus alike
 }
 
 // spreads returns the posterior of the covariance J of clients' gradients. If clients do not
 // differ, J equals W − W²/κ, where W is their mean curvature and κ is r.kappa. spreads returns
 // false if the eigenvalues of a matrix cannot be computed.
-func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
+func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
 	if !r.Pooled {
@@ -298,7 +297,7 @@ func (r *rules) spreads(like []*round, curvatures []*mat.SymDense, slopes []floa
 	}
 	var precision float64
 	j.released = mat.NewSymDense(r.dim, nil)
-	for _, o := range like {
+	for _, o := range similar {
 		weight := 1 / (o.outerSD * o.outerSD)
 		precision += weight
 		j.released = plus(j.released, weight, o.outer)
@@ -389,8 +388,9 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns W⁻¹(J − alike)W⁻¹ for every draw of W and of J − alike: the covariance of θ
-// between clients. It returns false if a W is not positive definite.
+// between returns the covariance of θ between clients, W⁻¹(J − alike)W⁻¹, for every draw of the mean
+// curvature W in curvatures and of J − alike in excess (see [spread]). It returns false if a W is not
+// positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -404,8 +404,8 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of the round after round number. Its point is the mean of q, and
-// its clips follow from the estimated sizes of gradients and curvatures.
+// ask sets s.query to the query of the round after the round with the given number. The point of the query
+// is the mean of q. Its clips follow from the estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

@@ -34,15 +34,15 @@ func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	}
 }
 
-// divide writes a vote of the given size for the position at. It divides the vote linearly between
-// the places below and above this position. If at is NaN, divide writes a NaN.
-func divide(dst []float64, at, size float64) {
-	if math.IsNaN(at) {
-		dst[0] = at
+// divide writes a vote of the given size for a position between two places. It divides the vote linearly
+// between these places. If the position is NaN, divide writes a NaN.
+func divide(dst []float64, position, size float64) {
+	if math.IsNaN(position) {
+		dst[0] = position
 		return
 	}
-	low := min(int(at), places-2)
-	dst[low], dst[low+1] = size*(1-(at-float64(low))), size*(at-float64(low))
+	low := min(int(position), places-2)
+	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
 // A scale has, for each coordinate, the information of a typical client divided by the information

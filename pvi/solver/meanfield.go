@@ -82,11 +82,11 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
-// the last call of evaluate, whose natural parameters must be from. move is the largest absolute
-// change of a natural parameter, and size is the largest absolute value in from. ok is false if the
+// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of the
+// last call of evaluate. natural must have the natural parameters of this q. move is the largest absolute
+// change of a natural parameter, and size is the largest absolute value in natural. ok is false if the
 // Hessian is not negative definite.
-func (n *newtonStep) step(dst, from []float64) (move, size float64, ok bool) {
+func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
 	for i, m := range n.q.Mean {
@@ -105,7 +105,7 @@ func (n *newtonStep) step(dst, from []float64) (move, size float64, ok bool) {
 		dst[d+i] = precision.At(i, i)
 		dst[i] = dst[d+i] * (m + step.AtVec(i))
 	}
-	for i, x := range from {
+	for i, x := range natural {
 		move, size = max(move, abs(dst[i]-x)), max(size, abs(x))
 	}
 	return move, size, true

@@ -100,19 +100,19 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of from. It decodes four words at a time, because this
-// needs fewer bounds checks.
-func decode(dst []uint64, from []byte) {
-	for len(dst) >= 4 && len(from) >= 32 {
-		d, f := dst[:4:4], from[:32:32]
+// decode sets dst to the little-endian words of src. It decodes four words at a time, because this needs
+// fewer bounds checks.
+func decode(dst []uint64, src []byte) {
+	for len(dst) >= 4 && len(src) >= 32 {
+		d, f := dst[:4:4], src[:32:32]
 		d[0] = binary.LittleEndian.Uint64(f)
 		d[1] = binary.LittleEndian.Uint64(f[8:])
 		d[2] = binary.LittleEndian.Uint64(f[16:])
 		d[3] = binary.LittleEndian.Uint64(f[24:])
-		dst, from = dst[4:], from[32:]
+		dst, src = dst[4:], src[32:]
 	}
 	for i := range dst {
-		dst[i] = binary.LittleEndian.Uint64(from[8*i:])
+		dst[i] = binary.LittleEndian.Uint64(src[8*i:])
 	}
 }
 

@@ -56,16 +56,16 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 	if w.next, finite = w.descent.Step(w.next, w.state, w.draw(n), w.sum); !finite {
 		return nil
 	}
-	return w.to(w.next, false)
+	return w.moveTo(w.next, false)
 }
 
 // Begin implements [method.Walk].
-func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.descent.Start(), false)} }
+func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.descent.Start(), false)} }
 
 // End implements [method.Walk]. The first move replaces q by its average over the last steps. If
 // q oscillated, this average may not fit on the lattice. The second move leaves q unchanged.
 func (w *walk) End() []method.Move {
-	return []method.Move{w.to(w.state, true), w.to(w.state, false)}
+	return []method.Move{w.moveTo(w.state, true), w.moveTo(w.state, false)}
 }
 
 // Save implements [method.Walk].
@@ -89,17 +89,16 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	if err := w.descent.Check(state); err != nil {
 		return nil, err
 	}
-	moves := []method.Move{w.to(state, false)}
+	moves := []method.Move{w.moveTo(state, false)}
 	if ended {
-		moves = []method.Move{w.to(state, true), moves[0]}
+		moves = []method.Move{w.moveTo(state, true), moves[0]}
 	}
 	return moves, nil
 }
 
-// to returns the move to the λ of a state. If averaged is true, this is the λ of the average of q
-// over the last steps, and otherwise the λ of the present q. It returns nil if λ does not fit on the
-// lattice.
-func (w *walk) to(state []float64, averaged bool) method.Move {
+// moveTo returns the move to the λ of a state. If averaged is true, this is the λ of the average of q over
+// the last steps, and otherwise the λ of the present q. It returns nil if λ does not fit on the lattice.
+func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}
 	for i, x := range w.natural {

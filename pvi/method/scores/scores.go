@@ -137,12 +137,11 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	for _, e := range elements {
 		past = binary.AppendVarint(past, e)
 	}
-	return w.to(next, past)
+	return w.moveTo(next, past)
 }
 
-// to returns the move to the posterior of a state. It returns nil if λ does not fit on the
-// lattice.
-func (w *walk) to(state *scoring.State, past []byte) method.Move {
+// moveTo returns the move to the posterior of a state. It returns nil if λ does not fit on the lattice.
+func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	s := w.method.Setting
 	natural := make([]float64, s.Family.Size())
 	mean, cov := state.Posterior()
@@ -160,7 +159,7 @@ func (w *walk) to(state *scoring.State, past []byte) method.Move {
 }
 
 // Begin implements [method.Walk].
-func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.state, nil)} }
+func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.state, nil)} }
 
 // End implements [method.Walk].
 func (w *walk) End() []method.Move { return nil }
@@ -194,7 +193,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 			return nil, fmt.Errorf("the saved sums: %w", err)
 		}
 	}
-	return []method.Move{w.to(state, saved)}, nil
+	return []method.Move{w.moveTo(state, saved)}, nil
 }
 
 func uvarint(b []byte) (uint64, []byte, error) {

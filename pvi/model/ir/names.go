@@ -75,10 +75,10 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
-// which an earlier call found no repetition. check does not search such a list again: all its texts
-// get the same prefix, so the names differ too. The argument what describes the owner of the names.
-func (n Names) check(what string, differ map[*list]bool) error {
+// check returns an error if a name is empty, invalid or repeated. differ is the set of lists in which an
+// earlier call found no repetition. check does not search such a list again: all its texts get the same
+// prefix, so the names differ too. owner describes the column or parameter that has the names.
+func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (n Names) check(what string, differ map[*list]bool) error {
 		seen = newIndex(n.list)
 	}
 	for i := range n.Len() {
-		if err := name(what, n.front+n.list.at(i)); err != nil {
+		if err := name(owner, n.front+n.list.at(i)); err != nil {
 			return err
 		}
 		if seen != nil && !seen.add(i) {

@@ -20,7 +20,7 @@ type Records struct {
 // A shift is an amount that [Records.Forward] adds to one element of a node.
 type shift struct {
 	node, element int
-	by            []float64 // amount for each row; nil if there is no shift
+	amounts       []float64 // amount for each row; nil if there is no shift
 }
 
 // NewRecords returns a Records that computes the target node, in blocks of at most lanes rows. If
@@ -88,11 +88,11 @@ func (r *Records) Begin() {
 	}
 }
 
-// Shift makes the following calls of [Records.Forward] add by[l] to one element of a node in lane
-// l, before other nodes read the element. The node must be an operation that reads parameters for a
-// record. For the operation Global all elements of by must be equal. If by is nil, the shift ends.
-func (r *Records) Shift(node, element int, by []float64) {
-	r.shift = shift{node, element, by}
+// Shift makes the following calls of [Records.Forward] add amounts[l] to one element of a node in lane l,
+// before other nodes read the element. The node must be an operation that reads parameters for a record.
+// For the operation Global all amounts must be equal. If amounts is nil, the shift ends.
+func (r *Records) Shift(node, element int, amounts []float64) {
+	r.shift = shift{node, element, amounts}
 	if n := &r.nodes[node]; n.Op == ir.Global {
 		r.spread(node, r.shared.Value[n.Args[0]])
 		r.addShift()
@@ -100,7 +100,7 @@ func (r *Records) Shift(node, element int, by []float64) {
 }
 
 func (r *Records) addShift() {
-	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.by)], r.shift.by)
+	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.amounts)], r.shift.amounts)
 }
 
 // Forward computes the target for the rows with the given numbers. There must be at most as many
@@ -118,7 +118,7 @@ func (r *Records) Forward(rows []int32) []float64 {
 		} else {
 			r.forward(i, n)
 		}
-		if r.shift.by != nil && i == r.shift.node {
+		if r.shift.amounts != nil && i == r.shift.node {
 			r.addShift()
 		}
 	}
