@@ -170,7 +170,7 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // the smaller tail is more accurate
+			u, v = -v, -u // a difference of probabilities of the smaller tail is more accurate
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}

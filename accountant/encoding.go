@@ -144,7 +144,7 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // returns zeros if bytes are missing; n is at most 8
+		return make([]byte, n) // zeros, because bytes are missing; n is at most 8
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]

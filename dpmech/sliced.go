@@ -169,7 +169,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 		if exact.Cmp(high) >= 0 {
 			return false
 		}
-		if low.Cmp(exact) > 0 { // y is at least exact, and below exact plus one unit
+		if low.Cmp(exact) > 0 { // y is at least exact, and less than one unit above it
 			return true
 		}
 		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))
@@ -205,7 +205,7 @@ func newSliced(sigma uint64) *slicedGaussian {
 	for _, sign := range []int64{1, -1} {
 		near := half * length
 		if sign < 0 {
-			near++ // the lowest slice already contains −half·length
+			near++ // the integer −half·length already belongs to the lowest slice
 		}
 		for near <= g.bound {
 			n := min(near, g.bound-near+1)

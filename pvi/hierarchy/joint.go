@@ -120,12 +120,13 @@ func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 // A normal is the posterior of the coordinates that are not in u, for one u.
 type normal struct {
 	mean     []float64  // posterior mean
-	spread   *mat.Dense // W L⁻ᵀ, a root of the posterior covariance (see condition)
+	spread   *mat.Dense // W L⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see [Joint.condition])
 	evidence float64    // log of the density of u and of the likelihood given u, up to a constant
 }
 
-// condition returns the posterior given u. With the prior θ = m + Wz of the coordinates that are
-// not in u, A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
+// condition returns the posterior of the other coordinates given the hyperparameters u. Their prior is θ =
+// m + Wz with standard normal z, and (m, u) has the elements of m and of u. With A = I + WᵀKW and b = Wᵀ(h
+// − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
 //
 //	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
 func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {
@@ -208,7 +209,8 @@ const (
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors of the singles for a likelihood, at one u.
+// propagate returns the normal factors that replace the densities of the singles, given a likelihood and
+// one value u of the hyperparameters. It finds them by expectation propagation ([Joint]).
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
 	sites = append([]site(nil), sites...)
 	for range mostPasses {

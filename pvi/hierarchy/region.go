@@ -21,7 +21,7 @@ type Region struct {
 // the weights of points in the tails would vary much.
 const wider = 1.5
 
-// before returns the region of the prior.
+// before returns a region that covers the prior of the standardised spreads.
 func (p *Prior) before() Region {
 	n := len(p.Effects)
 	r := Region{mean: make([]float64, n), root: make([][]float64, n)}

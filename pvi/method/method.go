@@ -130,15 +130,15 @@ type Walk interface {
 	// lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
-	// Begin returns candidate moves from λ = 0 to the λ before the first outcome. End returns
-	// candidate moves from the λ after the last outcome to the final λ. The caller commits the
-	// first candidate after which q is a proper distribution.
+	// Begin returns moves from λ = 0 to the λ before the first outcome, in order of preference. End
+	// returns moves from the λ after the last outcome to the final λ. The caller commits the first of them
+	// after which q is a proper distribution.
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
-	// restores this state, and returns moves from λ = 0 to the saved λ, as Begin does. The argument
-	// ended is true if the last outcome of the study has been applied.
+	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore restores
+	// this state. It returns moves from λ = 0 to the saved λ, in order of preference, like Begin. The
+	// argument ended is true if the last outcome of the study has been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
@@ -239,9 +239,8 @@ type Stepped interface {
 	// gradients, over all steps and their draws of θ.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the noise of all clients on their sums of clipped
-	// gradients, averaged over the last steps. Clients propose the average of q over the same
-	// steps.
+	// ClosedFormNoise returns τ, the sd of the noise of all clients on their sums of clipped gradients,
+	// averaged over the last steps of a client. Clients propose the average of q over these steps.
 	ClosedFormNoise() float64
 }
 

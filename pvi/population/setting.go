@@ -63,7 +63,7 @@ const (
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
 	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square norm of clients' curvatures minus Ā
+	deviations = .9  // curvature clip, in units of the root mean square norm of W − Ā over clients
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
@@ -87,8 +87,8 @@ type rules struct {
 	covariance *mat.SymDense // prior covariance
 	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
 
-	// early and late are the clips of gradients in the first and in the second half of the rounds,
-	// in units of the root mean square norm of gradients. If two is false, late equals early.
+	// early and late are the clips of gradients in the first and in the second half of the rounds, in
+	// units of the root mean square norm of gradients. two reports whether they differ.
 	early, late float64
 	two         bool
 

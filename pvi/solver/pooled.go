@@ -9,19 +9,18 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. A change is the largest change of a natural parameter divided
-// by the largest natural parameter. A "change at which" something happens is the largest change for
-// which it happens.
+// These constants limit a pooled fit. The change of a step is the largest change of a natural parameter
+// divided by the largest natural parameter.
 const (
 	mostSteps = 1500
 	mostRough = 100   // largest number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // change at which the steps with rules of few points end
-	coarsest  = 1e-3  // change at which the same steps end if the clients' rules also have few points
-	local     = 0.01  // change at or below which steps are extrapolated
-	exhausted = 1e-13 // change at which the fit ends
-	settled   = 1e-11 // change at which the fit ends if it is not smaller than the last change
-	enough    = 1e-10 // change at which the fit ends if expectations have coarse errors
-	// change at which the fit ends if the free energy has not risen for plateau steps
+	sharpest  = 1e-6  // steps with rules of few points end at a change of at most sharpest
+	coarsest  = 1e-3  // the same limit, if the clients' rules have few points too
+	local     = 0.01  // steps are extrapolated at a change of at most local
+	exhausted = 1e-13 // the fit ends at a change of at most exhausted
+	settled   = 1e-11 // the fit ends at a change of at most settled that is not smaller than the change before
+	enough    = 1e-10 // the fit ends at a change of at most enough, if expectations have coarse errors
+	// The fit ends at a change of at most still, if the free energy has not risen for plateau steps.
 	still   = 1e-7
 	plateau = 25 // number of steps without progress after which only rounding still changes q
 

@@ -260,8 +260,8 @@ func (g *Gradients) AveragedNoise(sd float64) float64 {
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last of the given
-// number of steps. Clients average the q that they propose over the same steps.
+// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last steps of the
+// given number of steps. These are the steps over which clients average the q that they propose.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)
