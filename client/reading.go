@@ -111,8 +111,8 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 // holder may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)
-	if person != "" && !slices.Contains(wanted, person) {
-		wanted = append(wanted, person)
+	if person != "" && !slices.ContainsFunc(wanted, func(w table.Wanted) bool { return w.Name == person }) {
+		wanted = append(wanted, table.Wanted{Name: person})
 	}
 	err = data.Read(ctx, shard.Format(st), wanted, io.Discard, func(rows table.Reader) (err error) {
 		records, found, err = shard.Examine(data.From, rows, st, person)

@@ -126,8 +126,17 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 }
 
 // drawValue draws a value of a column from a uniform distribution, or from a normal distribution
-// if the study declares one. It repeats a normal draw until the value is within the bounds.
+// if the study declares one. It repeats a normal draw until the value is within the bounds. A date is
+// the nearest day, which a file of records can spell.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
+	x := drawNumber(c, syn, r)
+	if c.Dated {
+		return c.Years(c.Day(x))
+	}
+	return x
+}
+
+func drawNumber(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if c.Type != study.Numeric {
 		return float64(r.IntN(len(c.Levels)))
 	}

@@ -176,6 +176,13 @@ func TestMistakesInFiles(t *testing.T) {
 	for _, m := range misfit(t) {
 		misfits = append(misfits, mistakes.Mistake{Name: m.what, Args: []string{"check", "study.toml", "--data", m.file}, Has: m.has})
 	}
+	write(t, "dated.toml", []byte(strings.Replace(visits, "type = \"numeric\"\nunit = \"years\"\nbounds = [18, 100]", "type = \"date\"\nsince = \"1980-01-01\"\nbounds = [\"1920-01-01\", \"2007-12-31\"]", 1)))
+	write(t, "german.csv", []byte("age,sex,visits\n1991-03-01,f,2\n31.12.1980,f,1\n"))
+	write(t, "early.csv", []byte("age,sex,visits\n1991-03-01,f,2\n1880-12-31,f,1\n"))
+	misfits = append(misfits,
+		mistakes.Of("a date that is not spelled as 1980-12-31", []string{"check", "dated.toml", "--data", "german.csv"}, 0, "a date such as"),
+		mistakes.Of("a date outside the bounds", []string{"check", "dated.toml", "--data", "early.csv"}, 0, "[1920-01-01, 2007-12-31]"),
+	)
 	runs.Message = findings
 	runs.Check(t, root, "values", misfits)
 

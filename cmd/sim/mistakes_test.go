@@ -58,6 +58,8 @@ func TestMistakes(t *testing.T) {
 		{"no privacy at all", "open.toml", "privacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\n", "", "privacy"},
 		{"bounds in the wrong order", "bounds.toml", "[18, 100]", "[100, 18]", "bounds"},
 		{"no bounds", "unbounded.toml", "bounds = [18, 100]\n", "", "bounds"},
+		{"a date without the day from which years count", "since.toml", "\"numeric\"\nunit = \"years\"\nbounds = [18, 100]", "\"date\"\nbounds = [\"2015-01-01\", \"2024-12-31\"]", "since"},
+		{"bounds of a date that are numbers", "numbers.toml", "\"numeric\"\nunit = \"years\"", "\"date\"\nsince = \"2020-01-01\"", "two days"},
 		{"an unknown family", "family.toml", "poisson", "poison", "did you mean"},
 		{"an unknown type of a column", "type.toml", "categorical", "factor", "categorical"},
 		{"a level twice", "levels.toml", "\"f\", \"m\"", "\"f\", \"f\"", "f"},

@@ -22,6 +22,12 @@ type Reader interface {
 	Unit() string
 }
 
+// A Wanted is a column that a caller wants to read.
+type Wanted struct {
+	Name string
+	Date bool // whether the values must be dates, or texts
+}
+
 // A Cell is one value of a table. Its kind determines which field holds the value.
 type Cell struct {
 	Kind   Kind

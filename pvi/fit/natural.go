@@ -135,7 +135,7 @@ func (m *Model) coefficientUnits(rows Units) {
 			}
 			for _, p := range c.Parts {
 				if p.Level < 0 {
-					row.Unit += " per " + quantity(&st.Columns[p.Column])
+					row.Unit += per(&st.Columns[p.Column])
 				}
 			}
 			if row.Ratio != "" {
@@ -207,7 +207,7 @@ func (m *Model) spreadUnits(rows Units) {
 			c, _ := st.Column(effect)
 			zero, length := st.Line(c)
 			row.Shift -= math.Log(length)
-			row.Unit += " per " + quantity(c)
+			row.Unit += per(c)
 			if zero != 0 {
 				where = append(where, fmt.Sprintf("%s = %.4g", quantity(c), zero))
 			}
@@ -245,6 +245,14 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 		unit = quantity(c)
 	}
 	return unit, ratio
+}
+
+// per returns the end of the unit of a change for one unit of a column.
+func per(c *study.Column) string {
+	if c.Dated {
+		return " per year of " + c.Name
+	}
+	return " per " + quantity(c)
 }
 
 // quantity returns the name and the unit of a column's transformed value.

@@ -230,6 +230,8 @@ func TestUnitNames(t *testing.T) {
 		},
 		{`{ family = "poisson", outcome = "y", terms = ["u"] }`, "log rate = rate; log rate per u [years] = rate ratio per u [years]"},
 		{`{ family = "probit", outcome = "c", positive = "q", terms = ["u"] }`, "probits; probits per u [years]"},
+		{`{ family = "probit", outcome = "c", positive = "q", terms = ["d"] }`, "probits; probits per year of d"},
+		{`{ family = "linear", outcome = "d", terms = ["u"], noise_sd = 1 }`, "d [years since 2020-01-01]; d [years since 2020-01-01] per u [years]"},
 		{`{ family = "mixture", columns = ["u", "y"], components = 2 }`, "; u [years]; u [years]; u [years]; u [years]; y [mmHg]; y [mmHg]; y [mmHg]; y [mmHg]"},
 		{`{ family = "neural-network", outcome = "y", terms = ["u"], hidden = 1 }`, strings.Repeat("model's scale; ", 5) + "model's scale"},
 	} {
@@ -243,6 +245,7 @@ column = [
   { name = "v", type = "numeric", bounds = [1, 7.38905609893065], transform = "log" },
   { name = "y", type = "numeric", bounds = [0, 60], unit = "mmHg" },
   { name = "c", type = "categorical", levels = ["p", "q"] },
+  { name = "d", type = "date", since = "2020-01-01", bounds = ["2019-01-01", "2024-12-31"] },
 ]`, c.model)))
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ const (
 	Missing   Problem = "missing"           // the value is missing
 	Outside   Problem = "out of bounds"     // the number is outside the bounds of its column
 	NoNumber  Problem = "not a number"      // the column is numeric, and the value is not a number
+	NoDate    Problem = "not a date"        // the column has dates, and the value is not a date
 	NotWhole  Problem = "not whole"         // the column is a count, and the number is not whole
 	NoLevel   Problem = "not a level"       // the value is not among the levels of its column
 	NoPerson  Problem = "no person"         // the row names no person
@@ -26,7 +27,7 @@ const (
 )
 
 // problems lists the problems in the order in which they are shown.
-var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NotWhole, NoLevel, Outside}
+var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NoDate, NotWhole, NoLevel, Outside}
 
 // An Examination describes to a data holder in detail how a table fits a study. It depends on
 // single records and has no noise, so only the holder may see it.

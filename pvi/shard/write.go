@@ -48,13 +48,14 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 }
 
 // field returns the text that a file has for the value x of column c. For a number it is the
-// shortest text that Read reads as the same number and not as a missing value.
+// shortest text that Read reads as the same number and not as a missing value. For a date it is the
+// nearest day.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]
 	}
-	text := strconv.FormatFloat(x, 'g', -1, 64)
-	if slices.Contains(st.Table.Missing, text) {
+	text := c.Text(x)
+	if slices.Contains(st.Table.Missing, text) && !c.Dated {
 		text = strconv.FormatFloat(x, 'e', -1, 64)
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fedpvi/internal/calendar"
 	"fedpvi/internal/document"
 )
 
@@ -15,6 +16,10 @@ const (
 	Numeric     ColumnType = "numeric"     // values are numbers within public bounds
 	Categorical ColumnType = "categorical" // values are declared levels
 	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
+
+	// date is the type of a column of dates in a study file. Such a column is a numeric column of
+	// years, see [Column.Dated].
+	date ColumnType = "date"
 )
 
 // A Policy is the treatment of a value that is missing or that does not fit its column's
@@ -47,6 +52,11 @@ type Column struct {
 	// is not 0, it subtracts Centre and divides by Spread instead.
 	Transform      Transform
 	Centre, Spread float64
+
+	// Dated is whether the values of a numeric column are dates. Its bounds, and all its values, are
+	// then numbers of years since the day Since.
+	Dated bool
+	Since calendar.Day
 }
 
 // A Transform is an increasing function of a numeric column.
@@ -152,16 +162,21 @@ func readColumn(t *document.Table) Column {
 	if t.Has("name") && !validName(c.Name) {
 		t.Errorf("name", "%q cannot be used in a term: use letters, digits, '.', '_' and '-'", c.Name)
 	}
-	t.Require("type", `write type = "numeric", "categorical" or "ordered"`)
-	readChoice(t, "type", &c.Type, Numeric, Categorical, Ordered)
+	t.Require("type", `write type = "numeric", "date", "categorical" or "ordered"`)
+	readChoice(t, "type", &c.Type, Numeric, date, Categorical, Ordered)
 	switch c.Type {
 	case Numeric:
 		readBounds(t, &c)
 		c.Unit, _ = t.String("unit")
 		visible(t, "unit", c.Unit)
 		readScaling(t, &c)
+	case date:
+		readDates(t, &c)
 	case Categorical, Ordered:
 		readLevels(t, &c)
+	}
+	if !c.Dated {
+		refuse(t, "since", `is used only with type = "date"`)
 	}
 	c.Outside = Refuse
 	policies := []Policy{Refuse, Drop}
@@ -230,6 +245,10 @@ func readMissing(t *document.Table, c *Column) {
 		return
 	}
 	t.Require("impute", "write the public value that stands in for a missing one")
+	if c.Dated {
+		readImputedDay(t, c)
+		return
+	}
 	if c.Type == Numeric {
 		v, ok := t.Float("impute")
 		if ok && (v < c.Low || v > c.High) {

@@ -122,7 +122,7 @@ func readOutcome(s *Study, t *document.Table) {
 			t.Errorf("outcome", "column %q is %s; the outcome of a %s model is numeric", c.Name, c.Type, m.Family)
 		}
 	case Count:
-		if c.Type != Numeric || c.Low < 0 || c.Low != float64(int64(c.Low)) || c.High != float64(int64(c.High)) {
+		if c.Type != Numeric || c.Dated || c.Low < 0 || c.Low != float64(int64(c.Low)) || c.High != float64(int64(c.High)) {
 			t.Errorf("outcome", "column %q does not count: the outcome of a %s model is numeric, with whole bounds from 0 on, such as bounds = [0, 50]", c.Name, m.Family)
 		}
 	case Class:
@@ -169,17 +169,31 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 		if !found {
 			continue
 		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-		e := &Event{Text: text, Level: -1, Op: op, Value: value}
-		if err != nil || value != value {
+		value, ok := c.comparable(strings.TrimSpace(rest))
+		if !ok {
 			break
 		}
+		e := &Event{Text: text, Level: -1, Op: op, Value: value}
 		if e.Of(c.Low) == e.Of(c.High) {
 			return nil, strconv.Quote(text) + " is the same for every value within the bounds of column " + strconv.Quote(c.Name)
 		}
 		return e, ""
 	}
+	if c.Dated {
+		return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` has dates, write positive = ">= 2020-01-01", or with >, <= or <`
+	}
 	return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
+}
+
+// comparable returns the value of a numeric column that a comparison spells: a number, or a day of
+// a column of dates.
+func (c *Column) comparable(text string) (value float64, ok bool) {
+	if c.Dated {
+		day, ok := asDay(text)
+		return c.Years(day), ok
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return value, err == nil && value == value
 }
 
 func readCoding(s *Study, t *document.Table) {

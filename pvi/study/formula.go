@@ -2,7 +2,6 @@ package study
 
 import (
 	"errors"
-	"math"
 
 	"fedpvi/internal/document"
 	"fedpvi/pvi/formula"
@@ -80,7 +79,7 @@ func columnOfFormula(c *Column) formula.Column {
 	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)
 	return formula.Column{
 		Name: c.Name, Low: low, High: high, Centre: c.Centre, Spread: c.Spread,
-		Whole: c.Transform == "" && low == math.Trunc(low) && high == math.Trunc(high),
+		Whole: c.whole(),
 	}
 }
 

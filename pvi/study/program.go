@@ -270,7 +270,7 @@ func (s *Study) findIntegers() {
 				low = s.Number(p, ends)
 				ends[p.Column] = c.High
 				high = s.Number(p, ends)
-				v.Whole = v.Whole && (c.Type != Numeric || c.Transform == "" && low == math.Trunc(low) && high == math.Trunc(high))
+				v.Whole = v.Whole && (c.Type != Numeric || c.whole())
 			}
 			v.Low, v.High = min(v.Low, low), max(v.High, high)
 		}

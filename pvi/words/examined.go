@@ -149,13 +149,14 @@ func (e *Examined) Finding(f shard.Finding) string {
 		problem = verb("is missing", "are missing")
 	case shard.NoNumber:
 		problem = verb("is not a number", "are not numbers")
+	case shard.NoDate:
+		problem = verb("is not a date", "are not dates")
 	case shard.NotWhole:
 		problem = verb("is not a whole number", "are not whole numbers")
 	case shard.NoLevel:
 		problem = verb("is", "are") + " not among the levels"
 	default:
-		c := e.column(f)
-		problem = verb("is", "are") + strings.TrimRight(fmt.Sprintf(" outside the bounds [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit), " ")
+		problem = verb("is", "are") + " outside the bounds " + bounds(e.column(f))
 	}
 	text := fmt.Sprintf("%s: %s %s", f.Column, Plural(f.Count, "value"), problem)
 	switch f.Rule {
@@ -224,6 +225,8 @@ func (e *Examined) Remedy(f shard.Finding) string {
 			hint += " (if the whole file has decimal commas: --decimal-comma)"
 		}
 		return fmt.Sprintf("Write %s in %s. If the text stands for a missing value, %sadd it to table.missing.", hint, rows, strings.ToLower(ask[:1])+ask[1:])
+	case shard.NoDate:
+		return fmt.Sprintf("Write a date such as 2020-12-31 in %s. If the text stands for a missing value, %sadd it to table.missing.", rows, strings.ToLower(ask[:1])+ask[1:])
 	case shard.NotWhole:
 		return fmt.Sprintf("Correct %s: the %s model counts whole events.", rows, e.Study.Model.Family)
 	case shard.NoLevel:
@@ -239,6 +242,14 @@ func (e *Examined) Remedy(f shard.Finding) string {
 		return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. If the values are wrong, correct %s.", rows)
 	}
 	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
+}
+
+// bounds returns the bounds of a numeric column with their unit.
+func bounds(c *study.Column) string {
+	if c.Dated {
+		return fmt.Sprintf("[%s, %s]", c.Text(c.Low), c.Text(c.High))
+	}
+	return strings.TrimRight(fmt.Sprintf("[%s, %s] %s", Number(c.Low), Number(c.High), c.Unit), " ")
 }
 
 // column returns the study's column of a finding.

@@ -278,11 +278,10 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	e := ExplainedColumn{Name: c.Name}
 	switch c.Type {
 	case study.Numeric:
-		e.What = fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit)
+		e.What = span(c)
 	default:
 		e.What = fmt.Sprintf("one of %d levels: %s", len(c.Levels), shortened(c.Levels))
 	}
-	e.What = strings.TrimSpace(e.What)
 	switch {
 	case st.Model.Absent():
 		e.Use = "described in tables"
@@ -348,8 +347,11 @@ func shortened(levels []string) string {
 
 func scaling(st *study.Study, c *study.Column) string {
 	what := "the value"
-	if c.Transform != "" {
+	switch {
+	case c.Transform != "":
 		what = string(c.Transform) + " of the value"
+	case c.Dated:
+		what = "the number of " + c.Unit
 	}
 	switch {
 	case !st.Model.Standardise:

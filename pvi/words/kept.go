@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is a width of a column's bounds, relative to the larger of their absolute values. If the
-// width is smaller, the text calls the records within the bounds a narrow slice.
+// narrow is a width of a column's bounds, relative to the larger of their absolute values, or in years
+// if the column has dates. If the width is smaller, the text calls the records within the bounds a
+// narrow slice.
 const narrow = 0.1
 
 // recordsKept describes the records of a file that a study uses. If a study leaves out records
@@ -45,18 +46,33 @@ func recordsKept(st *study.Study) []string {
 // within describes the values that a column may have.
 func within(c *study.Column) string {
 	if c.Type == study.Numeric {
-		return strings.TrimSpace(fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit))
+		return span(c)
 	}
 	return "one of " + strings.Join(c.Levels, ", ")
+}
+
+// span describes the values that a numeric column may have.
+func span(c *study.Column) string {
+	if c.Dated {
+		return fmt.Sprintf("a date from %s to %s", c.Text(c.Low), c.Text(c.High))
+	}
+	return strings.TrimSpace(fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit))
 }
 
 // sliceOf describes the bounds of a column if they are narrow and other records are left out.
 // Otherwise it returns "".
 func sliceOf(c *study.Column) string {
-	if c.Type != study.Numeric || c.Outside == study.Clamp || c.High-c.Low >= narrow*math.Max(math.Abs(c.Low), math.Abs(c.High)) {
+	if c.Type != study.Numeric || c.Outside == study.Clamp {
 		return ""
 	}
-	return fmt.Sprintf("%s from %s to %s", c.Name, Number(c.Low), Number(c.High))
+	size, text := math.Max(math.Abs(c.Low), math.Abs(c.High)), Number
+	if c.Dated {
+		size, text = 1, c.Text
+	}
+	if c.High-c.Low >= narrow*size {
+		return ""
+	}
+	return fmt.Sprintf("%s from %s to %s", c.Name, text(c.Low), text(c.High))
 }
 
 // policies describes the treatment of a record whose value in the column is missing or is not

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fedpvi/internal/calendar"
 	"fedpvi/internal/table"
 )
 
@@ -50,8 +52,11 @@ func (c *Column) check() {
 			c.Low, c.High = nil, nil
 		}
 	}
+	c.First, c.Last = day(c.First), day(c.Last)
 	switch {
 	case c.Kind == Unusable:
+	case c.First != "" && c.Last != "" && c.First >= c.Last:
+		c.Kind, c.Note = Unusable, "its first day is not before its last"
 	case (c.Kind == Choice || c.Kind == Ordered) && len(c.Levels) < 2:
 		c.Kind, c.Note = Unusable, "it has fewer than two levels"
 	case c.Low != nil && c.High != nil && *c.Low >= *c.High:
@@ -59,10 +64,19 @@ func (c *Column) check() {
 	}
 }
 
+// day returns the day with which a text begins, or "" if the text begins with none.
+func day(text string) string {
+	text = text[:min(len(text), len("2020-12-31"))]
+	if _, ok := calendar.Parse(text); !ok {
+		return ""
+	}
+	return text
+}
+
 // field is a field of a Frictionless table schema.
 type field struct {
-	Name, Title, Description, Type string
-	Constraints                    struct {
+	Name, Title, Description, Type, Format string
+	Constraints                            struct {
 		Minimum, Maximum json.RawMessage
 		Enum             []json.RawMessage
 	}
@@ -134,6 +148,10 @@ func frictionless(s schema) *Dictionary {
 			c.Kind = Whole
 		case f.Type == "number":
 			c.Kind = Number
+		case (f.Type == "date" || f.Type == "datetime") && (f.Format == "" || f.Format == "default"):
+			c.Kind, c.First, c.Last = Date, first(f.Constraints.Minimum), first(f.Constraints.Maximum)
+		case f.Type == "date" || f.Type == "datetime":
+			c.Note = fmt.Sprintf("dates in the format %s, and a study reads dates such as 2020-12-31", f.Format)
 		case f.Type == "boolean":
 			c.Kind, c.Levels = Choice, []string{"false", "true"}
 		default:
@@ -142,6 +160,14 @@ func frictionless(s schema) *Dictionary {
 		d.Columns = append(d.Columns, c)
 	}
 	return d
+}
+
+// first returns the first text of a list, or of a single text.
+func first(raw json.RawMessage) string {
+	for _, text := range texts(oneOrMore(raw)) {
+		return text
+	}
+	return ""
 }
 
 // categories returns the values and labels of categories, which are values or objects.
@@ -191,13 +217,21 @@ func csvw(columns []described) *Dictionary {
 			c.Kind = Number
 		case "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "unsignedInt", "unsignedShort", "unsignedByte":
 			c.Kind = Whole
+		case "date", "dateTime", "dateTimeStamp", "datetime":
+			if kind.Format != "" && !strings.HasPrefix(kind.Format, "yyyy-MM-dd") {
+				c.Note = fmt.Sprintf("dates in the format %s, and a study reads dates such as 2020-12-31", kind.Format)
+				break
+			}
+			c.Kind = Date
+			c.First = cmp.Or(first(kind.Minimum), first(kind.MinInclusive))
+			c.Last = cmp.Or(first(kind.Maximum), first(kind.MaxInclusive))
 		case "boolean":
 			c.Kind, c.Levels = Choice, []string{"false", "true"}
 			if yes, no, ok := strings.Cut(kind.Format, "|"); ok {
 				c.Levels = []string{no, yes}
 			}
 		default:
-			c.Note = "texts and dates have no levels in a CSVW description"
+			c.Note = "texts have no levels in a CSVW description"
 		}
 		d.Columns = append(d.Columns, c)
 		for _, missing := range texts(oneOrMore(in.Null)) {
@@ -250,6 +284,7 @@ const (
 	redcapValidation = "Text Validation Type OR Show Slider Number"
 	redcapLow        = "Text Validation Min"
 	redcapHigh       = "Text Validation Max"
+	redcapIdentifier = "Identifier?"
 )
 
 func readREDCap(b []byte) (*Dictionary, error) {
@@ -294,11 +329,16 @@ func readREDCap(b []byte) (*Dictionary, error) {
 				c.Kind = Whole
 			case strings.HasPrefix(v, "number"):
 				c.Kind = Number
+			case strings.HasPrefix(v, "date"): // whatever the validation, REDCap exports 2020-12-31
+				c.Kind, c.First, c.Last = Date, cell(redcapLow), cell(redcapHigh)
 			default:
-				c.Note = "a text without the validation integer or number"
+				c.Note = "a text without the validation integer, number or date"
 			}
 		default:
 			c.Note = fmt.Sprintf("a field of the type %q", of)
+		}
+		if strings.EqualFold(cell(redcapIdentifier), "y") {
+			c.Kind, c.Note = Unusable, "an identifier"
 		}
 		d.Columns = append(d.Columns, c)
 	}
@@ -341,9 +381,33 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
+// dated returns a description of the column with the given name, if all of the given values are
+// dates. Its bounds are the first and the last day of whole years.
+func dated(name string, values []string) (Column, bool) {
+	c := Column{Name: name, Kind: Date}
+	for _, text := range values {
+		if len(text) != len("2020-12-31") || day(text) == "" {
+			return c, false
+		}
+		if c.First == "" {
+			c.First, c.Last = text, text
+		}
+		c.First, c.Last = min(c.First, text), max(c.Last, text)
+	}
+	if len(values) == 0 {
+		return c, false
+	}
+	const year = len("2006")
+	c.First, c.Last = c.First[:year]+"-01-01", c.Last[:year]+"-12-31"
+	return c, day(c.First) != ""
+}
+
 // seen returns a description of the column with the given name, whose kind, bounds and levels
 // follow from the given values.
 func seen(name string, values []string) Column {
+	if c, ok := dated(name, values); ok {
+		return c
+	}
 	c := Column{Name: name, Kind: Whole}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, text := range values {

@@ -14,6 +14,8 @@ type Column struct {
 	Kind   Kind     // kind of the values
 	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
 	High   *float64 // largest value of a number; nil if the dictionary does not state it
+	First  string   // first day of a date, such as 2015-01-01; empty if the dictionary does not state it
+	Last   string   // last day of a date; empty if the dictionary does not state it
 	Levels []string // values of a choice, at least two
 	Labels []string // meaning of each level; nil if the dictionary does not state it
 	Note   string   // reason why the column cannot be used, for the kind Unusable
@@ -23,9 +25,10 @@ type Column struct {
 type Kind int
 
 const (
-	Unusable Kind = iota // no regressor or outcome, such as a free text or a date
+	Unusable Kind = iota // no regressor or outcome, such as a free text
 	Number               // a number
 	Whole                // a whole number
+	Date                 // a day, with or without the time of day
 	Choice               // one level of a list
 	Ordered              // one level of a list whose order has a meaning; the lowest level is first
 )

@@ -38,7 +38,7 @@ func TestDrafts(t *testing.T) {
 		{"redcap.csv", draft.Choices{Outcome: "readmitted"}, 1},
 		{"schema.json", draft.Choices{Outcome: "visits", Person: "patient", Epsilon: .5}, 0},
 		{"csvw.json", draft.Choices{Outcome: "pressure"}, 0},
-		{"made-up.csv", draft.Choices{Outcome: "y", Terms: []string{"dose", "site"}}, 0},
+		{"made-up.csv", draft.Choices{Outcome: "y", Terms: []string{"dose", "site", "began"}}, 0},
 	} {
 		if c.choices.Name, c.choices.Clients = "draft", 3; c.choices.Epsilon == 0 {
 			c.choices.Epsilon = 1

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,6 +190,10 @@ func (w *writer) column(c *Column, outcome bool) {
 	case c.Kind == Ordered:
 		w.key("type", `"ordered"`, "levels have the scores 0, 1, 2, …")
 		w.key("levels", quotes(c.Levels), "every value that a record may have, lowest first")
+	case c.Kind == Date:
+		w.key("type", `"date"`, "a date such as 2020-12-31")
+		w.key("since", quote(cmp.Or(c.First, "2000-01-01")), "the value of a date is the number of years from this day")
+		w.days(c)
 	default:
 		w.key("type", `"numeric"`, "")
 		w.bounds(c)
@@ -198,7 +203,7 @@ func (w *writer) column(c *Column, outcome bool) {
 			w.line("# %s: %s", clean(c.Levels[i]), clean(label))
 		}
 	}
-	if c.Kind == Number || c.Kind == Whole {
+	if c.Kind == Number || c.Kind == Whole || c.Kind == Date {
 		w.key("outside", `"clamp"`, `a value out of bounds counts as the bound; "drop" leaves the record out`)
 	} else {
 		w.key("outside", `"drop"`, "a record with another level is left out")
@@ -212,8 +217,22 @@ func (w *writer) bounds(c *Column) {
 		w.key("bounds", "["+decimal(*c.Low)+", "+decimal(*c.High)+"]", "public; the closer they are to the values, the narrower the intervals")
 		return
 	}
-	w.open = append(w.open, fmt.Sprintf("column %s: write the smallest and the largest value that a record may have, from public knowledge", clean(c.Name)))
-	w.line("bounds = []  # write [smallest, largest] value that a record may have, from public knowledge")
+	w.openBounds(c, "smallest", "largest", "value")
+}
+
+// days writes the bounds of a column of dates.
+func (w *writer) days(c *Column) {
+	if c.First != "" && c.Last != "" {
+		w.key("bounds", quotes([]string{c.First, c.Last}), "public; the closer they are to the values, the narrower the intervals")
+		return
+	}
+	w.openBounds(c, "first", "last", "day")
+}
+
+// openBounds writes bounds that the author must choose.
+func (w *writer) openBounds(c *Column, low, high, what string) {
+	w.open = append(w.open, fmt.Sprintf("column %s: write the %s and the %s %s that a record may have, from public knowledge", clean(c.Name), low, high, what))
+	w.line("bounds = []  # write [%s, %s] %s that a record may have, from public knowledge", low, high, what)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -136,7 +136,7 @@ func declaredAlike(a, b *study.Study) error {
 	for _, c := range a.Columns {
 		for _, d := range b.Columns {
 			if c.Name == d.Name && (c.Type != d.Type || c.Low != d.Low || c.High != d.High || !slices.Equal(c.Levels, d.Levels) ||
-				c.Transform != d.Transform || c.Centre != d.Centre || c.Spread != d.Spread) {
+				c.Transform != d.Transform || c.Centre != d.Centre || c.Spread != d.Spread || c.Dated != d.Dated || c.Since != d.Since) {
 				return fmt.Errorf("column %q is declared differently, so that log densities may be on different scales: use the same type, bounds, levels, transform, centre and spread", c.Name)
 			}
 		}

@@ -41,9 +41,9 @@ func (s Source) Database() bool {
 // It writes bytes that identify the table to the writer named: the content of a file, or all values
 // of a query in order. It returns an error if the table cannot be opened or read, if use returns an
 // error, or if ctx is done.
-func (s Source) Read(ctx context.Context, format table.Format, wanted []string, named io.Writer, use func(table.Reader) error) error {
+func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
-		return s.query(ctx, named, use)
+		return s.query(ctx, wanted, named, use)
 	}
 	if s.Query != "" {
 		return fmt.Errorf("%s is a file: --query is for a database, such as --data postgres://reader@localhost/cohort", s.From)
@@ -68,7 +68,7 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []string, 
 	return nil
 }
 
-func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, wanted []string, named io.Writer, use func(table.Reader) error) error {
+func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

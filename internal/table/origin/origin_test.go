@@ -22,8 +22,16 @@ import (
 
 var (
 	format = table.Format{Header: true, Separator: ','}
-	wanted = []string{"age", "count", "pressure", "dose", "treated", "born", "site"}
+	wanted = columns("age", "count", "pressure", "dose", "treated", "born", "site")
 )
+
+// columns returns columns of any values.
+func columns(names ...string) (all []table.Wanted) {
+	for _, name := range names {
+		all = append(all, table.Wanted{Name: name})
+	}
+	return all
+}
 
 // maxRows is the number of rows after which rows stops. A damaged Parquet file can state any number.
 const maxRows = 1000
@@ -174,7 +182,7 @@ func TestRefusedFiles(t *testing.T) {
 // A column that the study wants is refused if it has lists or times.
 func TestColumnsWithoutNumbers(t *testing.T) {
 	for _, column := range []string{"visits", "seen"} {
-		err := origin.Source{From: filepath.Join("testdata", "patients.parquet")}.Read(t.Context(), format, []string{column}, io.Discard, func(table.Reader) error { return nil })
+		err := origin.Source{From: filepath.Join("testdata", "patients.parquet")}.Read(t.Context(), format, columns(column), io.Discard, func(table.Reader) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "column "+column) {
 			t.Errorf("%s: got %v", column, err)
 		}

@@ -9,11 +9,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"fedpvi/internal/calendar"
 	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
@@ -24,7 +24,7 @@ func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")
 const again = "copy the file again, or write it again with the program that made it"
 
 // guarded reads a Parquet file as parquet does. If the decoder panics, guarded returns an error.
-func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []string, use func(table.Reader) error) error {
+func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("a Parquet file cannot be read from a pipe: name the file")
 	}
@@ -36,7 +36,7 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 }
 
 // parquet calls use with a reader of the wanted columns of a Parquet file.
-func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []string, use func(table.Reader) error) error {
+func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
 		// the error of the package may contain bytes of the file
@@ -44,10 +44,11 @@ func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []st
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {
-		if !slices.Contains(wanted, field.Name()) {
+		at := slices.IndexFunc(wanted, func(w table.Wanted) bool { return w.Name == field.Name() })
+		if at < 0 {
 			continue
 		}
-		c, err := newColumn(field)
+		c, err := newColumn(field, wanted[at].Date)
 		if err != nil {
 			return err
 		}
@@ -138,15 +139,57 @@ type column struct {
 // kept text share one copy of the text.
 const maxTexts = 1 << 12
 
-func newColumn(field *parquet.Column) (*column, error) {
+func newColumn(field *parquet.Column, date bool) (*column, error) {
 	if !field.Leaf() || field.Repeated() {
 		return nil, fmt.Errorf("column %s: its values are lists or structures: write a column of numbers or texts", field.Name())
 	}
 	c := &column{index: field.Index(), texts: map[string]string{}}
-	if c.decode = c.decoder(field.Type()); c.decode == nil {
-		return nil, fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", field.Name(), field.Type())
+	if date {
+		if c.decode = c.day(field.Type()); c.decode == nil {
+			return nil, noDates(field.Name(), field.Type().String())
+		}
+	} else if c.decode = c.decoder(field.Type()); c.decode == nil {
+		return nil, unusable(field.Name(), field.Type().String())
 	}
 	return c, nil
+}
+
+// unusable is the error for a column whose type cannot be read.
+func unusable(column, kind string) error {
+	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", column, kind)
+}
+
+// noDates is the error for a column that the study declares as a column of dates.
+func noDates(column, kind string) error {
+	return fmt.Errorf("column %s: the study reads dates, and these values have the type %s: write dates, times or texts such as 2020-12-31", column, kind)
+}
+
+// day returns a function that decodes values of a type as days, or nil for a type that has no days.
+func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
+	logical := t.LogicalType()
+	if logical == nil {
+		logical = &format.LogicalType{}
+	}
+	switch of := logical.Value.(type) {
+	case nil, *format.StringType:
+		if t.Kind() == parquet.ByteArray {
+			return c.decoder(t)
+		}
+	case *format.DateType:
+		return c.decoder(t)
+	case *format.TimestampType:
+		perSecond := int64(1e9)
+		switch of.Unit.Value.(type) {
+		case *format.MilliSeconds:
+			perSecond = 1e3
+		case *format.MicroSeconds:
+			perSecond = 1e6
+		}
+		return func(v parquet.Value) table.Cell {
+			return table.Cell{Text: calendar.Containing(v.Int64(), perSecond).String()}
+		}
+	}
+	return nil
 }
 
 // decoder returns a function that decodes values of a type, or nil for a type that cannot be read.
@@ -156,9 +199,7 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 		case *format.DecimalType:
 			return decimal(t.Kind(), int(of.Scale))
 		case *format.DateType:
-			return func(v parquet.Value) table.Cell {
-				return table.Cell{Text: time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)}
-			}
+			return func(v parquet.Value) table.Cell { return table.Cell{Text: calendar.Day(v.Int32()).String()} }
 		case *format.IntType:
 			if !of.IsSigned {
 				return unsigned

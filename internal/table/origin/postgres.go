@@ -9,16 +9,18 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"fedpvi/internal/table"
 )
 
 // query calls use with a reader of the rows of a query, in one read-only transaction that sees one
 // state of the database. No error contains a value of the database.
-func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reader) error) (err error) {
+func (s Source) query(ctx context.Context, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	if s.Query == "" {
 		return errors.New("a database needs a query: --query cohort.sql names a file with one SELECT statement")
 	}
@@ -34,6 +36,7 @@ func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reade
 	if hasPassword(s.From) {
 		return fmt.Errorf("%s: leave the password out of the address, where other users of this machine can see it: put it into PGPASSWORD, or into a file that PGPASSFILE names", address)
 	}
+	config.RuntimeParams["datestyle"], config.RuntimeParams["timezone"] = "ISO", "UTC" // the text of a date must not depend on settings of the server
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("%s: cannot connect%s", address, reason(err))
@@ -56,6 +59,9 @@ func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reade
 	}}
 	for _, f := range rows.FieldDescriptions() {
 		r.names = append(r.names, f.Name)
+		if slices.Contains(wanted, table.Wanted{Name: f.Name, Date: true}) && !slices.Contains(dated, f.DataTypeOID) {
+			return fmt.Errorf("%s: the query %s: column %s: the study reads dates: select a date, a timestamp or a text such as 2020-12-31", address, s.Query, f.Name)
+		}
 	}
 	if len(r.names) == 0 { // the query failed, or is no SELECT statement
 		if _, err := r.Next(); err != nil && !errors.Is(err, io.EOF) {
@@ -64,6 +70,11 @@ func (s Source) query(ctx context.Context, named io.Writer, use func(table.Reade
 		return fmt.Errorf("%s: the query %s returns no columns: write one SELECT statement", address, s.Query)
 	}
 	return use(r)
+}
+
+// dated lists the types of columns that may have dates.
+var dated = []uint32{
+	pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID,
 }
 
 // hasPassword reports whether an address contains a password.

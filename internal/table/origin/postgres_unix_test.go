@@ -136,6 +136,21 @@ func TestDatabase(t *testing.T) {
 			t.Errorf("%s: got %v, want SQLSTATE %s", c.sql, err, c.want)
 		}
 	}
+	t.Setenv("PGTZ", "Asia/Tokyo") // settings that would change the text of a date
+	t.Setenv("PGOPTIONS", "-c datestyle=German")
+	const values = `(values ('2020-02-29 23:30:00'::timestamp), ('1969-12-31 00:00:00'), (null)) as seen(at)`
+	for _, column := range []string{"at", "at::date", "at at time zone 'UTC'", "to_char(at, 'YYYY-MM-DD HH24:MI')"} {
+		got, err := days(t, query("select "+column+" as at from "+values), "at")
+		for i, text := range got {
+			got[i] = text[:min(len(text), len("2020-02-29"))]
+		}
+		if diff := cmp.Diff([]string{"2020-02-29", "1969-12-31", ""}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", column, err, diff)
+		}
+	}
+	if _, err := days(t, query("select 20200101 as at"), "at"); err == nil || !strings.Contains(err.Error(), "column at: the study reads dates") {
+		t.Errorf("numbers as dates: %v", err)
+	}
 	err = query("select 1 as age").Read(t.Context(), format, wanted, io.Discard, func(r table.Reader) error {
 		for {
 			if _, err := r.Next(); err != nil {

@@ -68,7 +68,7 @@ func files(t *testing.T) []file {
 // packages of lower layers. The variable beside lists the exceptions, which are imports within a
 // layer.
 var floors = [][]string{
-	{"gpu/cuda/driver/header", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser"},
+	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
 	{"dpmech/internal/stream"},
@@ -230,7 +230,7 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.path == "internal/table/origin/parquet.go" || f.folder == "internal/speed" || f.folder == "sim/subprocess" || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/durable" || f.folder == "internal/web" || command(f) || f.folder == "tools/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/calendar" || f.folder == "internal/speed" || f.folder == "sim/subprocess" || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/durable" || f.folder == "internal/web" || command(f) || f.folder == "tools/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",

@@ -1,0 +1,92 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"fedpvi/internal/calendar"
+	"fedpvi/internal/document"
+)
+
+// daysPerYear is the length of a year in a column of dates: the mean length over four years, one of
+// which is a leap year.
+const daysPerYear = 365.25
+
+// Years returns the value of a column of dates on the given day: the number of years from Since to
+// the day. It is negative for a day before Since.
+func (c *Column) Years(day calendar.Day) float64 {
+	return float64(day-c.Since) / daysPerYear
+}
+
+// Day returns the day that is nearest to a value of a column of dates.
+func (c *Column) Day(years float64) calendar.Day {
+	return c.Since + calendar.Day(math.Round(years*daysPerYear))
+}
+
+// Text returns the text of a value of a numeric column, as a file of records has it: the shortest
+// text of a number, or a day such as 2020-12-31.
+func (c *Column) Text(x float64) string {
+	if c.Dated {
+		return c.Day(x).String()
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// whole reports whether every value of a numeric column can be a whole number: the column has whole
+// bounds, and has neither a transform nor dates.
+func (c *Column) whole() bool {
+	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
+}
+
+// asDay returns the day that a TOML value spells: 2020-12-31, with or without quotes.
+func asDay(value any) (calendar.Day, bool) {
+	return calendar.Parse(fmt.Sprint(value))
+}
+
+// readDates reads the keys of a column of dates. The column becomes a numeric column of years.
+func readDates(t *document.Table, c *Column) {
+	c.Type, c.Dated = Numeric, true
+	for _, key := range []string{"unit", "transform", "centre", "spread"} {
+		refuse(t, key, "belongs to a numeric column: a date counts as the number of years from the day that since names")
+	}
+	t.Require("since", `write the public day from which years are counted, since = "2020-01-01"`)
+	t.Require("bounds", `write the first and the last day that a record may have, bounds = ["2015-01-01", "2024-12-31"]; they are public and must not be read off private data`)
+	if value, ok := t.Value("since"); ok {
+		if day, ok := asDay(value); ok {
+			c.Since = day
+		} else {
+			t.Errorf("since", `must be a day, such as "2020-01-01"`)
+		}
+	}
+	c.Unit = "years since " + c.Since.String()
+	value, ok := t.Value("bounds")
+	if !ok {
+		return
+	}
+	if bounds, _ := value.([]any); len(bounds) == 2 {
+		low, first := asDay(bounds[0])
+		high, last := asDay(bounds[1])
+		if first && last && low < high {
+			c.Low, c.High = c.Years(low), c.Years(high)
+			return
+		}
+	}
+	t.Errorf("bounds", `must be two days, the earlier first, such as ["2015-01-01", "2024-12-31"]`)
+}
+
+// readImputedDay reads the day that stands in for a missing one.
+func readImputedDay(t *document.Table, c *Column) {
+	value, ok := t.Value("impute")
+	if !ok {
+		return
+	}
+	day, ok := asDay(value)
+	switch x := c.Years(day); {
+	case !ok:
+		t.Errorf("impute", `must be a day, such as "2020-01-01"`)
+	case x < c.Low || x > c.High:
+		t.Errorf("impute", "the day is outside the bounds")
+	}
+	c.Imputed = day.String()
+}
