@@ -8,8 +8,8 @@ import (
 	"fedpvi/internal/testing/browser"
 )
 
-// A data holder reads the review in a real browser, approves the study, and watches the run. The page
-// of the run changes without being loaded again.
+// A data holder reads the review in a real browser, approves the study, watches the run, and reads
+// the result. The page of the run changes without being loaded again.
 func TestDataHolderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	h := open(t)
@@ -38,6 +38,11 @@ func TestDataHolderInABrowser(t *testing.T) {
 	b.Look("client-running")
 	b.Go(h.base + "/ledger")
 	b.Look("client-ledger")
+	h.play()
+	b.Go(h.base + h.path(""))
+	b.Look("client-result")
+	b.Go(h.base + h.path("/report"))
+	b.Look("client-report")
 	b.Click("header form button")
 	b.Look("client-signed-out")
 }

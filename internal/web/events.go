@@ -23,6 +23,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // else nginx would hold events back until it has many
 	ticker := time.NewTicker(s.look)
 	defer ticker.Stop()
 	shown, quiet, first := "", 0, true

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,6 +167,9 @@ func checkOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" || u.Host == "" || origin != "https://"+u.Host {
 		return fmt.Errorf("%q is no origin of a proxy with TLS: give it without a path, as in https://fedpvi.example.org", origin)
+	}
+	if u.Port() == "443" || u.Host != strings.ToLower(u.Host) {
+		return fmt.Errorf("browsers write the origin %q in another way: give it in lower case, and without the port 443, as in https://fedpvi.example.org", origin)
 	}
 	return nil
 }

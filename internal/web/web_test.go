@@ -266,6 +266,8 @@ func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 		{Address: "127.0.0.1:0", Origin: "http://fedpvi.example.org"},
 		{Address: "127.0.0.1:0", Origin: "https://fedpvi.example.org/path"},
 		{Address: "127.0.0.1:0", Origin: "fedpvi"},
+		{Address: "127.0.0.1:0", Origin: "https://fedpvi.example.org:443"},
+		{Address: "127.0.0.1:0", Origin: "https://Fedpvi.example.org"},
 	} {
 		s, err := Open(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), "127.0.0.1") && !strings.Contains(err.Error(), "https://") {

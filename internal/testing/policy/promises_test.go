@@ -146,6 +146,7 @@ var promising = map[string]map[string]string{
 		"See [benchmarks.md]":        "measured there, with the commands",
 		"| What if a key is lost":    "refers to tables that name tests",
 		"| How are faults reported?": "advice",
+		"With Caddy":                 "tried by hand",
 	},
 }
 
