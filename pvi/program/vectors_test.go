@@ -17,13 +17,43 @@ import (
 )
 
 // A vector has data, and what Stan computes with them: the log density up to a constant and its
-// gradient in the unconstrained space, at several points.
+// gradient in the unconstrained space, and generated quantities, at several points.
 type vector struct {
 	Data   map[string]any
 	Points []struct {
 		At, Gradient []float64
 		Log          float64
+		Generated    map[string]any // matrices by rows
 	}
+}
+
+// vectorOf reads the vector of a program, given the program's file.
+func vectorOf(t *testing.T, file string) (v vector) {
+	t.Helper()
+	source, err := os.ReadFile(strings.TrimSuffix(file, "stan") + "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(source, &v); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Points) == 0 {
+		t.Fatal("there are no points")
+	}
+	return v
+}
+
+// filesWithVectors returns the programs in the given folders of testdata.
+func filesWithVectors(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, folder := range folders {
+		found, err := filepath.Glob("testdata/" + folder + "/*.stan")
+		if err != nil || len(found) == 0 {
+			t.Fatal("there are no programs in", folder, err)
+		}
+		files = append(files, found...)
+	}
+	return files
 }
 
 // The log densities and gradients of our own programs are those of Stan itself (CmdStan's
@@ -32,22 +62,38 @@ type vector struct {
 // programs with normal distribution functions, whose derivatives Stan approximates,
 // bench/exact_vectors.py replaced its numbers by exact ones.
 func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
-	files, err := filepath.Glob("testdata/accepted/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no vectors", err)
+	for _, file := range filesWithVectors(t, "accepted", "generated", "predicted") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
+			v := vectorOf(t, file)
+			load(t, file, v.Data).compare(t, v)
+		})
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+}
+
+// Generated quantities of programs, and those that the compiler adds to a program, have the values that
+// Stan computes.
+func TestGeneratedQuantitiesAreThoseOfStan(t *testing.T) {
+	for _, file := range filesWithVectors(t, "generated", "predicted") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
+			v := vectorOf(t, file)
+			p := load(t, file, v.Data)
+			for _, point := range v.Points {
+				got := p.generate(t, point.At)
+				if len(point.Generated) == 0 {
+					t.Fatal("Stan has no quantities")
+				}
+				for name, values := range point.Generated {
+					_, want := flatten(values)
+					if len(got[name]) != len(want) {
+						t.Fatalf("%s has %d elements, Stan's has %d", name, len(got[name]), len(want))
+					}
+					for i, x := range got[name] {
+						if math.Abs(x-want[i]) > 1e-10*math.Max(1, math.Abs(want[i])) {
+							t.Errorf("%s, element %d, is %.15g, Stan's is %.15g", name, i, x, want[i])
+						}
+					}
+				}
 			}
-			var v vector
-			if err := json.Unmarshal(source, &v); err != nil {
-				t.Fatal(err)
-			}
-			p := load(t, strings.TrimSuffix(file, ".json")+".stan", v.Data)
-			p.compare(t, v)
 		})
 	}
 }
@@ -57,6 +103,8 @@ type loaded struct {
 	model   *model.Model
 	table   *model.Table
 	records gpu.Evaluator
+	made    *program.Compiled
+	columns [][]float64
 	order   []int     // by coordinate of the record program, its index in Stan's order
 	scale   []float64 // by coordinate of the record program, its value where Stan's is 1
 }
@@ -87,11 +135,14 @@ func load(t *testing.T, file string, data map[string]any) *loaded {
 		given.Columns[d.Name] = columnOf(d, len(values)/rows, values)
 		columns = append(columns, values)
 	}
+	if strings.Contains(file, "predicted") {
+		tree.Generated, given.Predict = nil, true
+	}
 	c, err := program.Compile(tree, given)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &loaded{model: c.Model}
+	p := &loaded{model: c.Model, made: c, columns: columns}
 	if p.table, err = c.Model.Load(rows, columns); err != nil {
 		t.Fatal(err)
 	}
@@ -168,13 +219,44 @@ func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	return order
 }
 
-// evaluate returns the log density and its gradient in Stan's order.
-func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []float64) {
-	t.Helper()
-	theta, own := make([]float64, len(at)), make([]float64, len(at))
+// place returns the coordinates of the record program, given those of Stan.
+func (p *loaded) place(at []float64) []float64 {
+	theta := make([]float64, len(at))
 	for i, k := range p.order {
 		theta[i] = p.scale[i] * at[k]
 	}
+	return theta
+}
+
+// generate returns the generated quantities by name. Those of records are in the order of records.
+func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
+	t.Helper()
+	g := p.made.Quantities.Generator([32]byte{})
+	r, err := g.Load(p.table.Rows, p.columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]float64{}
+	add := func(element string, x float64) {
+		name, _, _ := strings.Cut(element, "[")
+		out[name] = append(out[name], x)
+	}
+	shared, records := make([]float64, len(g.Names())), make([]float64, p.table.Rows*len(g.RecordNames()))
+	g.Shared(shared, p.place(at), 0)
+	r.Records(records, 0)
+	for i, x := range shared {
+		add(g.Names()[i], x)
+	}
+	for i, x := range records {
+		add(g.RecordNames()[i%len(g.RecordNames())], x)
+	}
+	return out
+}
+
+// evaluate returns the log density and its gradient in Stan's order.
+func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []float64) {
+	t.Helper()
+	theta, own := p.place(at), make([]float64, len(at))
 	total, err := p.records.Sum(own, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 	if err != nil || total.Refused > 0 {
 		t.Fatal(err, total.Refused)
@@ -189,9 +271,6 @@ func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []f
 
 func (p *loaded) compare(t *testing.T, v vector) {
 	const tolerance = 1e-10
-	if len(v.Points) == 0 {
-		t.Fatal("there are no points")
-	}
 	var constant float64
 	for n, point := range v.Points {
 		if len(point.At) != len(p.order) {
