@@ -13,6 +13,7 @@ import (
 // divided by the largest natural parameter.
 const (
 	mostSteps = 1500
+	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // steps with rules of few points end at a change of at most sharpest
 	coarsest  = 1e-3  // the same limit, if the clients' rules have few points too
@@ -48,7 +49,8 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 //
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
-// with quadrature rules of few points, then with the rules of the clients. It calls stop before
+// with quadrature rules of few points, then with the rules of the clients. If the steps of programs
+// with Hessians at the mean of q have not settled, it continues with average Hessians. It calls stop before
 // every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true or if the steps
 // have not settled after the largest number of steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
@@ -72,7 +74,29 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 			return err
 		}
 	}
-	return f.run(mostSteps)
+	err := f.run(mostSteps)
+	if curved := atMean(all); errors.Is(err, ErrUnsettled) && len(curved) > 0 && !point && !f.stopped() {
+		for _, p := range curved {
+			p.atMean = false
+			defer p.CurveAtMean()
+		}
+		if err := f.begin(); err != nil {
+			return err
+		}
+		return f.run(mostAgain)
+	}
+	return err
+}
+
+// atMean returns the programs whose Hessians are those at the mean of q. Steps with these may not
+// settle if the Hessian varies much over q, as it does for the spreads of small groups.
+func atMean(all []Likelihood) (out []*Program) {
+	for _, l := range all {
+		if p, ok := l.(*Program); ok && p.atMean {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly

@@ -113,3 +113,19 @@ func TestCurvatureOfPrograms(t *testing.T) {
 		})
 	}
 }
+
+// A pooled fit of many small groups, whose steps with Hessians at the mean of q do not settle, settles
+// with average Hessians.
+func TestPooledAveragesHessiansThatDoNotSettle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of steps that do not settle")
+	}
+	p := crossed(t, 200, 40)
+	family := gaussian.Full(p.Dim())
+	if err := Pooled(make([]float64, family.Size()), standardNormal(p.Dim()), family, []Likelihood{p}, false, nil); err != nil {
+		t.Error(err)
+	}
+	if !p.atMean {
+		t.Error("the fit has changed the likelihood")
+	}
+}
