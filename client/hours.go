@@ -36,7 +36,7 @@ const (
 // round that was not simulated takes the mean time of the simulated rounds.
 func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
-	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, pieces: map[piece]*paces{}, clock: c.stopwatch}
+	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, tasks: map[task]*timings{}, clock: c.stopwatch}
 	d := Duration{Records: most, Answers: l.Messages}
 	done := make(chan error, 1)
 	go func() {
@@ -96,19 +96,19 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 // records than the second.
 type rehearsal struct {
 	records [2]int
-	pieces  map[piece]*paces
+	tasks  map[task]*timings
 	clock   func() time.Time
 }
 
 // A piece is a kind of computation: the answer to an entry of the given kind, or the processing of
 // this entry.
-type piece struct {
+type task struct {
 	kind   session.Kind
 	answer bool
 }
 
 // paces contains the measured times of one piece for each of the two clients.
-type paces [2]struct {
+type timings [2]struct {
 	count          int
 	total, fastest time.Duration
 }
@@ -122,17 +122,17 @@ func (r *rehearsal) play(st *study.Study) error {
 		if more, err := s.Step(r.timed); !more || err != nil {
 			return err
 		}
-		if p := r.pieces[piece{session.Plan, true}]; p != nil && p[0].count > 0 && p[1].count > 0 && r.clock().Sub(began) > rehearse {
+		if p := r.tasks[task{session.Plan, true}]; p != nil && p[0].count > 0 && p[1].count > 0 && r.clock().Sub(began) > rehearse {
 			return nil
 		}
 	}
 }
 
 func (r *rehearsal) timed(w session.Work) error {
-	p := r.pieces[piece{w.Kind, w.Answer}]
+	p := r.tasks[task{w.Kind, w.Answer}]
 	if p == nil {
-		p = new(paces)
-		r.pieces[piece{w.Kind, w.Answer}] = p
+		p = new(timings)
+		r.tasks[task{w.Kind, w.Answer}] = p
 	}
 	began := r.clock()
 	err := w.Do()
@@ -148,8 +148,8 @@ func (r *rehearsal) timed(w session.Work) error {
 // of returns the mean time of a piece in hours, for a client with the given number of records. The
 // time of one more record is computed from the fastest times of the two clients, because other
 // programs have slowed these runs least.
-func (r *rehearsal) of(kind session.Kind, answer bool, records int) float64 {
-	p := r.pieces[piece{kind, answer}]
+func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
+	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {
 		return 0
 	}
@@ -160,12 +160,12 @@ func (r *rehearsal) of(kind session.Kind, answer bool, records int) float64 {
 // phase returns the computing time of a phase in hours, for a client with the given number of
 // records.
 func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records int) float64 {
-	return float64(answers)*r.of(plan, true, records) + float64(plans)*(r.of(plan, false, records)+r.of(outcome, false, records))
+	return float64(answers)*r.hours(plan, true, records) + float64(plans)*(r.hours(plan, false, records)+r.hours(outcome, false, records))
 }
 
 // played returns the number of simulated plans of the given kind.
 func (r *rehearsal) played(plan session.Kind) int {
-	if p := r.pieces[piece{plan, false}]; p != nil {
+	if p := r.tasks[task{plan, false}]; p != nil {
 		return p[1].count
 	}
 	return 0

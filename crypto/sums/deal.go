@@ -53,8 +53,8 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 // secret copies a part of one secret to x. The vector is divided into secrets of f.words elements
 // each, and a is the number of the secret, from 0. The part begins at the index from of the secret.
 // Beyond the end of the vector the elements are zero.
-func (f *Federation) secret(x []uint64, vector []int64, a, from int) {
-	vector = vector[min(a*f.words+from, len(vector)):]
+func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
+	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
 		x[i] = field.FromInteger(v)
 	}

@@ -152,26 +152,26 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 // interpolate returns the matrix that computes values of polynomials f at the points in the list to
 // from their values at the points in the list from, by Lagrange's formula. At the place j of a
 // holder, the matrix uses v_j·f(j) instead of f(j). The two lists must not have a point in common.
-func (s *Scheme) interpolate(from, to []int) Matrix {
+func (s *Scheme) interpolate(known, wanted []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x −
-	// y)), where y runs over from. This coefficient is multiplied by v_z and divided by v_x.
-	scale := make([]uint64, len(from)) // 1/(v_x·Π(x − y))
-	for i, x := range from {
+	// y)), where y runs over known. This coefficient is multiplied by v_z and divided by v_x.
+	scale := make([]uint64, len(known)) // 1/(v_x·Π(x − y))
+	for i, x := range known {
 		scale[i] = s.over[x]
-		for _, y := range from {
+		for _, y := range known {
 			if y != x {
 				scale[i] = field.Mul(scale[i], s.reciprocal(x, y))
 			}
 		}
 	}
-	m := make(Matrix, len(to))
-	for r, z := range to {
+	m := make(Matrix, len(wanted))
+	for r, z := range wanted {
 		whole := s.v[z]
-		for _, y := range from {
+		for _, y := range known {
 			whole = field.Mul(whole, field.FromInteger(int64(z-y)))
 		}
-		m[r] = make([]uint64, len(from))
-		for i, x := range from {
+		m[r] = make([]uint64, len(known))
+		for i, x := range known {
 			m[r][i] = field.Mul(field.Mul(whole, scale[i]), s.reciprocal(z, x))
 		}
 	}
