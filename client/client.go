@@ -118,7 +118,7 @@ type Member struct {
 	Study *study.Study
 
 	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator; connections also read it
-	own      roster.Entry                 // this client's entry that is in force
+	own      roster.Entry                 // roster entry of this client that is in force
 	next     *roster.Renewal              // renewal of own that is not in force yet; nil if there is none
 	keys     keys                         // keys in own
 	nextKeys keys                         // keys in next

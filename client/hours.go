@@ -96,18 +96,18 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 // records than the second.
 type rehearsal struct {
 	records [2]int
-	tasks  map[task]*timings
+	tasks   map[task]*timings
 	clock   func() time.Time
 }
 
-// A piece is a kind of computation: the answer to an entry of the given kind, or the processing of
+// A task is a kind of computation: the answer to an entry of the given kind, or the processing of
 // this entry.
 type task struct {
 	kind   session.Kind
 	answer bool
 }
 
-// paces contains the measured times of one piece for each of the two clients.
+// timings contains the measured times of one task for each of the two clients.
 type timings [2]struct {
 	count          int
 	total, fastest time.Duration
@@ -145,8 +145,8 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// of returns the mean time of a piece in hours, for a client with the given number of records. The
-// time of one more record is computed from the fastest times of the two clients, because other
+// hours returns the mean time of a task in hours, for a client with the given number of records.
+// The time of one more record is computed from the fastest times of the two clients, because other
 // programs have slowed these runs least.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]

@@ -64,7 +64,7 @@ type position struct {
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
-// miss records why a charged answer was not accepted.
+// miss records the reason why a charged answer was not accepted.
 func (p *position) miss(ask uint64, why string) {
 	if p.Missed == nil {
 		p.Missed = map[uint64]string{}
@@ -519,7 +519,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed records why a charged answer was not accepted, and deletes the stored answer.
+// missed records the reason why a charged answer was not accepted, and deletes the stored answer.
 func (a *participant) missed(ask uint64, why string) error {
 	a.at.miss(ask, why)
 	change, err := a.change(ask)

@@ -296,8 +296,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round if a round has ended since an earlier history was taken.
-// The argument before is this earlier history.
+// logVerdict logs the verdict on a round if one has ended since before, an earlier result of
+// history.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {

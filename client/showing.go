@@ -9,7 +9,7 @@ import (
 type showing struct {
 	now    func() time.Time
 	show   func(Status) // displays a status; nil to display nothing
-	gossip *gossip      // provides the daemons that the status lists; nil without gossip
+	gossip *gossip      // daemons that the status lists as running; nil without gossip
 
 	mu     sync.Mutex
 	status Status

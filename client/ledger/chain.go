@@ -205,8 +205,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a stricter limit, with all charges of the account. It returns an error
-// if these charges exceed the stricter limit.
+// under returns a filter for a limit that is stricter than the budget, after all charges of the
+// account. It returns an error if these charges exceed the limit.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -62,11 +62,11 @@ type Charge struct {
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry
-	Envelope Hash // hash of the envelope; zeros for a budget, and if no message was sent
+	Envelope Hash // hash of the envelope of the message that the entry pays for; zeros if there is no message
 	line     []byte
 }
 
-// line is the form of a stamp in JSON.
+// line is the JSON form of a [Stamp].
 type line struct {
 	Entry     json.RawMessage `json:"entry"`
 	Envelope  Hash            `json:"envelope"`

@@ -138,8 +138,8 @@ func withPassphrase(passphrase, named string) (material, error) {
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the recipients for which a new lock is encrypted. The material then opens the
-// lock.
+// recipients returns the age recipients that correspond to the passphrase or the identities. A lock
+// that is encrypted for these recipients can be opened with m.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")

@@ -31,8 +31,9 @@ type Renewal struct {
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal of a party that replaces the entry in the argument before by the entry
-// in the argument next. The signer must have the identity of the replaced entry.
+// Renew returns the renewal with which a party replaces its entry in the roster. The argument
+// before is the present entry, and next is the new entry. The signer must have the identity of the
+// present entry.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }

@@ -56,8 +56,8 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 // PlaceOf returns the place of a client, or 0 if the study has no client with this name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the total size in bytes of this client's pieces of the deals in the cut. A
-// piece is the part of a deal that is for one holder.
+// ColumnsSize returns the total size in bytes of this client's parts of the deals in the cut. Each
+// part is for one holder, and contains the holder's column or a tag (see pieceSize).
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
 // Format prints the place of the client for every verb.
@@ -164,8 +164,8 @@ func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash
 	return envelope, d.body, err
 }
 
-// Follow applies a plan, a step or an outcome. The caller has verified it as an entry of the
-// transcript.
+// Follow applies an entry of the transcript that is a plan, a step or an outcome. The caller must
+// have verified the entry.
 func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	if err := c.Progress.Follow(e, body); err != nil {
 		return err
@@ -203,10 +203,10 @@ func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather decrypts and adds up this client's pieces of all deals in the cut. The argument contains
-// the pieces (see [Federation.Column]) in the order of the cut. Gather overwrites it. If a piece
-// cannot be decrypted, Gather returns [Unopened] for the first deal with this problem, and the
-// client must not confirm the cut.
+// Gather decrypts and adds up this client's parts of all deals in the cut. The argument pieces
+// contains these parts (see [Federation.Column]) in the order of the cut. Gather overwrites pieces.
+// If a part cannot be decrypted, Gather returns [Unopened] for the first deal with this problem,
+// and the client must not confirm the cut.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {

@@ -22,7 +22,8 @@ type Coordinator struct {
 	Progress
 	keyed map[int]bool // places of the clients that have sent their keys
 
-	// These maps contain the accepted messages for the open plan, by place of the client.
+	// The following maps contain the accepted messages for the open plan. The key is the place of
+	// the client. The value in deals is the salt of the deal.
 	deals         map[int]Hash // salts
 	confirmations map[int]signature
 	shares        map[int]share
@@ -222,7 +223,8 @@ func (c *Coordinator) Missing() (places []int) {
 	return places
 }
 
-// Follow applies a plan, a step or an outcome that the coordinator has published.
+// Follow applies an entry of the transcript that is a plan, a step or an outcome, and that the
+// coordinator has published.
 func (c *Coordinator) Follow(e transcript.Entry, body []byte) error {
 	err := c.Progress.Follow(e, body)
 	if err == nil && (c.step == Idle || c.step == Dealing) {

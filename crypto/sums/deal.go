@@ -50,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of one secret to x. The vector is divided into secrets of f.words elements
-// each, and a is the number of the secret, from 0. The part begins at the index from of the secret.
-// Beyond the end of the vector the elements are zero.
+// secret copies words of one secret to x. The vector is divided into secrets of f.words elements
+// each. The argument a is the number of the secret, from 0, and start is the index of the first
+// copied word in this secret. Beyond the end of the vector the words are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -157,8 +157,8 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 // A column reads the words that one dealer has made for a holder. Each word is read once, in order.
 type column struct {
 	own    []uint64 // words of the column, if the dealer is the holder itself
-	plain  []byte   // the words, if the column was sent
-	stream *stream  // the source of the words, if the column is derived
+	plain  []byte   // words of the column, if the dealer sent it
+	stream *stream  // source of the words, if the column is derived
 }
 
 // open sets the column from piece, which is the holder's part of the deal. It returns false if the

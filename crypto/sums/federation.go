@@ -96,10 +96,10 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size in bytes of a holder's part of a deal, given the offset of the
-// holder's column. If the column is sent, the part contains it. If the column is derived, the part
-// is only a tag, which authenticates the deal. The dealer's own column, which has the last offset,
-// is not sent.
+// pieceSize returns the size in bytes of a holder's part of a deal. The argument offset is the
+// offset of the holder's column. If the dealer sends the column, the part contains the column. If
+// the column is derived, the part is only a tag, which authenticates the deal. The dealer's own
+// column, which has the last offset, is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():

@@ -27,7 +27,7 @@ const (
 // new value.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the caller has made the entries itself, from messages that it has already verified
+	own        bool // whether the caller has made the entries from messages that it had verified before
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -68,8 +68,8 @@ func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	return clients, p.sum, true
 }
 
-// Follow applies a plan, a step or an outcome. The caller has verified it as an entry of the
-// transcript.
+// Follow applies an entry of the transcript that is a plan, a step or an outcome. The caller must
+// have verified the entry.
 func (p *Progress) Follow(e transcript.Entry, body []byte) error {
 	next, err := p.follow(e, body)
 	if err == nil {
@@ -182,8 +182,7 @@ func (p *Progress) checkCertificate(body []byte) error {
 }
 
 // check returns an error unless s is a valid signature of its client for this header and payload.
-// If the caller has made the entries itself, it has already verified the signature, and check
-// returns nil.
+// If p.own is set, the caller has already verified the signature, and check returns nil.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil

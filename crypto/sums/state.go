@@ -102,7 +102,7 @@ func (p *Progress) append(b []byte) []byte {
 
 func (p *Progress) hashes() []*Hash { return []*Hash{&p.plan, &p.model, &p.cutHash, &p.certificate} }
 
-// read decodes the encoding that the method append makes.
+// read decodes the output of the method append.
 func (p *Progress) read(r *wire.Reader) {
 	p.ask, p.step = r.Uint64(), Step(r.Uint8())
 	for _, h := range p.hashes() {

@@ -18,7 +18,7 @@ type Matrix [][]uint64
 // at most Block words.
 func (m Matrix) Apply(dst, src [][]uint64) {
 	var all [Block]uint64
-	var crossed []uint64 // F(0, src); nil until a row needs it
+	var crossed []uint64 // F(0, src) (see addCrossed); computed for the first row that needs it
 	for r, row := range m {
 		if signs(row) {
 			addSigned(dst[r], row, src)
@@ -103,8 +103,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src), which is defined above, to dst. The numbers in dst can be P or larger
-// before the call. A nil k means zeros.
+// addCrossed adds F(k, src) to dst, where F is defined in the comment above. The numbers in dst can
+// be P or larger before the call. If k is nil, all its elements are zero.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64
@@ -113,8 +113,8 @@ func addCrossed(dst, k []uint64, src [][]uint64) {
 	}
 }
 
-// addEight adds to dst the terms of F(k, x) for eight columns (F is defined above). Their sum has
-// four products below 2¹²⁴, so it fits into two words.
+// addEight adds the terms of F(k, x) for eight columns to dst. F is defined above addCrossed. The
+// sum of the terms has four products below 2¹²⁴, so it fits into two words.
 func addEight(dst []uint64, k [8]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

@@ -85,7 +85,8 @@ func (s *Scheme) constants() {
 // Missing returns the number of clients that may be missing.
 func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
 
-// Hidden returns the largest number h for which any h columns are independent of the vector.
+// Hidden returns h, the largest number of columns that together are always independent of the
+// vector.
 func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 
 // Packed returns the number of secrets in one polynomial.
@@ -149,12 +150,14 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 	return s.inverse[a-b]
 }
 
-// interpolate returns the matrix that computes values of polynomials f at the points in the list to
-// from their values at the points in the list from, by Lagrange's formula. At the place j of a
-// holder, the matrix uses v_j·f(j) instead of f(j). The two lists must not have a point in common.
+// interpolate returns the matrix that computes values of polynomials f from known values, by
+// Lagrange's formula. The argument known lists the points of the known values, and wanted lists the
+// points of the values to compute. At the place j of a holder, the matrix uses v_j·f(j) instead of
+// f(j). The two lists must not have a point in common.
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x −
-	// y)), where y runs over known. This coefficient is multiplied by v_z and divided by v_x.
+	// y)), where y runs over the known points. This coefficient is multiplied by v_z and divided by
+	// v_x.
 	scale := make([]uint64, len(known)) // 1/(v_x·Π(x − y))
 	for i, x := range known {
 		scale[i] = s.over[x]
