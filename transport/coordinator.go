@@ -120,7 +120,7 @@ type Coordinator interface {
 	// Pieces returns the bytes that the argument of selects: the peer's parts of other clients'
 	// messages as one sequence of bytes, or a release. If a release is too long for the outcome of
 	// its plan, clients request it with this method.
-	Pieces(ctx context.Context, peer channel.Party, of Wanted) (Pieces, error)
+	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error

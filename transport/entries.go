@@ -72,7 +72,7 @@ type frame struct {
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {
-		body = c.study.hashes.of(item.Body)
+		body = c.study.hashes.hashed(item.Body)
 	}
 	size, sum := body.Size(), body.Hash()
 	if offset > size {

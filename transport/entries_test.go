@@ -72,19 +72,19 @@ func TestBodiesAreHashedOnce(t *testing.T) {
 	var s hashes
 	first, second := []byte("outcome"), []byte("plan")
 	for _, body := range [][]byte{nil, first, second, first, nil} {
-		if h := s.of(body); h.Hash() != sha256.Sum256(body) || !bytes.Equal(h.body, body) {
+		if h := s.hashed(body); h.Hash() != sha256.Sum256(body) || !bytes.Equal(h.body, body) {
 			t.Errorf("%q has the hash of another body", body)
 		}
 	}
 	s.held[1].sum[0]++ // corrupts a stored hash, so that only a new computation gives the right one
-	if h := s.of(first); h.Hash() == sha256.Sum256(first) {
+	if h := s.hashed(first); h.Hash() == sha256.Sum256(first) {
 		t.Error("a body was hashed twice")
 	}
-	if h := s.of(bytes.Clone(first)); h.Hash() != sha256.Sum256(first) {
+	if h := s.hashed(bytes.Clone(first)); h.Hash() != sha256.Sum256(first) {
 		t.Error("a body was mistaken for another with the same bytes")
 	}
 	for n := range len(s.held) {
-		s.of([]byte{byte(n)})
+		s.hashed([]byte{byte(n)})
 	}
 	for _, h := range s.held {
 		if same(h.body, first) || same(h.body, second) {

@@ -93,9 +93,9 @@ func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64,
 // PairKeys returns this client's parts of the keys of other clients. The argument of contains the
 // places of these clients in the roster, counted from 1. The parts are in the same order. The
 // argument size is the total size of the parts in bytes.
-func (c *Client) PairKeys(ctx context.Context, of []int, size int64) ([]byte, error) {
-	places := make([]uint32, len(of))
-	for i, place := range of {
+func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byte, error) {
+	places := make([]uint32, len(clients))
+	for i, place := range clients {
 		places[i] = uint32(place)
 	}
 	return c.gather(ctx, wirepb.PiecesRequest_builder{KeysOf: places}.Build(), size)

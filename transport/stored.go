@@ -50,7 +50,7 @@ type hashes struct {
 }
 
 // of returns a body with its hash.
-func (s *hashes) of(body []byte) held {
+func (s *hashes) hashed(body []byte) held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.held {
