@@ -138,8 +138,8 @@ func reachable(v *ir.Verified) []bool {
 	return used
 }
 
-// A coordinate describes a shared node. ok is true if element i of the node is a function of
-// coordinate base+i alone, and same if it equals coordinate base+i.
+// A coordinate describes a shared node. If ok is true, each element i of the node is a function of
+// coordinate base+i alone. If same is true, each element i equals coordinate base+i.
 type coordinate struct {
 	base     int
 	ok, same bool

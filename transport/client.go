@@ -62,8 +62,8 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // contains the only follower, or nil; empty while Entry runs
-	sender   chan struct{}  // full while an answer is being sent
+	reader   chan *follower // contains the only follower, or nil if there is none; the channel is empty while Entry runs
+	sender   chan struct{}  // contains a value while an answer is being sent
 	life     context.Context
 	end      context.CancelFunc
 }

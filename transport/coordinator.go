@@ -117,7 +117,7 @@ type Coordinator interface {
 	// time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the bytes that the argument of selects: the peer's parts of other clients'
+	// Pieces returns the bytes that the argument wanted selects: the peer's parts of other clients'
 	// messages as one sequence of bytes, or a release. If a release is too long for the outcome of
 	// its plan, clients request it with this method.
 	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)

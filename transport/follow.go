@@ -109,8 +109,9 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	a := newAssembly(f.next, c.config.MaxEntry, c.config.Brief)
 	for {
 		err := f.receive(e, &a)
-		// At the end of a study the coordinator ends the call, and the client stops following.
-		// Which of the two happens first is a matter of time alone, so both count alike.
+		// At the end of a study the coordinator ends the call, and the client stops following. The
+		// order of these two events depends on chance alone, so the metric counts both orders as
+		// the same outcome.
 		result := outcome(err)
 		if ctx.Err() != nil {
 			result = string(Ended)

@@ -90,8 +90,8 @@ func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64,
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. The argument of contains the
-// places of these clients in the roster, counted from 1. The parts are in the same order. The
+// PairKeys returns this client's parts of the keys of other clients. The argument clients contains
+// the places of these clients in the roster, counted from 1. The parts are in the same order. The
 // argument size is the total size of the parts in bytes.
 func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(clients))

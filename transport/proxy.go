@@ -35,7 +35,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	case "http", "https", "socks5":
 		return &Proxy{u}, nil
 	case "socks5h":
-		u.Scheme = "socks5" // with both schemes the proxy resolves names
+		u.Scheme = "socks5" // the library for SOCKS5 always lets the proxy resolve names, as socks5h requires
 		return &Proxy{u}, nil
 	}
 	return nil, fmt.Errorf("a proxy with the scheme %q is not supported, only http, https and socks5", u.Scheme)

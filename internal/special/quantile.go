@@ -109,8 +109,8 @@ func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, a
 	for step := 1.0; !reached(k); step *= 2 {
 		k += step
 	}
-	// The count k is large enough. The first loop below finds a count low that is too small, and
-	// the second loop bisects between low and k.
+	// The number k is large enough. The first loop below finds a smaller number that is not large
+	// enough, and the second loop bisects between these two numbers.
 	low := k - 1
 	for step := 1.0; low >= 0 && reached(low); step *= 2 {
 		k, low = low, low-step

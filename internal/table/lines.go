@@ -25,7 +25,7 @@ type lines struct {
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet
-	err  error  // read error of the reader from; Read returns it after the present line
+	err  error  // read error of the source of the bytes; Read returns it after the present line
 }
 
 // maxLine is the largest length in bytes of a line that is read.

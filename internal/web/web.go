@@ -57,7 +57,7 @@ type Link struct{ Path, Text string }
 type Page struct {
 	Title string
 	Name  string // name of the template
-	Of    any    // content of the page, which the template reads from the field Of of its [View]
+	Of    any    // content of the page; the template reads it as .Of
 }
 
 // A View is the value with which the template of a page is executed.

@@ -203,7 +203,9 @@ func (p *play) twin() (*session.Site, error) {
 	return session.RestoreSite(p.study, p.roster, p.roster[0], p.records[1], state)
 }
 
-// answer lets site m answer a plan.
+// answer returns the answer of site m to a plan. For the first client it also computes the answer
+// with the other file. If others could see a difference between the two answers, it stores a
+// description of the difference in p.found and returns nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte
 	var second outcome

@@ -95,7 +95,7 @@ type counts struct {
 	// epoch is in at most one pair
 	again     []float64
 	sizes     []float64 // number of epochs, by size of the first batch
-	last, now []bool    // whether a record is in a step, by record and step
+	last, now []bool    // whether a record was in a step of the last epoch (last), and is in a step of the present epoch (now), with index record·steps + step
 }
 
 func newCounts(records, steps int) *counts {

@@ -58,7 +58,7 @@ type scored struct {
 	adjacency accountant.Adjacency
 	opens     study.Opens
 	grouped   bool // whether intercepts and slopes vary between levels of g
-	counted   bool // whether outcomes are counts, whose residuals are released too
+	counted   bool // whether outcomes are counts, so that later rounds also release sums of squared residuals
 	program   bool // whether the model is a program
 }
 

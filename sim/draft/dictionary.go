@@ -366,7 +366,7 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	for {
 		cells, err := r.Next()
 		if err != nil {
-			break // a line that is not a row is left out, as a client does
+			break // the rows after a line that cannot be read are not used
 		}
 		for i, c := range cells {
 			if text := strings.TrimSpace(c.Text); text != "" && text != "NA" {

@@ -375,7 +375,8 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return out.Error()
 }
 
-// spread returns the numbers of a quantity as text, or empty texts if it is not always finite.
+// spread returns the mean, the sd and the two ends of the interval of a quantity as texts. The
+// texts are empty if the quantity has no spread, because it is not always finite.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)

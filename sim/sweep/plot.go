@@ -135,7 +135,8 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i at each x. If x is ordered, a line joins them.
+// addMiddle draws the median or mean of series i at each point of the horizontal axis. If this axis
+// is ordered, a line joins the points.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -166,7 +167,8 @@ var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.C
 // published is the colour of points from publications.
 var published = color.Gray{0x44}
 
-// addPublished draws published points. If x is ordered, a thin line joins them.
+// addPublished draws published points. If the horizontal axis is ordered, a thin line joins the
+// points.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {

@@ -46,7 +46,7 @@ type Replication struct {
 	// Spread is the largest posterior mean of a spread, on the scale of the predictor. It is nil if
 	// there are no groups.
 	Spread *float64 `json:"spread,omitempty"`
-	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
+	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of the spreads of all effects contain 0
 
 	// Log is the mean log predictive density of held-out records, on the model's scale.
 	Log       float64 `json:"log"`

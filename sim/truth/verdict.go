@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// List writes the numbers and levels of cells.
+// List writes a table with the number of each cell and its level of each property.
 func List(w io.Writer, cells []Cell) error {
 	rows := [][]string{append([]string{"cell"}, Names()...)}
 	for _, c := range cells {
@@ -224,7 +224,7 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	worse       = .01      // the log score of the posterior may be less than that of the prior by at most this amount
+	worse       = .01      // maximum amount by which the log score of the posterior may be below the log score of the prior
 	smallSpread = .1       // if groups do not differ, the posterior mean of a spread must not exceed this limit
 )
 

@@ -35,7 +35,7 @@ type Found struct {
 	Study  string `json:"study"`
 	Digest string `json:"digest"` // SHA-256 of the study document
 	Data   string `json:"data"`   // description of the records that the search used
-	Public bool   `json:"public"` // whether the records are files that the user declares public
+	Public bool   `json:"public"` // whether the records come from files that the user declares public
 	Score  Score  `json:"score"`
 	Seed   uint64 `json:"seed"`
 	Runs   int    `json:"runs"`

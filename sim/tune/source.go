@@ -17,7 +17,7 @@ const testShare = 0.2
 // settings also replace the held-out records, because these may be private too.
 type source struct {
 	words    string
-	public   bool // whether the records are files that the user declares public
+	public   bool // whether the records come from files that the user declares public
 	settings []string
 }
 

@@ -193,7 +193,7 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 			c, ended := alone.running[id], make(chan struct{})
 			go func() {
 				defer close(ended)
-				_ = c.Wait() // how the client ends does not matter
+				_ = c.Wait() // the exit code does not matter
 			}()
 			select {
 			case <-ended:

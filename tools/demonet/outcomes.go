@@ -77,7 +77,7 @@ func together(tasks []func() error) error {
 	return errors.Join(errs...)
 }
 
-// observer is the package that edits of daemons may call.
+// observer is the path of the package whose functions the edits call.
 const observer = "fedpvi/tools/demonet/seen"
 
 // builtWith builds daemons with edits and returns their folder.

@@ -244,7 +244,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // the first fifth of the time does not count
+			if since > o.lasts/5 { // the trend is computed without the first fifth of the time
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)

@@ -46,8 +46,8 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns a view of the parties for whose names the function known returns true. The view
-// ignores other names. The function now returns the current time.
+// NewView returns an empty view. The view ignores a name unless known(name) is true, because such a
+// name is not in the roster. The function now returns the current time.
 func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }

@@ -65,7 +65,7 @@ type parquetReader struct {
 	show    func(read, all int64)
 	names   []string
 	columns []*column
-	groups  []parquet.RowGroup // groups of rows that were not begun
+	groups  []parquet.RowGroup // groups of rows that have not been read yet
 	left    int64              // rows of the current group that were not read
 	read    int64              // rows that were read
 	all     int64
