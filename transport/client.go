@@ -62,10 +62,11 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // contains the only follower, or nil if there is none; the channel is empty while Entry runs
-	sender   chan struct{}  // contains a value while an answer is being sent
-	life     context.Context
-	end      context.CancelFunc
+	// contains the only follower, or nil if there is none; the channel is empty while Entry runs
+	reader chan *follower
+	sender chan struct{} // contains a value while an answer is being sent
+	life   context.Context
+	end    context.CancelFunc
 }
 
 // Dial connects to the coordinator and agrees with it on a protocol version.

@@ -93,9 +93,11 @@ type counts struct {
 	pair           []float64 // number of epochs in which two given records were in the same batch
 	// by record: number of pairs of successive epochs in which the record was in the same step; an
 	// epoch is in at most one pair
-	again     []float64
-	sizes     []float64 // number of epochs, by size of the first batch
-	last, now []bool    // whether a record was in a step of the last epoch (last), and is in a step of the present epoch (now), with index record·steps + step
+	again []float64
+	sizes []float64 // number of epochs, by size of the first batch
+	// whether a record was in a step of the last epoch (last), and is in a step of the present
+	// epoch (now), with index record·steps + step
+	last, now []bool
 }
 
 func newCounts(records, steps int) *counts {

@@ -224,8 +224,10 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	worse       = .01      // maximum amount by which the log score of the posterior may be below the log score of the prior
-	smallSpread = .1       // if groups do not differ, the posterior mean of a spread must not exceed this limit
+	// maximum amount by which the log score of the posterior may be below the log score of the
+	// prior
+	worse       = .01
+	smallSpread = .1 // if groups do not differ, the posterior mean of a spread must not exceed this limit
 )
 
 // verdict writes the shares of cells that are within the limits, and the cells that fail.
