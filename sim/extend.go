@@ -148,7 +148,7 @@ func extensionNotes(st *study.Study) (notes []string) {
 		}
 	}
 	if len(notes) > 0 && st.Privacy.Unit == study.Client {
-		notes = append(notes, "The promise does not depend on extensions, because the mechanism of the study clips and hides what they compute.")
+		notes = append(notes, "The promise does not depend on extensions, because the mechanism of the study clips and hides their results.")
 	}
 	return notes
 }

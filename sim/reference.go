@@ -107,7 +107,7 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 		r.Method += " (unfinished: " + err.Error() + ")"
 	case err != nil:
 		copy(r.Natural, prior)
-		r.Method = "nothing, so that this is the prior: " + err.Error()
+		r.Method = "no fit, so that the reference is the prior: " + err.Error()
 	}
 }
 

@@ -147,7 +147,7 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 	case err != nil:
 		return &Damaged{Path: path, Problem: err.Error(), Cause: err}
 	case newest.commits > db.commits:
-		return &Damaged{Path: path, Problem: fmt.Sprintf("%s is older than the anchor, by %d transactions: what was charged or promised since is lost from it", File, newest.commits-db.commits)}
+		return &Damaged{Path: path, Problem: fmt.Sprintf("%s is %d transactions older than the anchor: the charges and messages of these transactions are lost", File, newest.commits-db.commits)}
 	case newest.commits+1 < db.commits:
 		return &Damaged{Path: path, Problem: fmt.Sprintf("it is older than %s, by %d transactions", File, db.commits-newest.commits)}
 	case newest.commits == db.commits && newest.head != head,

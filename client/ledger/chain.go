@@ -195,8 +195,8 @@ func (p price) agrees(c *Charge) error {
 		said, computed float64
 	}{
 		{"the cost", c.Cost, p.cost},
-		{"what has been spent", c.Spent, p.after.Spent()},
-		{"the divergence that has been spent", c.SpentDivergence, p.after.SpentDivergence()},
+		{"the spent budget", c.Spent, p.after.Spent()},
+		{"the spent divergence", c.SpentDivergence, p.after.SpentDivergence()},
 	} {
 		if !(math.Abs(n.said-n.computed) <= roundOff*n.computed) {
 			return fmt.Errorf("%s is %.17g, but the computed value is %.17g: the numbers were changed", n.what, n.said, n.computed)

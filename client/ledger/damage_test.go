@@ -92,7 +92,7 @@ func TestForgedLedgerIsRefused(t *testing.T) {
 		"as it is":          {func(*ledger.Entry, *ledger.Hash) {}, ""},
 		"a lower cost":      {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Cost /= 2 }, "entry 3: the cost"},
 		"a negative cost":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Cost *= -1 }, "entry 3: the cost"},
-		"a lower sum":       {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Spent /= 2 }, "entry 3: what has been spent"},
+		"a lower sum":       {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Spent /= 2 }, "entry 3: the spent budget"},
 		"another event":     {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Event[16] ^= 1 }, "entry 3: the cost"},
 		"no event":          {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Event = nil }, "entry 3: "},
 		"a second answer":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Ask = 1 }, "entry 3: it pays for a second answer"},

@@ -57,7 +57,7 @@ type commands struct {
 	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
 	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
-	Check      checkCommand      `cmd:"" help:"Tell which records do not fit a study, and what to do. Nothing is sent."`
+	Check      checkCommand      `cmd:"" help:"List the records that do not fit a study, with remedies. Nothing is sent."`
 	Report     reportCommand     `cmd:"" help:"Write the report on a study that is over, as a page to read, print and send."`
 	Predict    predictCommand    `cmd:"" help:"Predict for records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
@@ -75,7 +75,7 @@ var program = cli.Program{Name: "client", Description: description, Exits: []cli
 	{Code: client.Usage, Meaning: "The command line, the policy, the file of records or the invitation cannot be used, or --unlock does not open the keys. The message gives the place."},
 	{Code: client.Declined, Meaning: "Refused by the policy, by the rules of the study, or by the coordinator; or the study is not approved. Nothing was sent."},
 	{Code: client.OverBudget, Meaning: "The privacy budget of the data set has no room for the study or the answer."},
-	{Code: client.Damaged, Meaning: "The state directory is damaged, or older than what was sent from it. Do not make a new one for the same records."},
+	{Code: client.Damaged, Meaning: "The state directory is damaged, or older than a message that was sent from it. Do not make a new one for the same records."},
 	{Code: client.Unreachable, Meaning: "The coordinator could not be reached for as long as --patience allows. Run the command again."},
 	{Code: client.Fruitless, Meaning: "Three answers in a row were charged and could not be computed. Do not restart automatically."},
 	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},

@@ -25,7 +25,7 @@ type posteriorCommand struct {
 	Tables  bool `help:"With --csv: the tables that describe the records, in place of the posterior."`
 	Draws   int  `help:"Print this many independent draws from the posterior, as CSV." placeholder:"N"`
 	Natural bool `help:"With --draws: in natural units, not on the model's scale."`
-	Arrived bool `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
+	Arrived bool `help:"End with exit code 8 unless the rounds have converged, which means that the last sums agree with the posterior."`
 	Ratios  bool `help:"In the table: odds ratios and rate ratios, in place of their logarithms."`
 }
 

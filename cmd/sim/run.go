@@ -42,9 +42,9 @@ type runCommand struct {
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
 	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	Arrived bool   `help:"End with exit code 8 unless the last sums are what the posterior lets expect."`
+	Arrived bool   `help:"End with exit code 8 unless the rounds have converged, which means that the last sums agree with the posterior."`
 	Secure  bool   `help:"Add up the answers with the messages of secure aggregation, and print their bytes and time. The result stays the same."`
-	Solver  string `help:"Command of a program that computes the factors of clients, such as 'python3 solver.py' (sim/subprocess). The study must protect clients, or nobody." placeholder:"COMMAND"`
+	Solver  string `help:"Command of a program that computes the factors of clients, such as 'python3 solver.py' (sim/subprocess). The privacy unit of the study must be the client, or the study must have no privacy." placeholder:"COMMAND"`
 	Ratios  bool   `help:"Print odds ratios and rate ratios, in place of their logarithms."`
 	JSON    bool   `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 }

@@ -82,7 +82,7 @@ func (u Unlock) material(prompt string) (material, error) {
 func (u Unlock) ask(prompt string) (string, error) {
 	const remedy = "name a file with --unlock that has the passphrase or an age identity"
 	if u.UI == nil {
-		return "", fmt.Errorf("%w: nobody can be asked for the passphrase: %s", ErrLocked, remedy)
+		return "", fmt.Errorf("%w: there is no terminal to prompt for the passphrase: %s", ErrLocked, remedy)
 	}
 	passphrase, err := u.UI.RequestValue("", prompt, true)
 	if err != nil {

@@ -119,7 +119,7 @@ func decode(dst []uint64, b []byte, mask uint64) bool {
 type Unopened struct{ Dealer identity.Name }
 
 func (u *Unopened) Error() string {
-	return fmt.Sprintf("what client %s has dealt cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
+	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
 // gather returns the sum of a holder's columns of the deals in a cut. The argument own is the

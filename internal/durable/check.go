@@ -192,7 +192,7 @@ func (c *checker) others(tx *bbolt.Tx) error {
 		case p.Type == "freelist" && p.OverflowCount < len(c.used)-id:
 			id += p.OverflowCount
 		default:
-			return damaged(uint64(id), "nothing leads to it, and it is not free")
+			return damaged(uint64(id), "no page refers to it, and it is not free")
 		}
 	}
 	return nil

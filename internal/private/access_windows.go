@@ -18,7 +18,7 @@ func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	}
 	descriptor, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
-		return "", "", fmt.Errorf("reading who has access to %s: %w", path, err)
+		return "", "", fmt.Errorf("reading the access rights of %s: %w", path, err)
 	}
 	found, err := outsiders(descriptor.String(), self)
 	if err != nil || len(found) == 0 {

@@ -27,7 +27,7 @@ func accounted(context.Context, task) (Check, error) {
 			}
 		}
 	}
-	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for what is made of many"), nil
+	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for sums of many records"), nil
 }
 
 // muOfGate returns the μ of a mechanism's event, and the same μ by a separate formula.

@@ -379,7 +379,7 @@ func (c scored) charged(context.Context, task) (Check, error) {
 			return certain(false, "%d releases are charged with μ = %.5g, and may cost %.5g", n+1, mu, math.Sqrt(spent)), nil
 		}
 	}
-	return certain(true, "any %d releases and fewer cost what they are charged with", len(squares)), nil
+	return certain(true, "the charge for up to %d releases is their cost", len(squares)), nil
 }
 
 // scoreNorms tests that the norms of the records' vectors are at most the clip of the round, even

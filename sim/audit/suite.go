@@ -12,7 +12,7 @@ import (
 func suite() ([]question, error) {
 	quick := []question{
 		single("gate", "norms", norms),
-		single("gate", "noise knows nothing", oblivious),
+		single("gate", "noise is independent", oblivious),
 		single("products", "norms", productNorms),
 		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),

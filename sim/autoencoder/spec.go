@@ -61,7 +61,7 @@ func Load(path string, settings []string) (*Spec, error) {
 	s.readNetwork(root.Table("autoencoder"))
 	data := root.Table("data")
 	data.Require("train", `write the file of images to learn from, train = "mnist/train-images-idx3-ubyte.gz"`)
-	data.Require("test", `write the file of images that nobody protects, test = "mnist/t10k-images-idx3-ubyte.gz"`)
+	data.Require("test", `write the file of the public test images, test = "mnist/t10k-images-idx3-ubyte.gz"`)
 	s.Train, _ = data.String("train")
 	s.Test, _ = data.String("test")
 	s.readTraining(root.Table("training"))

@@ -123,15 +123,15 @@ func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 func meaning(a *calculator.Answer) string {
 	r := a.Risk
 	var b strings.Builder
-	fmt.Fprintf(&b, "What it means. Somebody who sees everything that is released, and knows all else, wants to know %s. However he goes about it, if both are equally likely beforehand he guesses right with probability at most %s, where tossing a coin gives 50~%%.",
+	fmt.Fprintf(&b, "What it means. An attacker sees all releases, knows everything else, and wants to know %s. If both cases are equally likely beforehand, the attacker guesses right with probability at most %s, by any method. Tossing a coin gives 50~%%.",
 		recordInWords(a.Adjacency), percent(r.Accuracy))
 	for _, rate := range r.Rates {
-		fmt.Fprintf(&b, " If he is to be wrong about no more than %s of those who are not there, he recognises at most %s of those who are.", percent(rate.FPR), percent(rate.TPR))
+		fmt.Fprintf(&b, " An attacker that is wrong about at most %s of the absent records recognises at most %s of the present records.", percent(rate.FPR), percent(rate.TPR))
 	}
 	if r.LogOddsFactor == nil {
-		b.WriteString(" There is no bound on how far it moves his odds.")
+		b.WriteString(" There is no bound on the change of the attacker's odds.")
 	} else {
-		fmt.Fprintf(&b, " Except with a probability of %s it multiplies his odds by at most %s", digits(r.Exception, 4, true), odds(*r.LogOddsFactor))
+		fmt.Fprintf(&b, " Except with a probability of %s, the releases multiply the attacker's odds by at most %s", digits(r.Exception, 4, true), odds(*r.LogOddsFactor))
 		prior := r.Prior / (1 - r.Prior)
 		if posterior := prior * math.Exp(*r.LogOddsFactor); posterior < 1e6 {
 			fmt.Fprintf(&b, ", from a probability of %s to one of %s", percentPlain(r.Prior), percent(posterior/(1+posterior)))
@@ -140,7 +140,7 @@ func meaning(a *calculator.Answer) string {
 	}
 	if g := r.Group; g.Size > 1 {
 		if g.EpsilonUpper == nil {
-			fmt.Fprintf(&b, " Nothing is promised to %d records together.", g.Size)
+			fmt.Fprintf(&b, " There is no promise for %d records together.", g.Size)
 		} else {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
@@ -168,9 +168,9 @@ func notes(a *calculator.Answer) []string {
 	var notes []string
 	switch a.Adjacency {
 	case accountant.AddRemove:
-		notes = append(notes, "Mind: this says nothing about a record's value being exchanged for another. That is --adjacency replace-one, and costs more.")
+		notes = append(notes, "Note: the bounds do not hold for the replacement of a record by another record. That is --adjacency replace-one, and costs more.")
 	case accountant.ReplaceOne:
-		notes = append(notes, "Mind: replacing a record moves a sum by up to twice the clip norm. Figures of other programs are mostly for add-remove, and smaller.")
+		notes = append(notes, "Note: replacing a record moves a sum by up to twice the clip norm. Numbers of other programs are mostly for add-remove, and smaller.")
 	}
 	switch a.Sampling {
 	case calculator.Poisson:

@@ -73,7 +73,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			`, sampling_rate = 0.1, sampling = "published"`, "",
 			[]string{"AS PUBLISHED: 40 records of 400", "NOT PRIVATE AS CLAIMED. Batches of a fixed size"},
 			[]string{"NOT PRIVATE AS CLAIMED"},
-			[]string{"NOT PRIVATE AS CLAIMED", `sampling = "poisson" costs what it claims`},
+			[]string{"NOT PRIVATE AS CLAIMED", `the claim of sampling = "poisson" is true`},
 			true,
 		},
 	} {

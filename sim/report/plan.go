@@ -207,7 +207,7 @@ func clipped(p *pvi.Protocol) string {
 		return clippedPart(p)
 	}
 	if p.Study().Privacy.Unit.OfRecords() && p.Study().Inference.Solver == study.Scoring {
-		return "what a record adds in the dearest round: score, counts, values of columns, curvature"
+		return "the contribution of a record in the most expensive round: score, counts, values of columns, curvature"
 	}
 	if p.Study().Privacy.Unit.OfRecords() {
 		return "a record's statistics"

@@ -46,9 +46,9 @@ func meanRows(p *pvi.Protocol) [][]string {
 	if overlap == 1 {
 		return nil
 	}
-	rows := [][]string{{"mean", fmt.Sprintf("a record has a say in up to %s coefficients at once, each of which moves by at most 1/%s of a pass", number(overlap), number(overlap))}}
+	rows := [][]string{{"mean", fmt.Sprintf("a record contributes to up to %s coefficients at once, and each moves by at most 1/%s of a pass", number(overlap), number(overlap))}}
 	if m.Glides() {
-		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s, so that it glides; what is proposed is the average of means, of which number t weighs as t", number(1-1/overlap))})
+		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s, so that it glides; the proposal is an average of the means, in which mean number t has the weight t", number(1-1/overlap))})
 	}
 	return rows
 }

@@ -35,7 +35,7 @@ func TestPropagationInWords(t *testing.T) {
 		},
 		{
 			source: strings.NewReplacer("rounds = 5", "rounds = 1", "steps = 4", "steps = 20").Replace(descentStudy),
-			plan:   []string{"up to 2 coefficients at once, each of which moves by at most 1/2 of a pass", "a momentum of up to 0.5, so that it glides"},
+			plan:   []string{"up to 2 coefficients at once, and each moves by at most 1/2 of a pass", "a momentum of up to 0.5, so that it glides"},
 		},
 		{
 			source: mixture, inference: `, start = "draw"`,

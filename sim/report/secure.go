@@ -58,7 +58,7 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 // rows returns the rows on secure sums in the text that sim plan prints.
 func (s *plannedSecure) rows(clients int) [][]string {
 	return [][]string{
-		{"added up", fmt.Sprintf("by the clients: nobody opens one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},
+		{"added up", fmt.Sprintf("by the clients: no party can open one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},
 		{"may be missing", fmt.Sprintf("D = %d of the %d clients, in every step of a round", s.Missing, clients)},
 		{"bytes a round", fmt.Sprintf("%s up (deal %s, share %s) and %s down (columns %s, opening %s)",
 			size(s.Deal+s.Share), size(s.Deal), size(s.Share), size(s.Columns+s.Opening), size(s.Columns), size(s.Opening))},

@@ -217,11 +217,11 @@ func Statement(w io.Writer, r *sim.Result) error {
 		return err
 	case study.Client:
 		if p.Scores {
-			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once how much its records say of each coefficient, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more are to be opened; their noise has sd %s.",
+			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once the information of its records about each coefficient, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more can be opened; their noise has sd %s.",
 				everyOne(r.Clients), times(p.Releases-1), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
 			break
 		}
-		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
+		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more can be opened; their noise has %s times the clip as standard deviation.",
 			everyOne(r.Clients), count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
 	case study.Record, study.Person:
 		b.WriteString(recordStatement(r))
@@ -255,7 +255,7 @@ func recordStatement(r *sim.Result) string {
 		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. Adding or removing a %s changes one part, by up to twice the clip.",
 			p.Protects, everyOne(r.Clients), count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier), p.Unit))
 		if p.Opens == study.OpenSums {
-			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
+			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more can be opened.")
 		}
 		return text
 	}
@@ -267,7 +267,7 @@ func recordStatement(r *sim.Result) string {
 		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values, of curvatures and, for a Poisson regression, of squared residuals.%s The vector of each record was clipped to norm %s or less, with noise of sd %s.",
 			p.Protects, everyOne(r.Clients), times(p.Releases), tables, number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
 		if p.Opens == study.OpenSums {
-			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
+			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more can be opened.")
 		}
 		return text
 	}
@@ -292,7 +292,7 @@ func recordStatement(r *sim.Result) string {
 		how += " Its other messages were computed from these releases."
 	}
 	if p.Opens == study.OpenSums {
-		how = "with a share of the noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
+		how = "with a share of the noise, and nothing else. Only sums over the study's minimum of clients or more can be opened; their noise has %s times the clip as standard deviation."
 	}
 	text := wrap(fmt.Sprintf("The privacy unit is %s. %s released %s, %s clipped to norm %s, "+how,
 		p.Protects, everyOne(r.Clients), what, one, number(p.Clip), number(p.NoiseMultiplier)))
@@ -360,14 +360,14 @@ func summed(p sim.Privacy) string {
 // unsound returns a warning that the claimed cost of a published method is too low.
 func unsound(p *sim.Promise) string {
 	if p.Published == method.PublishedSampling && p.Sites {
-		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",
+		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in a random order. The claim is the cost of steps with independently drawn records, ε = %s at δ = %g (Vinaroz and Park, 2022). No proof shows that the order reduces the cost. Without a reduction the passes cost ε = %s, as the table states. Never use it on real data: the claim of sampling = \"poisson\" is true.",
 			number(p.Claimed.Epsilon), p.Delta, number(p.Proven.Epsilon)))
 	}
 	if p.Published == method.PublishedSampling {
-		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to cost what independently drawn (Poisson) ones would, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; what can be proved, and what the table states, is ε = %s. Never use it on real data: sampling = \"poisson\" costs what it claims.",
+		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to have the cost of independently drawn (Poisson) batches, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; the proven bound, which the table states, is ε = %s. Never use it on real data: the claim of sampling = \"poisson\" is true.",
 			number(p.Claimed.Epsilon), p.Delta, number(p.True.Epsilon), number(p.Proven.Epsilon)))
 	}
-	return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The paper claims ε = %s against an outsider. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved, and what the table states, is the cost of opening every message, ε = %s. Never use it on real data: tied and exact factors cost what they claim.",
+	return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The paper claims ε = %s against an outsider. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; the proven bound, which the table states, is the cost of opening every message, ε = %s. Never use it on real data: the claims of tied and exact factors are true.",
 		number(p.Claimed.Epsilon), number(p.True.Mu), number(p.True.Epsilon), p.Delta, number(p.Proven.Epsilon)))
 }
 

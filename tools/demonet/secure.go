@@ -50,7 +50,7 @@ func addUp(ctx context.Context) error {
 		if moved == nil || moved[1] != moved[2] {
 			return fmt.Errorf("a round opened no sum:\n%s", second.table)
 		}
-		say("All %s rounds opened the sum of %d hospitals, and nobody could open one answer.", moved[1], c.clients)
+		say("All %s rounds opened the sum of %d hospitals, and no party could open one answer.", moved[1], c.clients)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func rounds(ctx context.Context, o options) error {
 		return err
 	}
 	private := most()
-	say("  memory of its own    at most %.0f MB: %.1f messages more than the %.0f MB of one that serves next to nothing", float64(private)/mega, float64(private-least.private)/float64(s.sealed()), float64(least.private)/mega)
+	say("  memory of its own    at most %.0f MB: %.1f messages more than the %.0f MB of a coordinator that hardly serves", float64(private)/mega, float64(private-least.private)/float64(s.sealed()), float64(least.private)/mega)
 	say("  resident, with pages of the store %.0f MB at the end, at most %.0f MB", float64(after.resident)/mega, float64(after.peak)/mega)
 	return nil
 }

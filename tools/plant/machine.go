@@ -15,7 +15,7 @@ var machineFaults = []testedFault{
 	{fault{"audit-flood", "one host can fill the audit log", []edit{
 		{File: "internal/audit/audit.go", Anchor: "c.hosts[host] >= maxPerHost", After: " && !planted.Is(\"audit-flood\")"},
 	}}, "internal/audit", "TestFloodIsCounted"},
-	{fault{"interrupted-pays", "a client that a signal ends charges what it has not computed", []edit{
+	{fault{"interrupted-pays", "a client that is ended by a signal charges an answer that it has not computed", []edit{
 		around("client/participant.go", "interrupted-pays", "\tif ctx.Err() != nil {\n\t\treturn transport.Item{}, ctx.Err()\n\t}\n"),
 	}}, "client", "TestSignalEndsAComputation"},
 	{fault{"impostor-retried", "another party at the coordinator's address counts as unreachable", []edit{

@@ -55,7 +55,7 @@ var tableFaults = []testedFault{
 
 // proofFaults are faults that break the promise that no party can spoil a study unnoticed.
 var proofFaults = []testedFault{
-	{fault{"unsigned-releases", "nobody compares a published release with the signature of its client", []edit{
+	{fault{"unsigned-releases", "no client compares a published release with the signature of its client", []edit{
 		{File: "crypto/transcript/answers.go", Anchor: "if commitments != nil", After: " && !planted.Is(\"unsigned-releases\")"},
 	}}, "client", "TestFalsifiedSumOfMessagesStopsEverybody"},
 	{fault{"any-fetched", "a fetched release is not compared with its hash", []edit{

@@ -193,7 +193,7 @@ func TestMissingDriver(t *testing.T) {
 		{"no GPU listed", good, "FAKE_DEVICES=0", []string{"[no CUDA device]"}},
 		{"mismatch", good, "FAKE_INIT=803", []string{"[no CUDA driver]", "a planted failure", "restart"}},
 		{"old driver", good, "FAKE_VERSION=11020", []string{"[too old]", "CUDA 11.2", "11.4", "470"}},
-		{"no name", good, "FAKE_FAIL=cuDeviceGetName=999", []string{"cuda:0: ask what it is"}},
+		{"no name", good, "FAKE_FAIL=cuDeviceGetName=999", []string{"cuda:0: read its properties"}},
 	} {
 		out, code := play(t, "find", c.dir, c.set)
 		if c.want == nil {

@@ -78,7 +78,7 @@ func failure(device, doing string, err error) *Error {
 		err = ErrMemory
 	}
 	if errors.Is(err, ErrMemory) {
-		return &Error{device, doing, err, "end what else uses this GPU (nvidia-smi shows it), or use --device cpu"}
+		return &Error{device, doing, err, "end the other programs that use this GPU (nvidia-smi lists them), or use --device cpu"}
 	}
 	return &Error{device, doing, err, advice(err)}
 }

@@ -54,7 +54,7 @@ func Find() (Version, []Info, error) {
 	why, c := initialise()
 	switch {
 	case why != "" && c == code(cu.NoDevice):
-		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
+		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists the GPUs of the driver; CUDA_VISIBLE_DEVICES can hide some of them from programs")
 	case why != "" && c == code(cu.NotInitialized): // the library could not be opened, for the reason in why
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
@@ -103,7 +103,7 @@ func describe(ordinal int) (Info, error) {
 		i.Shared, err = maxShared(dev)
 	}
 	if err != nil {
-		return i, failure(name(ordinal), "ask what it is", err)
+		return i, failure(name(ordinal), "read its properties", err)
 	}
 	// some drivers do not report these attributes, which then stay 0
 	kHz, _ := dev.Attribute(cu.MemoryClockRate)
