@@ -233,16 +233,16 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged adds the given multiple of the boundary to the diagonal of the precision of q, and
-// reports whether q is then proper. It also computes the mean of this q.
-func (q *posterior) nudged(by float64) (proper bool) {
+// nudged adds a multiple of the boundary to the diagonal of the precision of q, and reports whether q is
+// then proper. It also computes the mean of this q.
+func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
 	d := p.family.Dim()
 	for k := range p.coordinates.Precisions() {
 		if i, j := p.coordinates.Entry(k); i == j {
 			size := math.Abs(p.setting.PriorAt(d+k)) + math.Abs(q.lambda[d+k].Float(p.exponent))
-			moved[d+k] += by * p.boundary() * size
+			moved[d+k] += multiple * p.boundary() * size
 		}
 	}
 	return q.meanOf(q.then.mean, moved) == nil

@@ -147,13 +147,13 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of cells, which are some of the cells of a column, its variance, and its
-// covariance with the number of records. The argument of is the number of all cells of the column.
-func (e *estimator) sum(cells []float64, of int) (sum, variance, covariance float64) {
+// sum returns the sum of cells, which are some of the cells of a column, its variance, and its covariance
+// with the number of records. total is the number of all cells of the column.
+func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
 	}
-	share := float64(len(cells)) / float64(of)
+	share := float64(len(cells)) / float64(total)
 	return sum, e.variance*float64(len(cells))*(1-share) + share*share*e.recordsVar, share * e.recordsVar
 }
 

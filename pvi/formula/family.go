@@ -78,15 +78,15 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
-// density of numbers above 0. log is the text of the log density of these numbers, with %s for the
-// outcome. It may not be finite at 0. If instead is not "", log is evaluated at instead for an
-// outcome of 0; the value is not used.
-func hurdle(share, instead, log string) func(w *writer, y, link string) density {
+// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a density of
+// numbers above 0. log is the text of the log density of these numbers, with %s for the outcome. For an
+// outcome of 0 the value of log is not used, but must be computable: if placeholder is not "", log is then
+// computed at placeholder in place of 0.
+func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
-		if instead != "" {
-			above = w.local("above", fmt.Sprintf("%s > 0 ? %s : %s", y, y, instead))
+		if placeholder != "" {
+			above = w.local("above", fmt.Sprintf("%s > 0 ? %s : %s", y, y, placeholder))
 		}
 		return density{log: fmt.Sprintf("%s == 0 ? log(%s) : log1m(%s) + %s", y, share, share, fmt.Sprintf(log, above))}
 	}

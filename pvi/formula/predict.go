@@ -106,15 +106,15 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of a linear predictor and writes the statement that computes it.
-// mu is the predictor's name, and prefix begins the names of its parameters. s is the right side of
-// the formula, and of is the predictor's scale. without is true if the family has cut points or a
-// baseline hazard. These contain the intercept, so the predictor has none.
-func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
+// predict declares the parameters of a linear predictor and writes the statement that computes it. mu is
+// the predictor's name, and prefix begins the names of its parameters. s is the right side of the formula,
+// and sc is the predictor's scale. If noIntercept is true, the predictor has no intercept, because the cut
+// points or the baseline hazard of the family contain it.
+func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
-	centred := s.intercept || without
-	if without && !s.intercept {
+	centred := s.intercept || noIntercept
+	if noIntercept && !s.intercept {
 		fail("E602", at, "the family %s has its own intercepts: leave out 0 and - 1.", w.family.name)
 	}
 	offset := 0.
@@ -125,9 +125,9 @@ func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 		offset += mean
 		lines = append(lines, e.factor())
 	}
-	if s.intercept && !without {
+	if s.intercept && !noIntercept {
 		name := w.names.unique("Intercept_" + prefix)
-		w.parameter(Prior{name, fmt.Sprintf("normal(%s, %s)", rounded(of.centre-offset, of.sd), short(of.sd, 3)), of.middle}, "real", "Intercept")
+		w.parameter(Prior{name, fmt.Sprintf("normal(%s, %s)", rounded(sc.centre-offset, sc.sd), short(sc.sd, 3)), sc.middle}, "real", "Intercept")
 		lines = slices.Insert(lines, 0, name)
 	}
 	var smooths []*variable
@@ -143,14 +143,14 @@ func (w *writer) predict(mu, prefix string, s *sum, of scale, without bool) {
 			fail("E606", at, "the formula has more than %d coefficients. Write a column with many levels as a group, (1 | site).", mostCoefficients)
 		}
 		for _, d := range designs {
-			lines = append(lines, w.coefficient(prefix, d, of, centred))
+			lines = append(lines, w.coefficient(prefix, d, sc, centred))
 		}
 	}
 	for _, v := range smooths {
-		lines = append(lines, w.curve(prefix, v, of))
+		lines = append(lines, w.curve(prefix, v, sc))
 	}
 	for _, g := range s.groups {
-		lines = append(lines, w.effects(prefix, g, of)...)
+		lines = append(lines, w.effects(prefix, g, sc)...)
 	}
 	if len(lines) == 0 {
 		lines = []string{"0"}

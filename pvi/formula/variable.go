@@ -235,10 +235,10 @@ func newNamer() *namer {
 	return m
 }
 
-// unique returns an unused name that is like the given text, and marks it as used.
-func (m *namer) unique(like string) string {
+// unique returns an unused name that is derived from base, and marks the name as used.
+func (m *namer) unique(base string) string {
 	var b strings.Builder
-	for _, r := range like {
+	for _, r := range base {
 		switch {
 		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)):
 			b.WriteRune(r)

@@ -177,13 +177,14 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local returns the name of a local variable for record n with the given value. The name is like
-// the text like. The variable is computed before the predictors.
-func (w *writer) local(like, value string) string {
+// local declares a local variable with the given value for record n, and returns its name, which is
+// derived from base. The variable is computed before the predictors. If a variable has this value already,
+// local returns its name.
+func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
 	}
-	name := w.names.unique(like)
+	name := w.names.unique(base)
 	w.locals = append(w.locals, [2]string{name, value})
 	return name
 }

@@ -27,10 +27,10 @@ type Method interface {
 	// The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of a range of a client's releases, which are counted from 1. The
-	// first release of the range has the number from + 1, and the last has the number to. A ledger
-	// charges this cost when the releases are made. The increments of a study compose to its Event.
-	Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error)
+	// Increment returns the cost of a range of a client's releases. The range begins with release after +
+	// 1 and ends with release last, counted from 1. A ledger charges this cost when the releases are made.
+	// The increments of a study compose to its Event.
+	Increment(shares int, adjacency accountant.Adjacency, after, last int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
 	// adjacency first.

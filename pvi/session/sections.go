@@ -147,10 +147,10 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error if a phase that has not begun has a section, or if a phase that has
-// begun has none. The argument there is true if the phase has begun.
-func (s *sections) checkBegun(section int, there bool) error {
-	if (len(s[section]) > 0) == there {
+// checkBegun returns an error if a phase that has begun has no section, or if a phase that has not begun
+// has one. begun is true if the phase has begun.
+func (s *sections) checkBegun(section int, begun bool) error {
+	if (len(s[section]) > 0) == begun {
 		return nil
 	}
 	return [sectionCount]error{

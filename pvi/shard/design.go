@@ -38,9 +38,8 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the records of unit i, as a range that begins with record from and ends before
-// record to.
-func (s *Shard) Unit(i int) (from, to int) {
+// Unit returns the range of the records of unit i: from record first up to, but not including, record end.
+func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1
 	}

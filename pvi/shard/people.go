@@ -46,10 +46,10 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns randomly chosen rows of a person, in the order of the argument rows. It returns
-// most rows, or all rows if the person has no more.
-func drawn(st *study.Study, person string, rows []int, most int) []int {
-	if len(rows) <= most {
+// drawn returns randomly chosen rows of a person, in the order of the argument rows. It returns all rows
+// of a person with at most limit rows, and otherwise limit of them.
+func drawn(st *study.Study, person string, rows []int, limit int) []int {
+	if len(rows) <= limit {
 		return rows
 	}
 	numbers, ranks := make([]int, len(rows)), make([][sha256.Size]byte, len(rows))
@@ -59,9 +59,9 @@ func drawn(st *study.Study, person string, rows []int, most int) []int {
 		numbers[n], ranks[n] = n, sha256.Sum256(append(text, person...))
 	}
 	slices.SortFunc(numbers, func(a, b int) int { return bytes.Compare(ranks[a][:], ranks[b][:]) })
-	numbers = numbers[:most]
+	numbers = numbers[:limit]
 	slices.Sort(numbers)
-	kept := make([]int, most)
+	kept := make([]int, limit)
 	for i, n := range numbers {
 		kept[i] = rows[n]
 	}

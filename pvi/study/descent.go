@@ -179,12 +179,12 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, share
-// returns the argument otherwise.
-func share(t *document.Table, key string, otherwise float64, zero bool) float64 {
+// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, share returns
+// fallback.
+func share(t *document.Table, key string, fallback float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	if !(v > 0 || zero && v == 0) || v > 1 {
 		within := "(0, 1]"

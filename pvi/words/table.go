@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes rows in columns after an indent. The first left columns are aligned to the left,
-// and the others to the right. Columns are two blanks apart.
-func Table(w io.Writer, indent string, left int, rows [][]string) error {
+// Table writes rows in columns after an indent. leftAligned is the number of columns, beginning with the
+// first, that are aligned to the left. The others are aligned to the right. Columns are two blanks apart.
+func Table(w io.Writer, indent string, leftAligned int, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -27,7 +27,7 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 				line.WriteString("  ")
 			}
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < left {
+			if i < leftAligned {
 				line.WriteString(cell + pad)
 			} else {
 				line.WriteString(pad + cell)
