@@ -189,7 +189,8 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads the length of a list. If it is above most, the read fails and length returns 0.
+// length reads the length of a list. If it is larger than the limit most, the read fails and length
+// returns 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

@@ -17,7 +17,8 @@ const (
 	powerBinding    = 9
 )
 
-// expr parses an expression. It ends before an operator whose precedence is at most above.
+// expr parses an expression. It ends before the first operator whose precedence is not higher than the
+// argument above.
 func (p *parser) expr(above int) *Expr {
 	defer func() { p.depth-- }()
 	if !p.deeper() {
