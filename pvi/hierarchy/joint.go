@@ -53,7 +53,7 @@ func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Si
 	r := Region{mean: make([]float64, len(hyper)), root: make([][]float64, len(hyper)), sites: make([]site, len(p.rest))}
 	for k, s := range start {
 		r.mean[k], r.root[k] = s[0], make([]float64, len(hyper))
-		r.root[k][k] = wider * s[1]
+		r.root[k][k] = wider(len(hyper)) * s[1]
 	}
 	for k, s := range p.single {
 		if s != nil {
@@ -75,11 +75,18 @@ func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Si
 func (p *Joint) Moments() (mean []float64, cov *mat.SymDense) { return p.mean, p.cov }
 
 // MostHyper is the largest number of hyperparameters of a [Joint].
-const MostHyper = 8
+const MostHyper = 24
 
 // Points returns the number of points with which [Joint.Region] covers the hyperparameters.
 func (p *Joint) Points() int {
-	return [MostHyper + 1]int{1, 24, 96, 192, 384, 384, 512, 512, 512}[len(p.hyper)]
+	points := [...]int{1, 24, 96, 384, 384, 384, 512, 512, 512}
+	switch n := len(p.hyper); {
+	case n < len(points):
+		return points[n]
+	case n <= 12:
+		return 1024
+	}
+	return 2048
 }
 
 // Draw returns the first coordinates, on which a likelihood depends, as a function of standard
@@ -91,8 +98,11 @@ func (p *Joint) Draw(z []float64) []float64 {
 	for i, point := range points {
 		logs[i] = p.given(point.z).Log - point.log
 	}
+	weights, err := normalised(logs, 1)
+	if err != nil {
+		panic(err) // unreachable: NewJoint computed the moments with the same weights
+	}
 	u, first := probability(z[0]), 0
-	weights := normalised(logs, 1)
 	for first < len(points)-1 && u >= weights[first] {
 		u -= weights[first]
 		first++
@@ -242,35 +252,23 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 }
 
 // Region returns a region that covers the posterior of u given a likelihood, with the factors of
-// the singles. It approaches the posterior as [Prior.Region] does.
+// the singles.
 func (p *Joint) Region(l *Likelihood) (Region, error) {
 	r := p.before
 	var err error
 	if r.sites, err = p.propagate(l, r.sites, r.mean); err != nil || len(p.hyper) == 0 {
 		return r, err
 	}
-	n := p.Points()
-	for range mostTurns {
-		points := r.points(n, 0)
-		logs := make([]float64, n)
-		for i, point := range points {
-			c, err := p.condition(l, r.sites, point.z)
-			if err != nil {
-				return r, err
-			}
-			logs[i] = c.evidence - point.log
+	return r.towards(p.Points(), func(r *Region, u []float64) (float64, error) {
+		c, err := p.condition(l, r.sites, u)
+		if err != nil {
+			return 0, err
 		}
-		beta := power(logs, float64(n)/3)
-		sites := r.sites
-		r = around(points, normalised(logs, beta))
-		if r.sites, err = p.propagate(l, sites, r.mean); err != nil {
-			return r, err
-		}
-		if beta == 1 {
-			break
-		}
-	}
-	return r, nil
+		return c.evidence, nil
+	}, func(r *Region) (err error) {
+		r.sites, err = p.propagate(l, r.sites, r.mean)
+		return err
+	})
 }
 
 // Posterior returns the mean and the covariance of all coordinates given a likelihood. It averages
@@ -288,7 +286,11 @@ func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		logs[i] = given[i].evidence - point.log
 	}
 	mean, cov = make([]float64, p.size), mat.NewSymDense(p.size, nil)
-	weights, means := normalised(logs, 1), make([][]float64, n)
+	weights, err := honest(logs, len(p.hyper))
+	if err != nil {
+		return nil, nil, err
+	}
+	means := make([][]float64, n)
 	for i, w := range weights {
 		means[i] = make([]float64, p.size)
 		for k, j := range p.hyper {

@@ -20,7 +20,10 @@ func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		}
 		logs[i] = given[i].evidence - squares(point.z)/2 - point.log
 	}
-	weights := normalised(logs, 1)
+	weights, err := honest(logs, len(p.Effects))
+	if err != nil {
+		return nil, nil, err
+	}
 	size := len(p.Mean) + len(p.Effects)
 	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)
 	means := make([][]float64, n)

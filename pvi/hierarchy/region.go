@@ -17,9 +17,11 @@ type Region struct {
 	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
 }
 
-// wider is the ratio of a region's sds to the sds of the posterior that it covers. If it were 1,
-// the weights of points in the tails would vary much.
-const wider = 1.5
+// wider returns the ratio of the sds of a region to the sds of a posterior of n spreads that it
+// covers. If the ratio were 1, the weights of points in the tails would vary much. The ratio falls
+// with n, because otherwise few of the points would be inside a posterior of many spreads: of normal
+// posteriors at least half of the points are effective for n of 3 or more.
+func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
 func (p *Prior) before() Region {
@@ -44,34 +46,63 @@ func (p *Prior) Points() int {
 	return 96
 }
 
-// mostTurns is the largest number of distributions between the prior and the posterior that
-// Region covers in turn.
-const mostTurns = 12
-
-// Region returns a region that covers the posterior given a likelihood. It approaches the
-// posterior in several turns. In each turn it covers the distribution prior^(1−β)·posterior^β
-// with the points of the last region. β is the largest power for which the effective number of
-// points is at least a third of their number.
+// Region returns a region that covers the posterior given a likelihood.
 func (p *Prior) Region(l *Likelihood) (Region, error) {
-	r := p.before()
 	if len(p.Effects) == 0 {
-		return r, nil
+		return p.before(), nil
 	}
-	n := p.Points()
-	logs := make([]float64, n)
-	for range mostTurns {
+	return p.before().towards(p.Points(), func(_ *Region, z []float64) (float64, error) {
+		c, err := p.given(l, z)
+		if err != nil {
+			return 0, err
+		}
+		return c.evidence - squares(z)/2, nil
+	}, func(*Region) error { return nil })
+}
+
+// mostTurns is the largest number of distributions between a region and the posterior that the
+// regions of [Region.towards] cover in turn. If the first power β is below leastPower, the posterior
+// is far from the region or much narrower, and the turns begin at the posterior's mode.
+const (
+	mostTurns  = 12
+	leastPower = 0.1
+)
+
+// towards returns a region that covers the posterior with the given log density, up to a constant.
+// It approaches the posterior in several turns. In each turn it covers the distribution
+// r^(1−β)·posterior^β with n points of the last region r. β is the largest power for which the
+// effective number of points is at least a third of n. While β is below 1, the regions are not wider
+// than their distributions: if they were, regions of six or more spreads would never get smaller.
+// When β is 1 for a region that is wider, as r must be, the next region is the last. turned is
+// called for each new region, which it may change.
+func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {
+	logs, wide := make([]float64, n), true
+	for turn := range mostTurns {
 		points := r.points(n, 0)
 		for i, point := range points {
-			c, err := p.given(l, point.z)
+			l, err := log(&r, point.z)
 			if err != nil {
 				return r, err
 			}
-			logs[i] = c.evidence - squares(point.z)/2 - point.log
+			logs[i] = l - point.log
 		}
 		beta := power(logs, float64(n)/3)
-		weights := normalised(logs, beta)
-		r = around(points, weights)
-		if beta == 1 {
+		weights, err := normalised(logs, beta)
+		if err != nil {
+			return r, err
+		}
+		by, last := 1.0, beta == 1 && wide
+		if wide = beta == 1; wide {
+			by = wider(len(r.mean))
+		}
+		next := r.around(points, weights, by)
+		if turn == 0 && beta < leastPower {
+			next, wide = r.climbed(func(z []float64) (float64, error) { return log(&r, z) }), true
+		}
+		if err := turned(&next); err != nil {
+			return r, err
+		}
+		if r = next; last {
 			break
 		}
 	}
@@ -81,17 +112,21 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 // power returns the largest of the numbers 1, .7, .7², ... for which the weights that are
 // proportional to exp(number·logs) have at least the given effective number of points.
 func power(logs []float64, least float64) float64 {
-	for beta := 1.0; beta > 1e-6; beta *= .7 {
-		if w := normalised(logs, beta); 1/squares(w) >= least {
+	for beta := 1.0; beta > 1e-12; beta *= .7 {
+		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {
 			return beta
 		}
 	}
-	return 1e-6
+	return 1e-12
 }
 
-// normalised returns weights that are proportional to exp(beta·logs) and add up to 1.
-func normalised(logs []float64, beta float64) []float64 {
+// normalised returns weights that are proportional to exp(beta·logs) and add up to 1. It returns
+// ErrNotFinite if all of these numbers are 0.
+func normalised(logs []float64, beta float64) ([]float64, error) {
 	largest := slices.Max(logs)
+	if math.IsInf(largest, 0) || math.IsNaN(largest) {
+		return nil, ErrNotFinite
+	}
 	weights := make([]float64, len(logs))
 	var total float64
 	for i, l := range logs {
@@ -101,13 +136,27 @@ func normalised(logs []float64, beta float64) []float64 {
 	for i := range weights {
 		weights[i] /= total
 	}
-	return weights
+	return weights, nil
 }
 
-// around returns a region with the mean of weighted points, and with larger sds than the points
-// have.
-func around(points []point, weights []float64) Region {
-	n := len(points[0].z)
+// honest returns weights of points of a region from which the mean and the covariance of a
+// posterior of k spreads are computed. The weights are proportional to exp(logs) if this gives an
+// effective number of at least 2(k + 1) points. If few points are inside the posterior, then a
+// covariance of the points there would be too small. The weights are then those of a distribution
+// between the region and the posterior, which is wider than the posterior.
+func honest(logs []float64, k int) ([]float64, error) {
+	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
+}
+
+// leastShrink is the least ratio of the variance of a coordinate in a region to its variance in the
+// region before. It keeps the region from having no width in a direction in which the points do not
+// vary.
+const leastShrink = 1e-4
+
+// around returns a region with the mean of weighted points of r, and with sds that are those
+// of the points times by.
+func (r Region) around(points []point, weights []float64, by float64) Region {
+	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
 	for i, w := range weights {
 		for j, x := range points[i].z {
@@ -117,27 +166,47 @@ func around(points []point, weights []float64) Region {
 	for i, w := range weights {
 		move := make([]float64, n)
 		for j, x := range points[i].z {
-			move[j] = wider * (x - mean[j])
+			move[j] = by * (x - mean[j])
 		}
 		cov.SymRankOne(cov, w, mat.NewVecDense(n, move))
 	}
-	r := Region{mean: mean, root: make([][]float64, n)}
-	// The added variance keeps the region from having no width in a direction in which the points
-	// do not vary.
 	for i := range n {
-		cov.SetSym(i, i, cov.At(i, i)+1e-6)
+		cov.SetSym(i, i, cov.At(i, i)+leastShrink*squares(r.root[i]))
 	}
+	next := Region{mean: mean, sites: r.sites}
+	if !next.setRoot(cov) {
+		return r
+	}
+	return next
+}
+
+// setRoot sets the covariance of r. It returns false if the covariance is not positive definite.
+func (r *Region) setRoot(cov *mat.SymDense) bool {
 	var c mat.Cholesky
-	c.Factorize(cov)
+	if !c.Factorize(cov) {
+		return false
+	}
 	var l mat.TriDense
 	c.LTo(&l)
-	for i := range n {
-		r.root[i] = make([]float64, n)
+	r.root = make([][]float64, len(r.mean))
+	for i := range r.root {
+		r.root[i] = make([]float64, len(r.mean))
 		for j := range i + 1 {
 			r.root[i][j] = l.At(i, j)
 		}
 	}
-	return r
+	return true
+}
+
+// at returns the point of r that the standard normal numbers x give.
+func (r *Region) at(x []float64) []float64 {
+	z := slices.Clone(r.mean)
+	for a, row := range r.root {
+		for b := range a + 1 {
+			z[a] += row[b] * x[b]
+		}
+	}
+	return z
 }
 
 // A point has standardised spreads, and the log density of its region there, up to a constant.
@@ -148,7 +217,7 @@ type point struct {
 
 // primes are the bases of the Halton sequence, one for each effect. If there are more effects than
 // bases, the bases are used again with another shift.
-var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29}
+var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
 // points returns n quasi-random points of the region. Another value of shift gives other points.
 func (r Region) points(n, shift int) []point {
@@ -165,13 +234,7 @@ func (r Region) points(n, shift int) []point {
 			}
 			x[j] = math.Sqrt2 * math.Erfinv(2*min(max(u, 1e-9), 1-1e-9)-1)
 		}
-		z := slices.Clone(r.mean)
-		for a, row := range r.root {
-			for b := range a + 1 {
-				z[a] += row[b] * x[b]
-			}
-		}
-		out[i] = point{z, -squares(x) / 2}
+		out[i] = point{r.at(x), -squares(x) / 2}
 	}
 	return out
 }

@@ -17,6 +17,10 @@ type observation struct {
 	clip  float64
 }
 
+// mostPoints is the largest number of points with which the hyperparameters are integrated for one
+// draw of the curvature. Each draw has other points, so that few are enough.
+const mostPoints = 256
+
 // A mixture has the mean and the covariance of a posterior that is a mixture of normal
 // distributions.
 type mixture struct {
@@ -85,7 +89,7 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
 	inOrder(len(draws), func(k int) (m mixture) {
-		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, at, inflation), region, s.prior.Points()/2, k)
+		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, at, inflation), region, min(s.prior.Points()/2, mostPoints), k)
 		return m
 	}, func(k int, m mixture) {
 		centres[k] = m.mean
