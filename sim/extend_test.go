@@ -103,8 +103,8 @@ func TestExtensionsAreChecked(t *testing.T) {
 		{ofNobody, `solver = "own:"`, "write the name of the extension"},
 		{ofNobody, `solver = "svi"`, "inference.solver"},
 		{ofScores, `clip = "own:nothing"`, "write inference.solver"},
-		{ofRecords, `solver = "own:built-in"`, "a solver must be private itself"},
-		{ofRecords, `clip = "own:nothing"`, "a solver must be private itself"},
+		{ofRecords, `solver = "own:built-in"`, "the solver itself must add the noise and state its cost"},
+		{ofRecords, `clip = "own:nothing"`, `write privacy.unit = "client"`},
 	} {
 		if _, err := playOf(t, c.privacy, c.keys); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.keys, err, c.want)

@@ -161,7 +161,7 @@ func readOwn(s *Study, t *document.Table) {
 		case !readOwnName(t, key, dst):
 			t.Errorf(key, "names an extension: write %q and its name. The solver and the clip of the study itself are inference.solver and privacy.clip", Own)
 		case s.Privacy.Unit != Client && s.Privacy.Unit != None:
-			t.Errorf(key, "cannot be private with privacy.unit = %q, where a solver must be private itself: write %q or %q", s.Privacy.Unit, Client, None)
+			t.Errorf(key, "names an extension, and with privacy.unit = %q the solver itself must add the noise and state its cost, which this program cannot check for an extension: write privacy.unit = %q, where the mechanism of the study hides what any solver computes, or %q, which promises nothing", s.Privacy.Unit, Client, None)
 		}
 	}
 }

@@ -139,7 +139,14 @@ func (f *Folder) tables(r *sim.Result) error {
 	if r.Tables == nil {
 		return nil
 	}
-	return f.write("tables.csv", func(w io.Writer) error { return words.TablesCSV(w, r.Tables) })
+	figure, err := Tables(r.Tables)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		f.write("tables.csv", func(w io.Writer) error { return words.TablesCSV(w, r.Tables) }),
+		f.WriteFigure("tables", figure),
+	)
 }
 
 // closeTranscript writes the outcome of the last round, if there was one, and closes the
@@ -226,7 +233,7 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 // figures writes figures of the posterior and of the progress of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	if p.Reference == nil {
-		return nil // if a study has no model, report.html contains all of its pictures
+		return nil // a study without a model has only the figure of its tables
 	}
 	intervals, err := Intervals(r)
 	if err != nil {

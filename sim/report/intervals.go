@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -97,18 +98,23 @@ func Intervals(r *sim.Result) (Figure, error) {
 }
 
 // add draws the first n intervals. It shifts them up or down, so that the intervals of two
-// posteriors for the same coefficient do not overlap.
+// posteriors for the same coefficient do not overlap. A mean that is not a number is not drawn.
 func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {
 		y := float64(n-1-i) + shift
-		points = append(points, plotter.XY{X: m.Mean, Y: y})
+		if !math.IsNaN(m.Mean) {
+			points = append(points, plotter.XY{X: m.Mean, Y: y})
+		}
 		line, err := plotter.NewLine(plotter.XYs{{X: m.Lower, Y: y}, {X: m.Upper, Y: y}})
 		if err != nil {
 			return err
 		}
 		line.Color, line.Width = s.colour, vg.Points(1.5)
 		Add(p, line)
+	}
+	if points == nil {
+		return nil
 	}
 	dots, err := plotter.NewScatter(points)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/describe"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
@@ -137,7 +138,12 @@ func TestFigures(t *testing.T) {
 		epsilon := float64(i) / 10
 		h.Add(sim.Point{Outcome: i, Natural: []float64{1, -2e5 * float64(i), 1 + float64(i), 0, 1}, KL: math.Exp(-float64(i)), Epsilon: &epsilon})
 	}
+	noisy := describe.Value{IntervalOnly: true, Low: 0, High: .2}
+	tables := &describe.Summary{Level: .95, By: "sex", Groups: []describe.Group{{}, {Name: "female"}}, Columns: []describe.Column{{Name: "ward", Labels: []string{"a", "b"}, Parts: []describe.Part{
+		{Shares: []describe.Value{{Estimate: .9, Low: .8, High: 1}, noisy}}, {Shares: []describe.Value{noisy, noisy}},
+	}}}}
 	for name, draw := range map[string]func() (Figure, error){
+		"tables":    func() (Figure, error) { return Tables(tables) },
 		"intervals": func() (Figure, error) { return Intervals(&two) },
 		"rounds": func() (Figure, error) {
 			return Rounds(h, gaussian.Full(2), Target{Names: []string{"x", "y"}, Mean: []float64{1, -2}, SD: []float64{3, 1}}, true)

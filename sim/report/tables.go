@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"fedpvi/pvi/describe"
+	"fedpvi/pvi/words"
+	"fedpvi/sim"
+)
+
+// cellLimit is the maximum number of levels and bins in a figure of tables.
+const cellLimit = 150
+
+// groupShapes are the shapes of the groups of records in a figure of tables.
+var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
+
+// Tables draws the share of records in each level and in each bin of the described columns, with
+// its interval for the privacy noise. It draws the groups of records that the text of the tables
+// shows side by side. A share without an estimate has only its interval.
+func Tables(s *describe.Summary) (Figure, error) {
+	heads, groups := words.TableHead(s)
+	var names []string
+	sets := make([]intervalSet, groups)
+	for g := range sets {
+		sets[g] = intervalSet{label: heads[g], colour: Palette[g], shape: groupShapes[g]}
+	}
+	for _, c := range s.Columns {
+		for i, label := range c.Labels {
+			names = append(names, c.Name+" "+label)
+			for g := range sets {
+				sets[g].of = append(sets[g].of, shareOf(c.Parts[g].Shares[i]))
+			}
+		}
+	}
+	n := min(len(names), cellLimit)
+	title := fmt.Sprintf("Shares of records, with %.0f %% intervals for the privacy noise", 100*s.Level)
+	if n < len(names) {
+		title = fmt.Sprintf("%s (first %d of %d levels and bins)", title, n, len(names))
+	}
+	p := NewPanel(title, "% of the records of a group", "")
+	names = names[:n]
+	slices.Reverse(names)
+	p.NominalY(names...)
+	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
+	for g, set := range sets {
+		if err := set.add(p, n, 0.16*(float64(groups-1)/2-float64(g))); err != nil {
+			return Figure{}, err
+		}
+	}
+	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
+	legend := 0.8 * float64(groups) // height of the legend in rows
+	p.Y.Max += legend
+	p.Legend.YOffs = -vg.Points(2)
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, nil
+}
+
+// shareOf returns a share in percent. Its mean is not a number if the share has no estimate.
+func shareOf(v describe.Value) sim.Marginal {
+	m := sim.Marginal{Mean: 100 * v.Estimate, Lower: 100 * v.Low, Upper: 100 * v.High}
+	if v.IntervalOnly {
+		m.Mean = math.NaN()
+	}
+	return m
+}
