@@ -71,7 +71,7 @@ func newPlan(m *model.Model, generic bool) (*plan, error) {
 	p := &plan{m: m, d: m.Dim(), generic: generic}
 	shared := m.Shared()
 	coords := coordinates(v, shared)
-	used := reachable(v)
+	used := v.Differentiated(v.Program().Likelihood)
 	var spans [][]span
 	for i := range v.Program().Nodes {
 		f, ok := newLeaf(v, i, coords)
@@ -123,19 +123,6 @@ func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []spa
 		p.dense = append(p.dense, layout)
 	}
 	return nil
-}
-
-// reachable reports, for each node, whether the log density depends on it.
-func reachable(v *ir.Verified) []bool {
-	p := v.Program()
-	used := make([]bool, len(p.Nodes))
-	used[p.Likelihood] = true
-	for i := p.Likelihood; i >= 0; i-- {
-		for _, a := range p.Nodes[i].Args {
-			used[a] = used[a] || used[i]
-		}
-	}
-	return used
 }
 
 // A coordinate describes a shared node. If ok is true, each element i of the node is a function of

@@ -38,6 +38,7 @@ func runFormula(t *testing.T, name string, settings ...string) *sim.Play {
 type patient struct {
 	age, days, relapsed float64
 	treated             float64
+	years, infections   float64
 	pain                int
 }
 
@@ -61,7 +62,7 @@ func cohort(t *testing.T) []patient {
 			}
 			return x
 		}
-		p := patient{age: (number(0) - 52) / 15, days: number(3), relapsed: number(4)}
+		p := patient{age: (number(0) - 52) / 15, days: number(3), relapsed: number(4), years: number(5), infections: number(6)}
 		if row[1] == "new" {
 			p.treated = 1
 		}

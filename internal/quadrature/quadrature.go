@@ -34,7 +34,7 @@ func New(dim int) *Rule {
 	if dim == 1 {
 		n = mostAlone
 	}
-	return product(dim, n)
+	return Product(dim, n)
 }
 
 // Numbers of points in the rules that [Rough] returns.
@@ -49,11 +49,11 @@ func Rough(dim int) *Rule {
 	if dim > 2 {
 		return QuasiRandom(dim, roughRandom)
 	}
-	return product(dim, roughOfAxis)
+	return Product(dim, roughOfAxis)
 }
 
-// product returns the product of Gauss–Hermite rules of n points along each axis.
-func product(dim, n int) *Rule {
+// Product returns the product of Gauss–Hermite rules of n points along each of dim axes.
+func Product(dim, n int) *Rule {
 	x, w := make([]float64, n), make([]float64, n)
 	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
 	r := &Rule{Weights: []float64{1}}

@@ -20,11 +20,14 @@ import (
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
+	hidden  []bool         // whether each node depends on a latent
+	latents []string       // names of the latents
 	known   map[string]int // index of each node, by a text that describes it; equal expressions share a node
 	later   bool           // whether the prior of a parameter may depend on parameters that are declared after it
 	err     error
 
-	densities map[int]int // see [Model.Densities]
+	densities map[int]int    // see [Model.Densities]
+	texts     map[int]string // see [Builder.Describe]
 }
 
 // MarkDensity declares that an expression is the log density of a variate, although it is not a
@@ -159,11 +162,15 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 			return nil, b.err
 		}
 	}
-	m, err := New(b.program)
+	program := b.visible()
+	if b.err != nil {
+		return nil, b.err
+	}
+	m, err := New(program)
 	if err != nil {
 		return nil, err
 	}
-	m.densities = maps.Clone(b.densities) // expressions may be added and marked later
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // expressions may be added and marked later
 	return m, nil
 }
 
@@ -178,6 +185,8 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	}
 	i := len(b.program.Nodes)
 	b.program.Nodes, b.phases = append(b.program.Nodes, n), append(b.phases, phase)
+	hidden := n.Op == ir.Invalid || slices.ContainsFunc(n.Args, func(a int) bool { return b.hidden[a] })
+	b.hidden = append(b.hidden, hidden)
 	b.known[key] = i
 	return Expr{i}
 }

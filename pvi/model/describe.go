@@ -45,7 +45,7 @@ func (d Description) String() string {
 // one record, and the columns that the model reads.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
-	w := words{p: p}
+	w := words{p: p, texts: m.texts}
 	d := Description{Name: p.Name, Record: w.text(p.Likelihood)}
 	for _, prior := range p.Priors {
 		d.Parameters = append(d.Parameters, w.parameter(prior))
@@ -86,6 +86,8 @@ func column(c *ir.Column) string {
 // words turns expressions into text. It shortens the text after mostWords bytes.
 type words struct {
 	p       *ir.Program
+	latents []string       // names of latents
+	texts   map[int]string // texts of nodes that have their own
 	written int
 }
 
@@ -141,7 +143,12 @@ func (w *words) expr(i int) string {
 
 func (w *words) node(i int) string {
 	n := &w.p.Nodes[i]
+	if text, ok := w.texts[i]; ok {
+		return text
+	}
 	switch n.Op {
+	case ir.Invalid:
+		return w.latents[n.Ref]
 	case ir.Const:
 		if len(n.Values) == 1 {
 			return number(n.Values[0])

@@ -26,7 +26,8 @@ type Path = tape.Path
 type Model struct {
 	verified  *ir.Verified
 	dim       int
-	densities map[int]int // the marked densities, see Densities
+	densities map[int]int    // the marked densities, see Densities
+	texts     map[int]string // by node, see [Builder.Describe]
 
 	// names and constrained return the results of Names and ConstrainedNames. They compute the
 	// lists at the first call and keep them. Few callers need the lists, which take much memory.

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -105,4 +106,52 @@ func BenchmarkCompile(b *testing.B) {
 		compiled(b, text, data)
 	}
 	b.ReportMetric(float64(strings.Count(text, "\n")), "lines")
+}
+
+// BenchmarkLatent measures the clipped gradient of a Poisson regression with a normal latent of the
+// record, and that of the same density at a given value of the latent.
+func BenchmarkLatent(b *testing.B) {
+	const rows = 8192
+	r := rand.New(rand.NewPCG(1, 2))
+	y, x, eps := make([]float64, rows), make([]float64, rows), make([]float64, rows)
+	for i := range y {
+		x[i], eps[i] = max(-5, min(5, r.NormFloat64())), max(-5, min(5, r.NormFloat64()))
+		y[i] = min(math.Round(math.Exp(.5*x[i]+eps[i])*2*r.Float64()), 100)
+	}
+	real := func(name string) ir.Column { return ir.Column{Name: name, Lower: -5, Upper: 5} }
+	for _, given := range []bool{false, true} {
+		name, data := "integrated", program.Data{Name: "latent", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Upper: 100, Integer: true}, "x": real("x")}}
+		columns, declared, parameter := [][]float64{y, x}, "", "vector[N] eps;"
+		if given {
+			name, data.Columns["eps"] = "given", real("eps")
+			columns, declared, parameter = [][]float64{y, x, eps}, "vector[N] eps;", ""
+		}
+		text := fmt.Sprintf(`data { int N; array[N] int<lower=0> y; vector[N] x; %s }
+parameters { real a; real b; real<lower=0> sigma; %s }
+model {
+  a ~ normal(0, 1);
+  b ~ normal(0, 1);
+  sigma ~ normal(0, 1);
+  eps ~ normal(0, sigma);
+  y ~ poisson_log(a + b * x + eps);
+}`, declared, parameter)
+		b.Run(name, func(b *testing.B) {
+			m := compiled(b, text, data)
+			table, err := m.Load(rows, columns)
+			if err != nil {
+				b.Fatal(err)
+			}
+			engine, err := gpu.CPU{}.Compile(m, table)
+			if err != nil {
+				b.Fatal(err)
+			}
+			dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
+			for b.Loop() {
+				if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/record")
+		})
+	}
 }

@@ -134,10 +134,13 @@ func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.
 	}
 	d := s.densityOf(name, at)
 	y, args := s.arguments(d, name, variate, arguments, at)
-	if s.isPrior(y, args) && s.addPrior(d, name, y, args, at) {
+	if s.addProper(d, name, y, args, at) {
 		return
 	}
 	if s.phase(y) == ir.Data {
+		if !s.mask.known {
+			s.variates = append(s.variates, y)
+		}
 		s.outcome = outcome{nameOf(variate), d, y, slices.Clone(args), s.mask.known}
 	}
 	s.add(s.termOf(d, name, y, args, at), at)

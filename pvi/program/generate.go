@@ -58,7 +58,14 @@ func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 		s.fail("E211", d.At, "%s is %s, and only clients have the records. Generate it from parameters, or for each record: declare vector[%s] %s.", d.Name, said(v.value.role, v.value.shape), s.data.Records, d.Name)
 	}
 	got := s.joined(v.value, d.At)
-	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: s.nodeOf(got)}, v.role == rows
+	node := s.nodeOf(got)
+	if s.b.Hidden(node) {
+		if d.Name != "log_lik" || !got.shape.single() {
+			s.fail("E204", d.At, "%s depends on %s, which is integrated out for each record and has no value. Only log_lik, a number for each record, may depend on it: it is integrated too.", d.Name, s.hidden[0].name)
+		}
+		node = s.integrated(got)
+	}
+	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: node}, v.role == rows
 }
 
 // noteGenerated adds remarks that name the quantities that the program generates, and state where

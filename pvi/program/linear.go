@@ -31,7 +31,7 @@ func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
 	}
-	if v.from != nil && v.shape.single() && v.from.constraint.Kind == ir.Unconstrained {
+	if v.from != nil && v.from.latents == nil && v.shape.single() && v.from.constraint.Kind == ir.Unconstrained {
 		return form{terms: []product{{constant(1), v}}}
 	}
 	return form{rest: []value{v}}

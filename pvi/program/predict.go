@@ -21,7 +21,7 @@ func (s *stager) predictions() []model.Quantity {
 	likelihood := s.likelihood
 	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(likelihood)}}
 	o, p := s.outcome, pen{s, syntax.Span{}}
-	if s.terms != 1 || o.masked || o.name == "" || !o.y.shape.single() {
+	if len(s.latents) > 0 || s.terms != 1 || o.masked || o.name == "" || !o.y.shape.single() {
 		return all
 	}
 	for k := range o.args {

@@ -24,6 +24,9 @@ type parameter struct {
 	// has a prior.
 	factor  int
 	covered bool
+
+	// latents has the elements if every record has its own, and is otherwise nil.
+	latents []*latent
 }
 
 // A prior is the prior of consecutive elements of a parameter. first is the index of the first of
@@ -32,6 +35,15 @@ type prior struct {
 	density ir.Density
 	args    []value // arguments; each is a number, or has one element for each element that has this prior
 	first   int
+}
+
+// addProper makes a density the prior of y, if y is elements of a parameter or latents of the record.
+// It returns false if the density must instead be added to the log density.
+func (s *stager) addProper(d density, name string, y value, args []value, at syntax.Span) bool {
+	if y.from != nil && y.from.latents != nil {
+		return s.addLaw(d, name, y, args, at)
+	}
+	return s.isPrior(y, args) && s.addPrior(d, name, y, args, at)
 }
 
 // addPrior makes a density the prior of y, which is elements of a parameter. It returns false if
@@ -46,23 +58,28 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	if d.prior == ir.Dirichlet && (len(elements) != len(q.elements) || q.constraint.Kind != ir.Simplex) {
 		s.fail("E302", at, "dirichlet is the prior of a whole parameter that is a simplex.")
 	}
-	info, _ := d.prior.Info()
-	for k, a := range args {
-		switch {
-		case !a.shape.single() && a.shape.size() != len(elements):
-			s.fail("E402", at, "the sizes do not fit: %d elements of %s and %d of an argument.", len(elements), q.name, a.shape.size())
-		case info.Positive[k] && !a.above:
-			s.fail("E302", at, "argument %d of %s is not known to be positive: declare it with lower=0.", k+1, name)
-		}
-	}
-	if !inside(info.Support, q.constraint) {
-		s.fail("E302", at, "%s can leave the values that %s allows: declare its bounds.", q.name, name)
-	}
+	s.checkPrior(d, name, y, args, at)
 	p := &prior{d.prior, args, y.first}
 	for k := range elements {
 		elements[k] = p
 	}
 	return true
+}
+
+// checkPrior refuses a density that cannot be the density of y, which is elements of a parameter.
+func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
+	info, _ := d.prior.Info()
+	for k, a := range args {
+		switch {
+		case !a.shape.single() && a.shape.size() != y.shape.size():
+			s.fail("E402", at, "the sizes do not fit: %d elements of %s and %d of an argument.", y.shape.size(), y.from.name, a.shape.size())
+		case info.Positive[k] && !a.above:
+			s.fail("E302", at, "argument %d of %s is not known to be positive: declare it with lower=0.", k+1, name)
+		}
+	}
+	if !inside(info.Support, y.from.constraint) {
+		s.fail("E302", at, "%s can leave the values that %s allows: declare its bounds.", y.from.name, name)
+	}
 }
 
 // inside reports whether a density with the given support is positive at all values that a
@@ -107,7 +124,7 @@ func (s *stager) completeOne(name string) {
 	}
 	variate := &syntax.Expr{Kind: syntax.Name, Text: name, At: at}
 	y, args := s.arguments(d, call.Text, variate, call.Args, at)
-	if !s.isPrior(y, args) || !s.addPrior(d, call.Text, y, args, at) {
+	if !s.addProper(d, call.Text, y, args, at) {
 		s.fail("E303", at, "complete.%s: %s is no prior of a parameter.", name, call.Text)
 	}
 }

@@ -47,7 +47,7 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
 		given: map[string]bool{}, forms: map[model.Expr]form{}, functions: map[string]*syntax.Function{},
 	}
-	for _, stage := range []func(*syntax.Program){s.readData, s.run, s.complete, s.cover} {
+	for _, stage := range []func(*syntax.Program){s.readData, s.run, s.complete, s.cover, s.placeLatents} {
 		if stage(p); len(s.messages) > 0 {
 			return nil, s.errors()
 		}
@@ -57,7 +57,9 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		s.report("E305", syntax.Span{}, "no term of the model joins a record with the parameters.")
 		return nil, s.errors()
 	}
-	record := s.nodeOf(likelihood)
+	record := s.integrated(likelihood)
+	s.likelihood.node = record
+	s.markIntegral(record)
 	m, err := s.b.Build(record)
 	if errors.Is(err, model.ErrCircle) {
 		s.report("E302", syntax.Span{}, "%v: write one of them without the others.", err)
@@ -65,6 +67,10 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	}
 	if err != nil {
 		s.report("E412", syntax.Span{}, "the program cannot run: %v", err)
+		return nil, s.errors()
+	}
+	if !slices.Contains(m.Depends(), true) {
+		s.report("E305", syntax.Span{}, "no term of the model joins a record with the parameters.")
 		return nil, s.errors()
 	}
 	generated := s.generate(p, record)
@@ -134,9 +140,14 @@ type stager struct {
 
 	forms      map[model.Expr]form // by node, the form of a number of the record ([form])
 	parameters []*parameter
-	dim        int   // number of coordinates of all parameters declared so far
-	likelihood value // sum of the terms of one record's log density
-	terms      int   // number of these terms
+	hidden     []*parameter // parameters whose elements are latents
+	latents    []*latent    // elements of hidden
+	units      []model.Expr // latents of about unit scale, one for each element of latents
+	freed      []placed     // the elements of latents as functions of units
+	dim        int          // number of coordinates of all parameters declared so far
+	likelihood value        // sum of the terms of one record's log density
+	terms      int          // number of these terms
+	variates   []value      // variates of the terms that are densities of data, without a condition
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
 	mask       value // condition on the record for the current statement; mask.known is false if there is none

@@ -432,7 +432,9 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 	}
 	of, each := s.sizes(d.Type)
 	if each {
-		s.fail("E204", d.At, "%s has one element for each record. Integrate it out, or give its elements to levels of a column, declared vector[J] %s.", d.Name, d.Name)
+		s.declareLatent(d, v, of)
+		v.bad = false
+		return
 	}
 	q := s.newParameter(d, of, s.constraint(d, of))
 	positive := q.constraint.Kind == ir.Simplex || slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0

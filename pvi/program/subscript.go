@@ -99,6 +99,8 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 			v = s.select1(v, subscripts[1:], e.At)
 			v.role = rows
 			return v
+		case (first.role != index || s.loop == nil) && v.from != nil && v.from.latents != nil:
+			s.fail("E201", e.At, "%s belongs to one record, and another record reads it here. If several rows share a value, make them one record: array[%s, T] real y. Or declare vector[J] %s, with a value for each level of a column.", v.from.name, s.data.Records, v.from.name)
 		case first.role != index || s.loop == nil:
 			s.fail("E201", e.At, "%s reads another record. A record's density may use its own row only. If a lag belongs to the same person, make the person the record: array[%s, T] real y.", s.printed(e), s.data.Records)
 		}

@@ -22,7 +22,7 @@ import (
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip
 func TestVectorsOfProgramsAreClipped(t *testing.T) {
 	const n = 24
-	for _, name := range some("linear", "ordered", "survival", "intercepts") {
+	for _, name := range some("linear", "ordered", "survival", "intercepts", "overdispersed") {
 		t.Run(name, func(t *testing.T) {
 			s := programs[name]
 			w := s.world(t, 200, 3, 1)
@@ -146,7 +146,7 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 // Almost without noise the posterior of a program is that of the pooled records. Its sds have in them
 // what the clips may move, which is most for a scale.
 func TestProgramsWithoutNoise(t *testing.T) {
-	for _, name := range some("logistic", "survival", "curve") {
+	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
 			continue // their posteriors are far from normal: see TestJointIsExact
 		}
@@ -189,7 +189,7 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
 	}
-	names, replications := some("logistic", "ordered", "survival"), uint64(2)
+	names, replications := some("logistic", "ordered", "survival", "overdispersed"), uint64(2)
 	if os.Getenv("FEDPVI_LONG") != "" {
 		replications = 40
 	}

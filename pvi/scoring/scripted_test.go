@@ -187,6 +187,19 @@ model { mu ~ normal(0, 1); tau ~ normal(0, 1); alpha ~ normal(mu, tau); b ~ norm
 			}
 		},
 	},
+	"overdispersed": {
+		columns: numericColumn("y", 0, 200) + numericColumn("x", -3, 3),
+		program: `data { int N; array[N] int<lower=0> y; vector[N] x; }
+parameters { real a; real b; real<lower=0> s; vector[N] e; }
+model { a ~ normal(1, 1); b ~ normal(0, 0.5); s ~ lognormal(-0.5, 0.5); e ~ normal(0, s); y ~ poisson_log(a + b * x + e); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{1 + 0.7*r.NormFloat64(), 0.5 * r.NormFloat64(), -0.5 + 0.5*r.NormFloat64()}
+			return truth, func() []float64 {
+				x := clamp(r.NormFloat64(), -3, 3)
+				return []float64{min(count(r, math.Exp(truth[0]+truth[1]*x+math.Exp(truth[2])*r.NormFloat64())), 200), x}
+			}
+		},
+	},
 	"apart": {
 		columns: levelsColumn("y", "categorical", 2) + numericColumn("x", -3, 3) + levelsColumn("site", "categorical", 12),
 		data:    `sick = { column = "y", is = "l01" }, J = { levels = "site" }`,

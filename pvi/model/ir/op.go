@@ -79,6 +79,10 @@ const (
 	// differ. Only quantities that a program generates may depend on a draw.
 	Draw
 
+	// Detach is the value of its argument as a constant of the record: derivatives do not pass
+	// through it. The argument must not be shared; see [Global].
+	Detach
+
 	ops
 )
 
@@ -96,6 +100,7 @@ const (
 	shape
 	density
 	random
+	detached
 )
 
 type opInfo struct {
@@ -120,7 +125,7 @@ var opTable = [ops]opInfo{
 	DensityOp: {"density", density, -1},
 	Lgamma:    {"lgamma", mapOne, 1}, Less: {"less", mapTwo, 2}, Equal: {"equal", mapTwo, 2}, Select: {"select", choose, 3},
 	Sin: {"sin", mapOne, 1}, Cos: {"cos", mapOne, 1}, LogPhi: {"log_phi", mapOne, 1},
-	Draw: {"draw", random, -1},
+	Draw: {"draw", random, -1}, Detach: {"detach", detached, 1},
 }
 
 // String returns the name of the operation.

@@ -40,6 +40,31 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
+// Differentiated reports, for each node, whether derivatives of the target node with respect to
+// parameters pass through it. This is true for the target, and for each node of a record on which the
+// target depends, and which depends on parameters, otherwise than through a [Detach].
+func (v *Verified) Differentiated(target int) []bool {
+	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
+	for i, n := range nodes[:target] {
+		if v.phases[i] != Record || n.Op == Detach {
+			continue
+		}
+		for _, a := range n.Args {
+			reads[i] = reads[i] || reads[a] || v.phases[a] == Shared
+		}
+	}
+	passes[target] = v.phases[target] == Record
+	for i := target; i >= 0; i-- {
+		if !passes[i] || nodes[i].Op == Detach {
+			continue
+		}
+		for _, a := range nodes[i].Args {
+			passes[a] = passes[a] || reads[a]
+		}
+	}
+	return passes
+}
+
 // Verify checks a program and returns a verified copy, or an error with the reason. It never
 // panics.
 func Verify(p Program) (*Verified, error) {
@@ -111,6 +136,8 @@ func (v *Verified) node(n *Node) (typed, error) {
 		return v.density(n)
 	case random:
 		return v.draw(n)
+	case detached:
+		return v.detach(n)
 	}
 	phase, err := v.phase(n.Args)
 	if err != nil {
@@ -193,6 +220,15 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 		}
 		return typed{phase, Shape{size.Rows, 1}, false}, nil
 	}
+}
+
+// detach returns the type of a Detach. It is a value of the record also if its argument is constant.
+func (v *Verified) detach(n *Node) (typed, error) {
+	a := n.Args[0]
+	if v.phases[a] == Shared {
+		return typed{}, fmt.Errorf("its argument is %s value", v.phases[a])
+	}
+	return typed{Record, v.shapes[a], v.positive[a]}, nil
 }
 
 // index returns an error if node i can have a value that is no valid index into a table of n rows.

@@ -41,7 +41,7 @@ func (m *Machine) backward(i, n int) {
 		m.selectBackward(i, n)
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
 		m.binaryBackward(i, n)
-	case ir.Less, ir.Equal, ir.Draw: // the log density does not depend on parameters through these operations
+	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // the log density does not depend on parameters through these operations
 	default:
 		a := node.Args[0]
 		if !m.active[a] {

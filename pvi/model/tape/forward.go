@@ -32,6 +32,8 @@ func (m *Machine) forward(i, n int) {
 		m.selectForward(i, n)
 	case ir.Draw:
 		m.draw(i, n)
+	case ir.Detach:
+		copy(out[:size*m.lanes], m.Value[node.Args[0]])
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min, ir.Less, ir.Equal:
 		a, b := node.Args[0], node.Args[1]
 		for e := range size {

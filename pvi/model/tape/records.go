@@ -33,7 +33,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 		return used[i] && (v.Phase(i) == ir.Record || copied[i])
 	}
 	compute := func(i int) bool { return used[i] && v.Phase(i) == ir.Record && p.Nodes[i].Op != ir.Global }
-	active := func(i int) bool { return adjoints && v.Phase(i) == ir.Record }
+	slopes := v.Differentiated(target)
+	active := func(i int) bool { return adjoints && slopes[i] }
 	r := &Records{
 		Machine: newMachine(v, lanes, hold, compute, active),
 		shared:  shared, table: table, target: target,

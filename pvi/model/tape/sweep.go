@@ -15,6 +15,9 @@ func (r *Records) planSweep() {
 	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node as its adjoint
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
+		if !r.active[i] {
+			continue
+		}
 		n := &r.nodes[i]
 		whole := true // whether all active arguments use slices of node i
 		for j, a := range n.Args {

@@ -1,19 +1,17 @@
+// E204 at 11:3
 data {
   int N;
   vector[N] x;
-  vector[N] z;
-  array[N] int<lower=0, upper=1> y;
-  int J;
+  array[N] int<lower=0> k;
   array[N] int<lower=1> g;
 }
 parameters {
   real a;
   real<lower=0> s;
-  vector[12] e;
+  array[N] simplex[2] e;
 }
 model {
   a ~ normal(0, 1);
   s ~ normal(0, 1);
-  e ~ normal(0, s);
-  x ~ normal(a + e[g], 1);
+  for (n in 1:N) k[n] ~ poisson_log(a + s * e[n, 1]);
 }

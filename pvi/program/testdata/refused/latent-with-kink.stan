@@ -1,9 +1,9 @@
-// E204 at 11:3
+// E204 at 16:3
 data {
   int N;
   vector[N] x;
-  vector[N] z;
-  array[N] int<lower=0, upper=1> y;
+  array[N] int<lower=0> k;
+  array[N] int<lower=1> g;
 }
 parameters {
   real a;
@@ -13,6 +13,6 @@ parameters {
 model {
   a ~ normal(0, 1);
   s ~ normal(0, 1);
-  e ~ normal(0, s);
-  x ~ normal(a + e, 1);
+  e ~ double_exponential(0, s);
+  k ~ poisson_log(a + e);
 }

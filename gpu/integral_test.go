@@ -1,0 +1,282 @@
+package gpu_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// An effect is a density of a count at η = mu + sigma·u, where the latent u is standard normal.
+type effect struct {
+	write func(b *model.Builder, y, trials, eta model.Expr) model.Expr
+	log   func(y, trials, eta float64) float64
+	draw  func(r *rand.Rand, trials int, eta float64) float64
+}
+
+var effects = map[string]effect{
+	"poisson": {
+		write: func(b *model.Builder, y, _, eta model.Expr) model.Expr { return b.LogDensity(ir.PoissonLog, y, eta) },
+		log: func(y, _, eta float64) float64 {
+			l, _ := math.Lgamma(y + 1)
+			return y*eta - math.Exp(eta) - l
+		},
+		draw: func(r *rand.Rand, _ int, eta float64) float64 {
+			mean := math.Exp(min(eta, 7))
+			return max(0, math.Round(mean+math.Sqrt(mean)*r.NormFloat64()))
+		},
+	},
+	"binomial": {
+		write: func(b *model.Builder, y, trials, eta model.Expr) model.Expr {
+			yes, no := b.Apply(ir.LogInvLogit, eta), b.Apply(ir.LogInvLogit, b.Apply(ir.Neg, eta))
+			return b.Add(b.Mul(y, yes), b.Mul(b.Apply(ir.Sub, trials, y), no))
+		},
+		log: func(y, n, eta float64) float64 {
+			return -y*math.Log1p(math.Exp(-eta)) - (n-y)*math.Log1p(math.Exp(eta))
+		},
+		draw: func(r *rand.Rand, trials int, eta float64) (y float64) {
+			for range trials {
+				if r.Float64() < 1/(1+math.Exp(-eta)) {
+					y++
+				}
+			}
+			return y
+		},
+	},
+}
+
+// model returns the model in which u is integrated with the given number of points.
+func (e effect) model(t *testing.T, points int) *model.Model {
+	t.Helper()
+	b := model.NewBuilder("effect")
+	y, trials := b.Integer("y", 0, 1e6), b.Integer("trials", 0, 1e6)
+	prior := b.Normal(model.Normal{SD: 1})
+	mu, sigma := b.Scalar("mu", model.Free, prior), b.Scalar("sigma", model.Positive, prior)
+	u := b.Latent("u")
+	normal := b.Add(b.Mul(b.Apply(ir.Square, u), b.Number(-.5)), b.Number(-.5*math.Log(2*math.Pi)))
+	m, err := b.Build(b.Integrate([]model.Expr{u}, points, e.write(b, y, trials, b.Add(mu, b.Mul(sigma, u))), normal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// exact returns the log density of a record by the trapezoidal rule.
+func (e effect) exact(y, trials, mu, sigma float64) float64 {
+	const n, to = 6001, 10.0
+	largest, logs := math.Inf(-1), make([]float64, n)
+	for i := range logs {
+		u := -to + 2*to*float64(i)/(n-1)
+		logs[i] = e.log(y, trials, mu+sigma*u) - u*u/2 - .5*math.Log(2*math.Pi)
+		largest = max(largest, logs[i])
+	}
+	var sum float64
+	for _, l := range logs {
+		sum += math.Exp(l - largest)
+	}
+	return largest + math.Log(sum*2*to/(n-1))
+}
+
+const effectRecords = 6
+
+// records returns records at a random point of the parameters, as the columns of the model.
+func (e effect) records(r *rand.Rand) (mu, sigma float64, columns [][]float64) {
+	mu, sigma = 1.5*r.NormFloat64(), .05+2.95*r.Float64()
+	columns = make([][]float64, 2)
+	for range effectRecords {
+		trials := 1 + r.IntN(30)
+		columns[0] = append(columns[0], e.draw(r, trials, mu+sigma*r.NormFloat64()))
+		columns[1] = append(columns[1], float64(trials))
+	}
+	return mu, sigma, columns
+}
+
+// The error of an integral is at most 2e-3 with 15 points, at most 1e-6 in the median, and ten times
+// smaller with 31 points.
+func TestIntegralAgainstGrid(t *testing.T) {
+	for name, e := range effects {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(30, 6))
+			models := []*model.Model{e.model(t, 15), e.model(t, 31)}
+			errors := make([][]float64, len(models))
+			for range 40 {
+				mu, sigma, columns := e.records(r)
+				for k, m := range models {
+					table, err := m.Load(effectRecords, columns)
+					if err != nil {
+						t.Fatal(err)
+					}
+					logs := make([]float64, effectRecords)
+					m.LogDensities(logs, []float64{mu, math.Log(sigma)}, table)
+					for i, log := range logs {
+						errors[k] = append(errors[k], math.Abs(log-e.exact(columns[0][i], columns[1][i], mu, sigma)))
+					}
+				}
+			}
+			for _, all := range errors {
+				slices.Sort(all)
+			}
+			worst, worstOfMany := slices.Max(errors[0]), slices.Max(errors[1])
+			median := errors[0][len(errors[0])/2]
+			t.Logf("largest error %.2g, median %.2g; with 31 points %.2g", worst, median, worstOfMany)
+			if !(worst < 2e-3) || !(median < 1e-6) || !(worstOfMany < worst/10) {
+				t.Errorf("largest error %g, median %g; with 31 points %g", worst, median, worstOfMany)
+			}
+		})
+	}
+}
+
+// The gradient of a record is the derivative of the exact integral.
+func TestGradientOfIntegral(t *testing.T) {
+	for name, e := range effects {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(30, 7))
+			m := e.model(t, 15)
+			var errors []float64
+			for range 15 {
+				mu, sigma, columns := e.records(r)
+				got := gradients(t, m, columns, []float64{mu, math.Log(sigma)})
+				for i, g := range got {
+					y, trials := columns[0][i], columns[1][i]
+					const h = 1e-4
+					byMu := (e.exact(y, trials, mu+h, sigma) - e.exact(y, trials, mu-h, sigma)) / (2 * h)
+					bySigma := (e.exact(y, trials, mu, sigma*math.Exp(h)) - e.exact(y, trials, mu, sigma*math.Exp(-h))) / (2 * h)
+					errors = append(errors, math.Abs(g[0]-byMu)/(1+math.Abs(byMu)), math.Abs(g[1]-bySigma)/(1+math.Abs(bySigma)))
+				}
+			}
+			slices.Sort(errors)
+			worst, median := slices.Max(errors), errors[len(errors)/2]
+			t.Logf("largest error %.2g, median %.2g", worst, median)
+			if !(worst < 2e-2) || !(median < 1e-5) {
+				t.Errorf("largest error %g, median %g", worst, median)
+			}
+		})
+	}
+}
+
+// The value and the gradient of a record have the same bits whatever the other records are, and
+// wherever the record stands.
+func TestIntegralOfOneRecord(t *testing.T) {
+	m := effects["poisson"].model(t, 15)
+	r := rand.New(rand.NewPCG(30, 8))
+	theta := []float64{.4, -.3}
+	const y, trials = 7, 9
+	var want []float64
+	for range 8 {
+		n := 1 + r.IntN(150)
+		at := r.IntN(n)
+		columns := [][]float64{make([]float64, n), make([]float64, n)}
+		for i := range n {
+			columns[0][i], columns[1][i] = float64(r.IntN(1e6)), float64(r.IntN(30))
+		}
+		columns[0][at], columns[1][at] = y, trials
+		table, err := m.Load(n, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs := make([]float64, n)
+		m.LogDensities(logs, theta, table)
+		got := append([]float64{logs[at]}, gradients(t, m, columns, theta)[at]...)
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("record %d of %d: %v, and %v among other records", at, n, got, want)
+		}
+	}
+}
+
+// The Hessian of the engine is the derivative of its gradient.
+func TestHessianOfIntegral(t *testing.T) {
+	m := effects["poisson"].model(t, 15)
+	columns := [][]float64{{0, 3, 12, 1}, {1, 1, 1, 1}}
+	table, err := m.Load(4, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := gpu.CPU{}.Compile(m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta, got := []float64{.4, -.3}, make([]float64, 3)
+	if err := engine.Hessian(got, theta); err != nil {
+		t.Fatal(err)
+	}
+	gradient := func(theta []float64) []float64 {
+		sum := make([]float64, 2)
+		for _, g := range gradients(t, m, columns, theta) {
+			sum[0], sum[1] = sum[0]+g[0], sum[1]+g[1]
+		}
+		return sum
+	}
+	const h = 1e-5
+	for k, at := range [][2]int{{0, 0}, {1, 0}, {1, 1}} {
+		up, down := slices.Clone(theta), slices.Clone(theta)
+		up[at[0]], down[at[0]] = up[at[0]]+h, down[at[0]]-h
+		want := (gradient(up)[at[1]] - gradient(down)[at[1]]) / (2 * h)
+		if math.Abs(got[k]-want) > 1e-4*(1+math.Abs(want)) {
+			t.Errorf("element %d: %g, want %g", k, got[k], want)
+		}
+	}
+}
+
+// gradients returns the gradient of each record.
+func gradients(t *testing.T, m *model.Model, columns [][]float64, theta []float64) [][]float64 {
+	t.Helper()
+	table, err := m.Load(len(columns[0]), columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := gpu.CPU{}.Compile(m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all each
+	if err := engine.Each(&gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// each collects gradients.
+type each [][]float64
+
+func (e *each) AddRecord(index []int32, value []float64) error {
+	g := slices.Clone(value)
+	for k, i := range index {
+		g[i] = value[k]
+	}
+	*e = append(*e, g)
+	return nil
+}
+
+// Derivatives do not pass through a Detach, also if it is the log density itself.
+func TestDetach(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		b := model.NewBuilder("detach")
+		y := b.Real("y", -10, 10)
+		mu := b.Scalar("mu", model.Free, b.Normal(model.Normal{SD: 1}))
+		log := b.Detach(b.Mul(y, mu))
+		if !whole {
+			log = b.Add(b.Mul(log, log), b.Mul(y, mu))
+		}
+		m, err := b.Build(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := m.Load(1, [][]float64{{3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := make([]float64, 1)
+		m.LogDensities(value, []float64{2}, table)
+		got := gradients(t, m, [][]float64{{3}}, []float64{2})[0][0]
+		if want := map[bool][2]float64{true: {6, 0}, false: {42, 3}}[whole]; value[0] != want[0] || got != want[1] {
+			t.Errorf("value %g and derivative %g, want %v", value[0], got, want)
+		}
+	}
+}

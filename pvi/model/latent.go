@@ -1,0 +1,123 @@
+package model
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Latent returns a number that every record has and that nobody observes. It has no value: the log
+// density of a record may not depend on it, and [Builder.Integrate] returns an expression that does
+// not.
+func (b *Builder) Latent(name string) Expr {
+	b.latents = append(b.latents, name)
+	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)
+}
+
+// Hidden reports whether an expression depends on a latent.
+func (b *Builder) Hidden(e Expr) bool { return b.hidden[e.node] }
+
+// Detach returns the value of e as a constant of the record, through which derivatives do not pass.
+func (b *Builder) Detach(e Expr) Expr {
+	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
+}
+
+// Replace returns e with a number in place of a latent.
+func (b *Builder) Replace(e, latent, number Expr) Expr {
+	return b.replacing(e, []Expr{latent})([]Expr{number})
+}
+
+// replacing returns a function that returns e with values in place of the latents.
+func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
+	path := b.path(e, latents)
+	return func(values []Expr) Expr {
+		at := map[int]int{}
+		for k, l := range latents {
+			at[l.node] = b.ofRecord(values[k]).node
+		}
+		for _, i := range path {
+			n := b.program.Nodes[i]
+			n.Args = slices.Clone(n.Args)
+			for k, a := range n.Args {
+				if other, ok := at[a]; ok {
+					n.Args[k] = other
+				}
+			}
+			at[i] = b.node(n, b.phases[i]).node
+		}
+		if other, ok := at[e.node]; ok {
+			return Expr{other}
+		}
+		return e
+	}
+}
+
+// path returns, in increasing order, the nodes of e that depend on one of the latents, without the
+// latents themselves.
+func (b *Builder) path(e Expr, latents []Expr) (path []int) {
+	used := make([]bool, e.node+1) // whether e depends on the node
+	used[e.node] = true
+	for i := e.node; i >= 0; i-- {
+		for _, a := range b.program.Nodes[i].Args {
+			used[a] = used[a] || used[i]
+		}
+	}
+	on := make([]bool, e.node+1) // whether the node depends on one of the latents
+	for i := range used {
+		if !used[i] || !b.hidden[i] {
+			continue
+		}
+		if slices.Contains(latents, Expr{i}) {
+			on[i] = true
+			continue
+		}
+		if on[i] = slices.ContainsFunc(b.program.Nodes[i].Args, func(a int) bool { return on[a] }); on[i] {
+			path = append(path, i)
+		}
+	}
+	return path
+}
+
+// visible returns the program without expressions of latents: 0 replaces each expression that depends
+// on a latent. It fails if the program uses such an expression.
+func (b *Builder) visible() ir.Program {
+	p := b.program
+	if len(b.latents) == 0 {
+		return p
+	}
+	used := append(slices.Concat(p.Factors, p.Generated), p.Likelihood)
+	for _, q := range p.Priors {
+		used = append(used, q.Args...)
+	}
+	if p.Prediction.Kind != ir.NoPrediction {
+		used = append(used, p.Prediction.Node)
+	}
+	if slices.ContainsFunc(used, func(i int) bool { return b.hidden[i] }) {
+		b.fail("it depends on a latent that is not integrated")
+	}
+	p.Nodes = slices.Clone(p.Nodes)
+	for i := range p.Nodes {
+		if b.hidden[i] {
+			p.Nodes[i] = ir.Node{Op: ir.Const, Rows: 1, Cols: 1, Values: []float64{0}}
+		}
+	}
+	return p
+}
+
+// DependsOn reports whether e depends on a latent.
+func (b *Builder) DependsOn(e, latent Expr) bool {
+	return e == latent || len(b.path(e, []Expr{latent})) > 0
+}
+
+// Text returns an expression in words. A latent has its name.
+func (b *Builder) Text(e Expr) string {
+	return (&words{p: &b.program, latents: b.latents, texts: b.texts}).text(e.node)
+}
+
+// Describe sets the text that stands for an expression in descriptions of the model.
+func (b *Builder) Describe(e Expr, text string) {
+	if b.texts == nil {
+		b.texts = map[int]string{}
+	}
+	b.texts[e.node] = text
+}

@@ -1,0 +1,216 @@
+package program_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/program"
+	"fedpvi/pvi/program/syntax"
+)
+
+func logGamma(x float64) float64 {
+	l, _ := math.Lgamma(x)
+	return l
+}
+
+func logNormal(x, mean, sd float64) float64 {
+	z := (x - mean) / sd
+	return -z*z/2 - math.Log(sd) - math.Log(2*math.Pi)/2
+}
+
+// closedForms are programs with latents whose integral has a closed form. exact returns the log
+// density of a record with the numbers y, at parameters on their own scale.
+var closedForms = map[string]struct {
+	columns    []ir.Column
+	text       string
+	parameters []float64 // on the unconstrained scale
+	records    [][]float64
+	exact      func(y []float64) float64
+	tolerance  float64
+}{
+	"normal, normal": {
+		columns: []ir.Column{{Name: "y", Lower: -50, Upper: 50}},
+		text: `data { int N; vector[N] y; }
+parameters { real a; real<lower=0> s; real<lower=0> tau; vector[N] eps; }
+model { a ~ normal(0, 1); s ~ normal(0, 1); tau ~ normal(0, 1); eps ~ normal(a, tau); y ~ normal(eps, s); }`,
+		parameters: []float64{.3, math.Log(.7), math.Log(1.6)},
+		records:    [][]float64{{-4}, {0}, {.2}, {3}, {9}},
+		exact:      func(y []float64) float64 { return logNormal(y[0], .3, math.Hypot(.7, 1.6)) },
+		tolerance:  1e-9,
+	},
+	"two latents": {
+		columns: []ir.Column{{Name: "y", Lower: -50, Upper: 50, Entries: ir.NamesOf("a", "b")}},
+		text: `data { int N; array[N] vector[2] y; }
+parameters { real<lower=0> s; real<lower=0> tau; array[N] vector[2] u; }
+model {
+  s ~ normal(0, 1); tau ~ normal(0, 1);
+  for (n in 1:N) {
+    u[n, 1] ~ normal(0, tau);
+    u[n, 2] ~ normal(u[n, 1], 1);
+    y[n] ~ normal(u[n], s);
+  }
+}`,
+		parameters: []float64{math.Log(.8), math.Log(1.2)},
+		records:    [][]float64{{0, 0}, {1, 2.5}, {-2, 1}, {3, 3}},
+		exact: func(y []float64) float64 {
+			v := 1.2 * 1.2
+			n, ok := distmv.NewNormal([]float64{0, 0}, mat.NewSymDense(2, []float64{v + .64, v, v, v + 1 + .64}), nil)
+			if !ok {
+				return math.NaN()
+			}
+			return n.LogProb(y)
+		},
+		tolerance: 1e-9,
+	},
+	"beta, binomial": {
+		columns: []ir.Column{{Name: "y", Upper: 40, Integer: true}, {Name: "trials", Upper: 40, Integer: true}},
+		text: `data { int N; array[N] int<lower=0> y; array[N] int<lower=0> trials; }
+parameters { real<lower=0> a; real<lower=0> b; vector<lower=0, upper=1>[N] p; }
+model { a ~ gamma(2, 1); b ~ gamma(2, 1); p ~ beta(a, b); y ~ binomial(trials, p); }`,
+		parameters: []float64{math.Log(2.5), math.Log(4)},
+		records:    [][]float64{{0, 3}, {2, 9}, {9, 9}, {1, 30}, {20, 40}},
+		exact: func(y []float64) float64 {
+			beta := func(a, b float64) float64 { return logGamma(a) + logGamma(b) - logGamma(a+b) }
+			return logGamma(y[1]+1) - logGamma(y[0]+1) - logGamma(y[1]-y[0]+1) + beta(2.5+y[0], 4+y[1]-y[0]) - beta(2.5, 4)
+		},
+		tolerance: 2e-3,
+	},
+	"gamma, Poisson": {
+		columns: []ir.Column{{Name: "y", Upper: 500, Integer: true}},
+		text: `data { int N; array[N] int<lower=0> y; }
+parameters { real mu; real<lower=0> phi; vector<lower=0>[N] u; }
+model { mu ~ normal(0, 1); phi ~ gamma(2, 1); u ~ gamma(phi, phi); y ~ poisson(exp(mu) * u); }`,
+		parameters: []float64{1.1, math.Log(3)},
+		records:    [][]float64{{0}, {1}, {4}, {25}, {100}},
+		exact: func(y []float64) float64 {
+			m := math.Exp(1.1)
+			return logGamma(y[0]+3) - logGamma(3) - logGamma(y[0]+1) + 3*math.Log(3/(3+m)) + y[0]*math.Log(m/(3+m))
+		},
+		tolerance: 2e-3,
+	},
+}
+
+// The log density of a record is the logarithm of the integral over its latents.
+func TestLatentsWithClosedForms(t *testing.T) {
+	for name, c := range closedForms {
+		t.Run(name, func(t *testing.T) {
+			data := program.Data{Name: "latent", Records: "N", Columns: map[string]ir.Column{}}
+			columns := make([][]float64, len(c.columns))
+			for k, column := range c.columns {
+				data.Columns[column.Name] = column
+				for _, y := range c.records {
+					if len(c.columns) == 1 {
+						columns[k] = append(columns[k], y...)
+					} else {
+						columns[k] = append(columns[k], y[k])
+					}
+				}
+			}
+			m := compiled(t, c.text, data)
+			if m.Dim() != len(c.parameters) {
+				t.Fatalf("%d coordinates: a latent is one of them", m.Dim())
+			}
+			table, err := m.Load(len(c.records), columns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs := make([]float64, len(c.records))
+			m.LogDensities(logs, c.parameters, table)
+			for i, y := range c.records {
+				if want := c.exact(y); !(math.Abs(logs[i]-want) < c.tolerance) {
+					t.Errorf("record %v: %g, want %g", y, logs[i], want)
+				}
+			}
+		})
+	}
+}
+
+const overdispersed = `data { int N; array[N] int<lower=0> k; vector[N] x; }
+parameters { real a; real b; real<lower=0> s; vector[N] e; }
+model { a ~ normal(0, 1); b ~ normal(0, 1); s ~ normal(0, 1); e ~ normal(0, s); k ~ poisson_log(a + b * x + e); }
+`
+
+// A description says that the latent is integrated, with how many points.
+func TestLatentInWords(t *testing.T) {
+	tree, err := syntax.Parse(overdispersed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := program.Compile(tree, used(tree, usual()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record := c.Model.Describe().Record; !strings.Contains(record, "log of the integral over e of exp(log poisson_log(k |") || !strings.Contains(record, "e ~ normal(0, s)") {
+		t.Error(record)
+	}
+	if len(c.Notes) != 1 || c.Notes[0].Code != "W506" || !strings.Contains(c.Notes[0].Text, "15 points") {
+		t.Error(c.Notes)
+	}
+}
+
+// The quantity log_lik is integrated over the latents, as the log density of the record is.
+func TestLogLikelihoodOfLatents(t *testing.T) {
+	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
+	for predict, text := range map[bool]string{false: text, true: overdispersed} {
+		tree, err := syntax.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := used(tree, usual())
+		data.Predict = predict
+		c, err := program.Compile(tree, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, theta := [][]float64{{0, 3, 20}, {-1, 0, 2}}, []float64{.3, .5, -.2}
+		table, err := c.Model.Load(3, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := make([]float64, 3), make([]float64, 3)
+		c.Model.LogDensities(want, theta, table)
+		g := c.Quantities.Generator([32]byte{})
+		if names := g.RecordNames(); len(names) != 1 || names[0] != "log_lik" {
+			t.Fatal(names)
+		}
+		records, err := g.Load(3, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Shared(nil, theta, 0)
+		records.Records(got, 0)
+		for i := range got {
+			if math.Abs(got[i]-want[i]) > 1e-9 {
+				t.Errorf("record %d: log_lik is %g, the log density %g", i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// The messages about latents say what to do.
+func TestMessagesAboutLatents(t *testing.T) {
+	const head = "data { int N; vector[N] x; array[N] int<lower=1> g; }\nparameters { real a; real<lower=0> s; "
+	const tail = "}\nmodel { a ~ normal(0, 1); s ~ normal(0, 1); "
+	for text, want := range map[string]string{
+		"vector[N] e;" + tail + "x ~ normal(a + e, s); }":                                                  "e has no proper density. Write e ~ normal(0, sigma);",
+		"array[N] vector[3] e;" + tail + "}":                                                               "at most 2 are possible",
+		"vector[N] e;" + tail + "e ~ normal(0, 1); for (n in 1:N) x[n] ~ normal(a + e[g[n]], s); }":        "make them one record",
+		"vector[N] e;" + tail + "e ~ double_exponential(0, s); x ~ normal(a + e, s); }":                    "is no density for that",
+		"vector[N] e; vector[N] f;" + tail + "e ~ normal(f, 1); f ~ normal(e, 1); x ~ normal(a + f, s); }": "the other way round",
+	} {
+		tree, err := syntax.Parse(head + text)
+		if err == nil {
+			_, err = program.Compile(tree, used(tree, usual()))
+		}
+		var found *syntax.Errors
+		if !errors.As(err, &found) || !strings.Contains(found.Messages[0].Text, want) {
+			t.Errorf("%s\n%v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+// E204 at 20:3
+data {
+  int N;
+  vector[N] x;
+  array[N] int<lower=0> k;
+  array[N] int<lower=1> g;
+}
+parameters {
+  real a;
+  real<lower=0> s;
+  vector[N] e;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  e ~ normal(0, s);
+  k ~ poisson_log(a + e);
+}
+generated quantities {
+  vector[N] rate = exp(a + e);
+}

@@ -1,0 +1,71 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// overdispersed is the log posterior density of overdispersed.stan, written by hand. The integral over
+// the latent of a patient is a sum over a fine grid.
+func overdispersed(all []patient) func(theta []float64) float64 {
+	const step, points = .15, 81
+	return func(theta []float64) float64 {
+		z := (theta[3] + .5) / .5
+		lp := -theta[0]*theta[0]/(2*1.5*1.5) - (theta[1]*theta[1]+theta[2]*theta[2])/(2*.5*.5) - z*z/2
+		sigma := math.Exp(theta[3])
+		for _, p := range all {
+			eta := math.Log(p.years) + theta[0] + theta[1]*p.age + theta[2]*p.treated
+			var sum float64
+			for k := range points {
+				u := step * float64(k-points/2)
+				sum += math.Exp(p.infections*(eta+sigma*u) - math.Exp(eta+sigma*u) - u*u/2)
+			}
+			lp += math.Log(sum)
+		}
+		return lp
+	}
+}
+
+// Three clients with a program whose records have latents find the posterior of the pooled records
+// without privacy. Its means are close to the mode of the density that is written by hand.
+func TestLatentsOfThreeClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
+	const patients = 90
+	source, err := os.ReadFile(filepath.Join("..", "experiments", "programs", "cohort.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "some.csv")
+	lines := strings.SplitAfter(string(source), "\n")
+	if err := os.WriteFile(file, []byte(strings.Join(lines[:1+patients], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play := runFormula(t, "overdispersed", "inference.rounds=20", fmt.Sprintf("simulation.data=[%q]", file))
+	pooled, cov, err := play.Reference.Moments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, _, err := play.Federation.Protocol.Family().Moments(play.Posterior())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, sds := laplace(overdispersed(cohort(t)[:patients]), []float64{0, 0, 0, 0})
+	if len(mean) != len(mode) {
+		t.Fatalf("%d coordinates: a latent is one of them", len(mean))
+	}
+	for i, m := range mean {
+		sd := math.Sqrt(cov.At(i, i))
+		if d := math.Abs(m-pooled[i]) / sd; !(d <= .05) {
+			t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
+		}
+		if d := math.Abs(pooled[i]-mode[i]) / sds[i]; !(d <= .25) || !(math.Abs(sd/sds[i]-1) <= .1) {
+			t.Errorf("coordinate %d: %g ± %g, at the mode %g ± %g", i, pooled[i], sd, mode[i], sds[i])
+		}
+	}
+}
