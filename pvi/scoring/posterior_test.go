@@ -1,0 +1,344 @@
+package scoring_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+var stanFolder = flag.String("stan", "", "folder to which programs of formulas and their records are written for Stan, in place of a test")
+
+// A posterior has the moments of the parameters of a formula given its records, in the coordinates
+// of θ and in their order. Errors are Monte-Carlo standard errors.
+type posterior struct {
+	Mean, SD, MeanError, SDError []float64
+}
+
+// A sampled posterior is what Stan's sampler found.
+type sampled struct {
+	posterior
+	Digest    string  // SHA-256 of the program and the records
+	Draws     int     // after warm-up, of all chains
+	Divergent int     // number of draws after a divergent transition
+	Rhat      float64 // largest R̂ of a coordinate
+}
+
+const fewGroups = "the spread of the effects of ten groups is skewed"
+
+// skewed has the formulas whose posteriors are not close to a normal distribution, with the reason.
+var skewed = map[string]string{
+	"curve":          "the spread of five coefficients is skewed",
+	"slopes":         fewGroups,
+	"probit-groups":  fewGroups,
+	"poisson-groups": fewGroups,
+	"nested":         fewGroups,
+	"ordered-groups": fewGroups,
+	"correlated":     fewGroups,
+	"student":        "the logarithm of few degrees of freedom is skewed",
+	"monotonic":      "the steps of a small effect are skewed",
+}
+
+// A pooling has the records of a formula of the bank, pooled and without privacy.
+type pooling struct {
+	model   *fit.Model
+	shard   *shard.Shard
+	program string // text of the program
+	data    []byte // values of the program's data block, as JSON
+}
+
+// pool draws records of a formula. Their numbers are rounded, so that all machines draw the same.
+func pool(t *testing.T, f formulated) *pooling {
+	t.Helper()
+	const n, seed = 500, 2
+	st, err := study.Parse("f.toml", []byte(f.study("study = { version = 2, name = \"f\" }\nprivacy = { unit = \"none\" }\ninference = { q = \"full\" }\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pooling{program: st.Model.Program.Tree.Text}
+	if p.model, err = fit.New(st); err != nil {
+		t.Fatal(err)
+	}
+	_, rows := f.drawn(n, seed)
+	records := new(shard.Records)
+	for _, row := range rows {
+		for j, x := range row {
+			row[j], _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+		}
+		records.Append(row)
+	}
+	p.shard = shard.Design(st, records)
+	data := map[string]any{st.Model.Program.Records: n}
+	for _, v := range st.Model.Program.Variables {
+		var column []float64
+		for _, row := range rows {
+			column = append(column, st.Number(v.Parts[0], row)) // variables of formulas have one part
+		}
+		data[v.Name] = column
+	}
+	if p.data, err = json.Marshal(data); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *pooling) digest() string {
+	sum := sha256.Sum256(append([]byte(p.program), p.data...))
+	return hex.EncodeToString(sum[:])
+}
+
+// fitted returns the fit of the pooled records by a normal distribution with a full covariance.
+func (p *pooling) fitted(t *testing.T) (mean []float64, cov *mat.SymDense) {
+	t.Helper()
+	family := gaussian.Full(p.model.Dim())
+	prior, err := p.model.Prior(family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.model.Likelihood(p.shard, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	natural := slices.Clone(prior)
+	if err := solver.Pooled(natural, prior, family, []solver.Likelihood{l}, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if mean, cov, err = family.Moments(natural); err != nil {
+		t.Fatal(err)
+	}
+	return mean, cov
+}
+
+// density returns the log density of the posterior, up to a constant.
+func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
+	t.Helper()
+	table, err := p.model.Load(p.shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := make([]float64, table.Rows)
+	return func(theta []float64) float64 {
+		sum := p.model.Program().LogPrior(theta, nil)
+		p.model.Program().LogDensities(each, theta, table)
+		for _, x := range each {
+			sum += x
+		}
+		return sum
+	}
+}
+
+// weighted returns the moments of the posterior by importance weights. The draws are from a
+// multivariate t distribution with the location and the scale of a fit, and then from one with the
+// moments of the weighted draws.
+func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) posterior {
+	t.Helper()
+	r, density := rand.New(rand.NewPCG(1, 2)), p.density(t)
+	var out posterior
+	for _, draws := range []int{20_000, 40_000} {
+		points, weights := drawn(t, r, density, mean, cov, draws)
+		mean, cov = make([]float64, len(mean)), new(mat.SymDense)
+		for i := range mean {
+			mean[i] = stat.Mean(mat.Col(nil, i, points), weights)
+		}
+		stat.CovarianceMatrix(cov, points, weights)
+		out = posterior{Mean: mean}
+		for i, m := range mean {
+			var meanError, sdError float64
+			variance := cov.At(i, i)
+			for k, w := range weights {
+				w, off := w/float64(draws), points.At(k, i)-m
+				meanError += w * w * off * off
+				sdError += w * w * (off*off - variance) * (off*off - variance)
+			}
+			out.SD = append(out.SD, math.Sqrt(variance))
+			out.MeanError, out.SDError = append(out.MeanError, math.Sqrt(meanError)), append(out.SDError, math.Sqrt(sdError/variance)/2)
+		}
+	}
+	return out
+}
+
+// drawn draws points from a multivariate t distribution. The mean of their importance weights is 1.
+func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []float64, cov *mat.SymDense, draws int) (*mat.Dense, []float64) {
+	t.Helper()
+	const degrees = 6
+	proposal, ok := distmv.NewStudentsT(mean, cov, degrees, r)
+	if !ok {
+		t.Fatal("the covariance is not positive definite")
+	}
+	points, weights := mat.NewDense(draws, len(mean), nil), make([]float64, draws)
+	for k := range weights {
+		theta := proposal.Rand(points.RawRowView(k))
+		if weights[k] = density(theta) - proposal.LogProb(theta); math.IsNaN(weights[k]) {
+			weights[k] = math.Inf(-1) // outside of the support
+		}
+	}
+	most := slices.Max(weights)
+	for k, log := range weights {
+		weights[k] = math.Exp(log - most)
+	}
+	floats.Scale(float64(draws)/floats.Sum(weights), weights)
+	return points, weights
+}
+
+// A gap has the largest differences between two posteriors.
+type gap struct {
+	mean      float64 // in sds
+	low, high float64 // ratio of sds
+	outside   string  // first coordinate outside of the bounds; "" if there is none
+}
+
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, beside three
+// standard errors of both.
+func gapOf(names []string, p posterior, stan sampled) gap {
+	g := gap{low: math.Inf(1)}
+	for i, sd := range stan.SD {
+		apart, ratio := math.Abs(p.Mean[i]-stan.Mean[i])/sd, p.SD[i]/sd
+		g.mean, g.low, g.high = max(g.mean, apart), min(g.low, ratio), max(g.high, ratio)
+		ofMean, ofSD := math.Hypot(p.MeanError[i], stan.MeanError[i])/sd, math.Hypot(p.SDError[i], stan.SDError[i])/sd
+		if !(apart <= 0.05+3*ofMean && math.Abs(ratio-1) <= 0.03+3*ofSD) && g.outside == "" {
+			g.outside = fmt.Sprintf("%s: mean %.4g and sd %.4g, Stan's %.4g and %.4g", names[i], p.Mean[i], p.SD[i], stan.Mean[i], sd)
+		}
+	}
+	return g
+}
+
+// The fit of a formula without privacy has the moments of a long run of Stan's sampler with the
+// formula's own program. bench/stan_posteriors.py made these moments. FEDPVI_LONG compares all
+// formulas that it sampled, and prints a table.
+func TestPosteriorsOfFormulas(t *testing.T) {
+	if *stanFolder != "" {
+		for _, f := range sampledFormulas() {
+			p := pool(t, f)
+			for end, content := range map[string][]byte{".stan": []byte(p.program), ".json": p.data} {
+				if err := os.WriteFile(filepath.Join(*stanFolder, f.name+end), content, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return
+	}
+	source, err := os.ReadFile(filepath.Join("testdata", "posteriors.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]sampled
+	if err := json.Unmarshal(source, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range sampledFormulas() {
+		stan, ok := all[f.name]
+		if !ok || os.Getenv("FEDPVI_LONG") == "" && !slices.Contains([]string{"exposure", "categorical", "hurdle-lognormal", "poisson-groups"}, f.name) {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			p := pool(t, f)
+			if got := p.digest(); got != stan.Digest {
+				t.Fatalf("the program and the records have the digest %s, Stan's %s: run bench/stan_posteriors.py %s", got, stan.Digest, f.name)
+			}
+			stan.rescale(p.model.Names())
+			compareWithStan(t, f, p, stan)
+		})
+	}
+}
+
+// rescale changes Stan's coordinates of correlations, where a correlation is tanh, to those of the
+// record program, where it is the logistic function on (−1, 1).
+func (s *sampled) rescale(names []string) {
+	for i, name := range names {
+		if strings.HasPrefix(name, "L_") {
+			for _, of := range [][]float64{s.Mean, s.MeanError, s.SD, s.SDError} {
+				of[i] *= 2
+			}
+		}
+	}
+}
+
+// compareWithStan compares the fit of a formula. If the posterior is known to be skewed, the fit must
+// differ, and the density of the formula must have Stan's moments.
+func compareWithStan(t *testing.T, f formulated, p *pooling, stan sampled) {
+	if stan.Rhat > 1.01 {
+		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)
+	}
+	mean, cov := p.fitted(t)
+	q := posterior{Mean: mean, MeanError: make([]float64, len(mean)), SDError: make([]float64, len(mean))}
+	for i := range mean {
+		q.SD = append(q.SD, math.Sqrt(cov.At(i, i)))
+	}
+	names, reason := p.model.Names(), skewed[f.name]
+	g, by := gapOf(names, q, stan), "–"
+	switch {
+	case reason == "" && g.outside != "":
+		t.Error(g.outside)
+	case reason != "" && g.outside == "":
+		t.Errorf("the fit has Stan's moments, although %s", reason)
+	case reason != "":
+		w := p.weighted(t, mean, cov)
+		for i, name := range names {
+			if e := w.MeanError[i] / w.SD[i]; !(e < 0.05) {
+				t.Errorf("%s: the weighted draws tell its mean with an error of %.3f sds, which is too large", name, e)
+			}
+		}
+		weights := gapOf(names, w, stan)
+		if weights.outside != "" {
+			t.Errorf("importance weights of the fit: %s", weights.outside)
+		}
+		by = fmt.Sprintf("%.3f, %.3f–%.3f: %s", weights.mean, weights.low, weights.high, reason)
+	}
+	if os.Getenv("FEDPVI_LONG") != "" {
+		fmt.Printf("| `%s` | `%s` | %d | %.3f | %.3f–%.3f | %s |\n", strings.ReplaceAll(f.text, "|", `\|`), f.family, len(mean), g.mean, g.low, g.high, by)
+	}
+}
+
+// sampledFormulas returns the bank, and formulas that are only compared with Stan.
+func sampledFormulas() []formulated {
+	return append(slices.Clone(bank), formulated{
+		name: "correlated", text: "y ~ x + (1 + x | site)", family: "gaussian", columns: numeric("y", -10, 10),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1)
+			one := d.effects("r_site_Intercept", sites, 1)
+			two := d.effects("r_site_x", sites, .5)
+			return func(c covariates) []float64 {
+				return []float64{a + one[c.site] + (b+two[c.site]+.4*one[c.site])*c.x + d.NormFloat64()}
+			}
+		},
+	}, formulated{
+		name: "interval", text: "time | cens(status, upper) ~ x + arm", family: "lognormal",
+		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			return func(c covariates) []float64 { // seen until 8, below 0.5 only that it is below, and sometimes a visit each unit of time
+				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
+				switch visited := d.IntN(2) == 0; {
+				case death > 8:
+					return []float64{8, 1, 9}
+				case death < .5:
+					return []float64{.5, 2, 1}
+				case visited:
+					low := math.Floor(death-.5) + .5
+					return []float64{low, 3, low + 1}
+				}
+				return []float64{death, 0, death + 1}
+			}
+		},
+	})
+}
