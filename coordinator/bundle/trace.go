@@ -60,7 +60,7 @@ func Page(r io.Reader) (*page.Report, error) {
 func (r *Report) Sentences() []string {
 	all := []string{
 		fmt.Sprintf("The signed transcript of %d entries is complete, and chained by hashes. Its coordinator has the fingerprint %v.", r.Entries, r.Coordinator),
-		fmt.Sprintf("All %d plans and the posterior were computed again from the published sums.", r.Questions),
+		fmt.Sprintf("All %d plans and the result were computed again from the published sums.", r.Questions),
 		fmt.Sprintf("Every client consented, and signed each of its answers (%d in all).", r.Answers),
 	}
 	if r.Signed > 0 {

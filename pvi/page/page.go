@@ -36,6 +36,9 @@ type Report struct {
 	Notes  []string           // notes of the result
 	Tables *describe.Summary  // tables that describe the records; nil if there are none
 
+	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
+	Records string      // records of the checks, in words
+
 	Simulated bool     // whether the clients were simulated
 	Clients   []string // names of the clients that took part; empty if they were simulated
 	Checked   []string // sentences about the verification of the result
@@ -155,30 +158,51 @@ func (v *view) Participants() string {
 
 // Methods returns a description of the methods for a paper.
 func (v *view) Methods() string {
-	st := v.Study()
-	text := fmt.Sprintf("We estimated one Bayesian posterior from the records of %s without pooling them, by partitioned variational inference [1], with the program %s. The model was: %s.",
-		words.Plural(len(v.Protocol.Roster()), "data holder"), v.Program, strings.TrimSuffix(v.Explained.Model, "."))
-	if st.Inference.Solver == study.Scoring {
-		text += " Each data holder released sums of clipped scores and information matrices at published points; the posterior was inferred from these noisy sums, so that its intervals contain the noise and the effect of clipping."
-	}
-	if v.Costs != nil {
-		of := method.Strongest(v.Costs)
-		text += fmt.Sprintf(" All releases together satisfy (ε = %s, δ = %g) differential privacy [2] under %s for %s, against %s. The noise is discrete Gaussian [3], and its cost was computed as an upper bound on the composition of all releases.",
-			words.Number(of.Epsilon), of.Delta, of.Adjacency, st.Privacy.Protects(), of.View.Who)
-	}
+	text, _ := v.methods()
 	return text
 }
 
 // References lists the works that the text of [view.Methods] cites.
 func (v *view) References() []string {
-	all := []string{"Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."}
-	if v.Costs != nil {
-		all = append(all,
-			"Dwork C, McSherry F, Nissim K, Smith A. Calibrating noise to sensitivity in private data analysis. Theory of Cryptography, 2006.",
-			"Canonne CL, Kamath G, Steinke T. The discrete Gaussian for differential privacy. Advances in Neural Information Processing Systems, 2020.")
-	}
-	return all
+	_, works := v.methods()
+	return works
 }
+
+// methods returns a description of the methods, and the works that it cites.
+func (v *view) methods() (text string, works []string) {
+	cite := func(work string) int {
+		works = append(works, work)
+		return len(works)
+	}
+	st, holders := v.Study(), words.Plural(len(v.Protocol.Roster()), "data holder")
+	if st.Model.Absent() {
+		text = fmt.Sprintf("We described the records of %s by tables, without pooling the records", holders)
+	} else {
+		text = fmt.Sprintf("We estimated one Bayesian posterior from the records of %s without pooling them, by partitioned variational inference [%d]", holders, cite(partitioned))
+	}
+	text += fmt.Sprintf(", with the program fedpvi [%d].", cite(fmt.Sprintf("%s Program, version %s.", program, strings.TrimPrefix(v.Program, "fedpvi "))))
+	if !st.Model.Absent() {
+		text += fmt.Sprintf(" The model was: %s.", strings.TrimSuffix(v.Explained.Model, "."))
+	}
+	if st.Inference.Solver == study.Scoring {
+		text += " Each data holder released sums of clipped scores and information matrices at published points; the posterior was inferred from these noisy sums, so that its intervals contain the noise and the effect of clipping."
+	}
+	if v.Costs != nil {
+		of := method.Strongest(v.Costs)
+		text += fmt.Sprintf(" All releases together satisfy (ε = %s, δ = %g) differential privacy [%d] under %s for %s, against %s. The noise is discrete Gaussian [%d], and its cost was computed as an upper bound on the composition of all releases.",
+			words.Number(of.Epsilon), of.Delta, cite(differential), of.Adjacency, st.Privacy.Protects(), of.View.Who, cite(discrete))
+	}
+	return text, works
+}
+
+// Works that the methods of a report cite. The entry of the program agrees with the file
+// CITATION.cff.
+const (
+	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
+	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."
+	differential = "Dwork C, McSherry F, Nissim K, Smith A. Calibrating noise to sensitivity in private data analysis. Theory of Cryptography, 2006."
+	discrete     = "Canonne CL, Kamath G, Steinke T. The discrete Gaussian for differential privacy. Advances in Neural Information Processing Systems, 2020."
+)
 
 // Dimensions of a picture of effects, in the units of the picture.
 const (

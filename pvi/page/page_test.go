@@ -3,6 +3,7 @@ package page_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -57,6 +58,7 @@ func write(t *testing.T, privacy string, change func(*page.Report)) (text string
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Checks, r.Records = []fit.Check{{Statistic: "mean <i>of</i> y", Observed: 2, Low: 0, High: 1}}, "7 <i>records</i>"
 	r.Program, r.Date, r.Checked = "fedpvi test", "1 May 2026", []string{"All is valid."}
 	if change != nil {
 		change(r)
@@ -89,7 +91,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	if count["circle"] != 2 || count["table"] < 3 {
 		t.Errorf("elements: %v", count)
 	}
-	for _, want := range []string{"&lt;script&gt;alert(1)", "north, south, &lt;west&gt;", "ε = 1 at δ = 1e-05 under add-remove", "A note &lt;i&gt;in", "1 May 2026", "All is valid.", "1.649 <span>(1 to 2.718)</span>", "[3]"} {
+	for _, want := range []string{"&lt;script&gt;alert(1)", "north, south, &lt;west&gt;", "ε = 1 at δ = 1e-05 under add-remove", "A note &lt;i&gt;in", "mean &lt;i&gt;of&lt;/i&gt; y *", "Outcomes of 7 &lt;i&gt;records", "1 May 2026", "All is valid.", "1.649 <span>(1 to 2.718)</span>", "[4]", "The fedpvi authors. fedpvi"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -161,6 +163,46 @@ func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 		}
 		if strings.Contains(string(body), "Intervals contain the uncertainty that the privacy noise adds") != want {
 			t.Errorf("the page of the study%s\nsays %s", text, body)
+		}
+	}
+}
+
+// The text about the methods cites each of its references. It claims a posterior only if the study
+// has a model. The reference to the program agrees with the file for citations.
+func TestMethods(t *testing.T) {
+	citation, err := os.ReadFile("../../CITATION.cff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(citation), `title: "fedpvi: federated, differentially private partitioned variational inference"`) || !strings.Contains(string(citation), "name: The fedpvi authors") {
+		t.Errorf("another citation: %s", citation)
+	}
+	fitted := fmt.Sprintf(source, `unit = "record", epsilon = 1.0, delta = 1e-5`)
+	before, after, _ := strings.Cut(fitted, "model = {")
+	_, after, _ = strings.Cut(after, "\n")
+	for text, want := range map[string]int{fitted: 4, before + "describe = { bins = 5 }\n" + after: 3} {
+		st, err := study.Parse("page.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := page.New(st, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Program = "fedpvi 1.2"
+		var b bytes.Buffer
+		if err := page.Write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		_, methods, _ := strings.Cut(b.String(), ">Methods</h2>")
+		for n := 1; n <= want; n++ {
+			if !strings.Contains(methods, fmt.Sprintf("[%d]", n)) {
+				t.Errorf("reference %d is not cited in %s", n, methods)
+			}
+		}
+		if strings.Count(methods, "<li>") != want || strings.Contains(methods, fmt.Sprintf("[%d]", want+1)) || strings.Contains(methods, "Bayesian posterior") == st.Model.Absent() ||
+			!strings.Contains(methods, "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference. Program, version 1.2.") {
+			t.Errorf("the methods of the study%s\nare%s", text, methods)
 		}
 	}
 }
