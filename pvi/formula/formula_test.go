@@ -107,6 +107,7 @@ func TestRefused(t *testing.T) {
 		{"mvbind(score, cost) ~ age", "gaussian", "E603 at 1", "one outcome"},
 		{"Surv(time, dead) ~ age", "weibull", "E603 at 1", "time | cens(censored)"},
 		{"score ~ age + (1 | bmi)", "gaussian", "E604 at 20", "Declare it with its public levels"},
+		{"score ~ age + (1 | obs)", "gaussian", "E601 at 20", "a latent of the record, vector[N] obs"},
 		{"score ~ (1 | p | practice)", "gaussian", "E603 at 9", "write one term (x | g)"},
 		{"score ~ (0 | practice)", "gaussian", "E602 at 9", "(1 | site)"},
 		{"score ~ age, shape ~ age", "gaussian", "E602 at 14", "It has sigma"},

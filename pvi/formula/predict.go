@@ -287,6 +287,10 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {
+		if !slices.ContainsFunc(w.columns, func(c Column) bool { return c.Name == n.text }) {
+			fail("E601", n.at, "%s is no column of the study. Its columns are %s. If every record is a group of its own, write a program with a latent of the record, vector[N] %s, or a family with its own dispersion, such as negbinomial.",
+				n.text, w.columnNames(), n.text)
+		}
 		i := w.column(n)
 		k := len(w.columns[i].Levels)
 		if k == 0 {

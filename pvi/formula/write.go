@@ -131,12 +131,17 @@ func (w *writer) column(n *node) int {
 	case n.text == ".":
 		fail("E603", n.at, "write the columns out: a study says what it reads of a record.")
 	}
+	fail("E601", n.at, "%s is no column of the study. Its columns are %s.", n.text, w.columnNames())
+	return 0
+}
+
+// columnNames returns the names of the columns, or of the first of many.
+func (w *writer) columnNames() string {
 	var all []string
 	for _, c := range w.columns[:min(len(w.columns), 20)] {
 		all = append(all, c.Name)
 	}
-	fail("E601", n.at, "%s is no column of the study. Its columns are %s.", n.text, strings.Join(all, ", "))
-	return 0
+	return strings.Join(all, ", ")
 }
 
 func (w *writer) declare(i int, is, declaration, name string) string {
