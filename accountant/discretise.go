@@ -308,16 +308,15 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell computes the cell that begins at the output begin. It returns the end of the cell and
-// the mass of the cell under P. The end is chosen so that the loss of the merged output is the
-// argument at. If the cell would end beyond hi, ok is false. The argument guess is an estimate of
-// the loss at the end.
-func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
-	factor := math.Exp(at)
-	// Let p and q be the densities of the part, and let l be the argument at. Consider the integral
-	// ∫ (p − e^l·q) from begin to a variable upper limit. The integral falls while the loss at the
-	// upper limit is below l. It rises afterwards.
-	low, high := max(begin, p.at(at)), hi
+// mergeCell computes the cell that begins at the output begin. It returns the end of the cell and the mass
+// of the cell under P. The end is chosen so that the loss of the merged output is target. If the cell
+// would end beyond hi, ok is false. The argument guess is an estimate of the loss at the end.
+func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
+	factor := math.Exp(target)
+	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)
+	// from begin to a variable upper limit. The integral falls while the loss at the upper limit is below
+	// l. It rises afterwards.
+	low, high := max(begin, p.at(target)), hi
 	if low >= high {
 		return 0, 0, false
 	}
@@ -344,15 +343,15 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeCellDown computes the cell that ends at the output end. It returns the beginning of the cell
-// and the mass of the cell under P. The beginning is chosen so that the loss of the merged output
-// is the argument at. If the cell would begin before lo, ok is false.
-func (p part) mergeCellDown(lo, end, at, tolerance float64) (begin, mass float64, ok bool) {
-	factor := math.Exp(at)
-	// Let p and q be the densities of the part, and let l be the argument at. Consider the integral
-	// ∫ (p − e^l·q) from a variable lower limit to end. As the lower limit decreases, the integral
-	// rises until the loss at the lower limit is l. It falls afterwards.
-	low, high := lo, min(end, p.at(at))
+// mergeCellDown computes the cell that ends at the output end. It returns the beginning of the cell and
+// the mass of the cell under P. The beginning is chosen so that the loss of the merged output is target.
+// If the cell would begin before lo, ok is false.
+func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
+	factor := math.Exp(target)
+	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)
+	// from a variable lower limit to end. As the lower limit decreases, the integral rises until the loss
+	// at the lower limit is l. It falls afterwards.
+	low, high := lo, min(end, p.at(target))
 	if low >= high {
 		return 0, 0, false
 	}

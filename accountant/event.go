@@ -82,11 +82,11 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release
-// is between least and most.
-func (t *tally) gaussian(least, most, times float64) {
-	t.muSquared = up(t.muSquared + up(times*up(most*most)))
-	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
+// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release is
+// between low and high.
+func (t *tally) gaussian(low, high, times float64) {
+	t.muSquared = up(t.muSquared + up(times*up(high*high)))
+	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)
 }
 
 // sample adds the event e to the tally. The argument times is the number of times that e happens.

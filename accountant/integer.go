@@ -180,18 +180,18 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables with the distributions s
-// and one. The distribution one must not have a larger range than s.
-func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
-	reach := len(one.half) - 1
+// plus returns the distribution of the sum of two independent variables with the distributions s and
+// other. other must not have a larger range than s.
+func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
+	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
 	for z := range half {
 		for x := -reach; x <= reach; x++ {
-			half[z] += one.pmf(x) * s.pmf(z-x)
+			half[z] += other.pmf(x) * s.pmf(z-x)
 		}
 	}
-	relative := s.err + one.err + s.err*one.err + float64(2*reach+4)*unitRoundoff
-	return finish(half, s.rest+one.rest, relative, variance, n)
+	relative := s.err + other.err + s.err*other.err + float64(2*reach+4)*unitRoundoff
+	return finish(half, s.rest+other.rest, relative, variance, n)
 }
 
 // pmf returns the probability of k according to the field half, or 0 if k is beyond the end of

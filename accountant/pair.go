@@ -95,18 +95,18 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns the point between from and to at which f has fallen by span²/2 from its value at
-// from. The function f is the logarithm of a density and must decrease.
-func falls(from, to float64, f func(float64) float64) float64 {
-	goal := f(from) - span*span/2
+// falls returns the point between start and end at which f has fallen by span²/2 from its value at start.
+// The function f is the logarithm of a density and must decrease.
+func falls(start, end float64, f func(float64) float64) float64 {
+	goal := f(start) - span*span/2
 	for range 30 {
-		if middle := (from + to) / 2; f(middle) > goal {
-			from = middle
+		if middle := (start + end) / 2; f(middle) > goal {
+			start = middle
 		} else {
-			to = middle
+			end = middle
 		}
 	}
-	return to
+	return end
 }
 
 func (m mixture) scale(float64) (smooth, analytic float64) {

@@ -208,16 +208,16 @@ func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes more
-// words from a separate stream. It moves the argument more to the start of that stream.
-func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
+// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes more words
+// from a separate stream. It moves extra to the start of that stream.
+func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
 	}
-	stream.Place(more, k.noise, [3]uint32{forMoreNoise, step, j})
-	x, kept := z.draw(w, more)
+	stream.Place(extra, k.noise, [3]uint32{forMoreNoise, step, j})
+	x, kept := z.draw(w, extra)
 	for !kept {
-		x, kept = z.draw(more.Uint64(), more)
+		x, kept = z.draw(extra.Uint64(), extra)
 	}
 	return x
 }

@@ -48,13 +48,13 @@ func (m *GaussianSum) saturate(sum []int64) {
 	}
 }
 
-// gather replaces the sum by the sum of the vectors that query adds. The argument most is the
-// maximum number of vectors. If query panics, the sum is zero. A panic must not depend on a record.
-// If the computation for one record panics, query must therefore recover and leave out this record.
-func (a *Accumulator) gather(most int, query func() error) (err error) {
-	a.begin(most) // removes vectors that an earlier query may have added after the end of its call
+// gather replaces the sum by the sum of the vectors that query adds. limit is the maximum number of
+// vectors. If query panics, the sum is zero. A panic must not depend on a record. If the computation for
+// one record panics, query must therefore recover and leave out this record.
+func (a *Accumulator) gather(limit int, query func() error) (err error) {
+	a.begin(limit) // removes vectors that an earlier query may have added after the end of its call
 	if guard.Run(func() { err = query() }) != nil {
-		a.begin(most)
+		a.begin(limit)
 		return nil
 	}
 	if err == nil {
@@ -87,10 +87,10 @@ func (m *GaussianSum) NewAccumulator() *Accumulator {
 // Reset removes all vectors from the sum.
 func (a *Accumulator) Reset() { a.begin(a.most) }
 
-// begin removes all vectors from the sum and sets the maximum number of vectors to most.
-func (a *Accumulator) begin(most int) {
+// begin removes all vectors from the sum and sets the maximum number of vectors.
+func (a *Accumulator) begin(limit int) {
 	clear(a.sum)
-	a.terms, a.most, a.err, a.joining = 0, most, nil, false
+	a.terms, a.most, a.err, a.joining = 0, limit, nil, false
 }
 
 // addTogether adds one vector: the sum of the vectors that query adds, which is clipped as a whole.

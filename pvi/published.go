@@ -56,14 +56,14 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 	return phase.CheckReleases(fmt.Sprintf("plan %d", o.Number), o.Releases, o.Sum, len(o.Participants), p.messages.Limit())
 }
 
-// checkOwn returns a refusal if the release of this client in the outcome differs from the release
-// that the client sent. The argument at is the index of the client among the participants.
-func (s *Site) checkOwn(o *Outcome, at int) error {
+// checkOwn returns a refusal if the release of this client in the outcome differs from the release that
+// the client sent. index is the index of the client among the participants.
+func (s *Site) checkOwn(o *Outcome, index int) error {
 	size := s.protocol.messages.Size
 	if o.Sum == nil || !s.protocol.publishes() {
 		return nil
 	}
-	if phase.HashOf(o.Releases[at*size:][:size]) != s.sent {
+	if phase.HashOf(o.Releases[index*size:][:size]) != s.sent {
 		return refuse("the outcome of plan %d has another release of client %q than the one that this client sent: the coordinator has changed it", o.Number, s.id)
 	}
 	return nil

@@ -65,10 +65,10 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName returns the names of the elements of all parameters. all is the total number of names.
+// eachName returns the names of the elements of all parameters. total is the total number of names.
 // elements returns the number of elements of a parameter, and name returns the name of one element.
-func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
-	names := make([]string, 0, all)
+func (m *Model) eachName(total int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
+	names := make([]string, 0, total)
 	for _, q := range m.verified.Program().Parameters {
 		for e := range elements(&q) {
 			names = append(names, name(&q, e))

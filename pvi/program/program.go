@@ -313,9 +313,9 @@ func (s *stager) declared(d *syntax.Statement) {
 	}
 }
 
-// sizes returns the shape in a declaration. each is true if the first size is the number of
-// records. The returned shape does not include this size.
-func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
+// sizes returns the shape that a declaration gives. If the first size is the number of records, each is
+// true, and the shape does not include this size.
+func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{
 		"int": scalar, "real": scalar, "vector": vector, "simplex": vector, "ordered": vector,
@@ -328,7 +328,7 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 	if len(t.Sizes) != inner[b] {
 		s.fail("E400", t.At, "a %s has %d sizes.", t.Base, inner[b])
 	}
-	of.base = b
+	sh.base = b
 	for k, e := range all {
 		v := s.eval(e)
 		switch {
@@ -337,16 +337,16 @@ func (s *stager) sizes(t *syntax.Type) (of shape, each bool) {
 		case v.role == count:
 			s.fail("E404", e.At, "the number of records must be the first size.")
 		default:
-			of.dims = append(of.dims, s.size(&v, e.At))
-			if of.size() > mostNumbers {
+			sh.dims = append(sh.dims, s.size(&v, e.At))
+			if sh.size() > mostNumbers {
 				s.fail("E410", t.At, "it has more than %d elements.", mostNumbers)
 			}
 		}
 	}
 	if n := len(t.Array); each && n == 0 {
-		of.base = shape{b, make([]int, inner[b])}.first().base
+		sh.base = shape{b, make([]int, inner[b])}.first().base
 	}
-	return of, each
+	return sh, each
 }
 
 // size returns the value v as the size of a container. It refuses a value that is not a public

@@ -12,7 +12,7 @@ import (
 type observation struct {
 	theta []float64     // point at which the scores were computed
 	sum   []float64     // sum of the scores, in coordinates of θ
-	noise *mat.SymDense // covariance of the noise in the field sum
+	noise *mat.SymDense // covariance of the noise in the sum
 	units *mat.TriDense // units in which the scores were clipped (see [State.ridged])
 	clip  float64
 }
@@ -29,23 +29,23 @@ type mixture struct {
 }
 
 // observe returns the posterior given the released sums of scores in path and draws of the curvature Λ.
-// The scores are described near the point a, the argument at:
+// The scores are described near the point a:
 //
-//   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0
-//     and covariance Λ.
+//   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0 and
+//     covariance Λ.
 //   - z_t is minus the sum that is expected at the point θ_t if a is the true θ ([State.released]). A
 //     released sum plus z_t is an observation of r.
 //   - The covariance of this observation is R_t = noise + nC + ½ nv (z_t z_tᵀ + z_tᵀ(θ_t − a)Λ).
 //   - n is the number of sums. C is the covariance of the error in the expected effect of the clip
 //     ([sample.uncertainty]). The last term is the variance of Λ between the points, where v is the
-//     variance of G ([curvature.between]). Both errors are the same in all sums, so that a mean over n
-//     sums does not make them smaller. They are therefore multiplied by n.
+//     variance of G ([curvature.between]). Both errors are the same in all sums, so that a mean over n sums
+//     does not make them smaller. They are therefore multiplied by n.
 //   - All sums together are one observation of r with precision J = Σ R_t⁻¹.
 //
 // For every draw of Λ, the observation gives a normal likelihood of θ with precision K and precision times
 // mean h:
 //
-//	K = Λ(φΛ + J⁻¹)⁻¹Λ,  h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
+//	K = Λ(φΛ + J⁻¹)⁻¹Λ, h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
 // φ is the variance of r divided by Λ. It is 1 unless counts vary more than in a Poisson regression
 // (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise K is Λ/φ, and
@@ -54,14 +54,14 @@ type mixture struct {
 // Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The likelihood
 // does not depend on the spreads, so that they need no releases. The returned covariance is the covariance
 // of the mixture over all draws. The returned mean is the posterior mean for the mean of the draws.
-func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense) mixture {
+func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
-	made := s.sampleAt(s.madeUp, at, s.ridge(), nil)
+	made := s.sampleAt(s.madeUp, a, s.ridge(), nil)
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {
-		away, n := minus(o.theta, at), float64(len(path))
-		released := s.released(&o, at, mean)
+		away, n := minus(o.theta, a), float64(len(path))
+		released := s.released(&o, a, mean)
 		v := n * s.curvature.between() / 2
 		w := inverse(plus(
 			term{1, o.noise}, term{n, made.uncertainty(&o, s.Records)},
@@ -74,8 +74,8 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	}
 	noise := inverse(precision) // the covariance J⁻¹
 	score := apply(noise, pull) // the observation r
-	inflation := s.madeUp.inflation(at)
-	likelihood := given(mean, noise, score, at, inflation)
+	inflation := s.madeUp.inflation(a)
+	likelihood := given(mean, noise, score, a, inflation)
 	region, err := s.prior.Region(likelihood)
 	if err != nil {
 		panic(notFinite{})
@@ -89,7 +89,7 @@ func (s *State) observe(path []observation, at []float64, draws []*mat.SymDense)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
 	inOrder(len(draws), func(k int) (m mixture) {
-		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, at, inflation), region, min(s.prior.Points()/2, mostPoints), k)
+		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, a, inflation), region, min(s.prior.Points()/2, mostPoints), k)
 		return m
 	}, func(k int, m mixture) {
 		centres[k] = m.mean
@@ -127,14 +127,14 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 }
 
 // given returns the likelihood of θ if the curvature Λ is lambda. score is the observation of r at the
-// point a = at, noise is its covariance J⁻¹, and inflation is φ. The formulas and symbols are those of
+// point a, noise is its covariance J⁻¹, and inflation is φ. The formulas and symbols are those of
 // [State.observe].
-func given(lambda, noise *mat.SymDense, score, at []float64, inflation float64) *hierarchy.Likelihood {
+func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
 	half := times(lambda, root) // times its transpose this is Λ(φΛ + J⁻¹)⁻¹Λ
 	return &hierarchy.Likelihood{
 		Precision: congruent(half, nil),
-		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, at))))),
+		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, a))))),
 	}
 }
 

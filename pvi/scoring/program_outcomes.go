@@ -164,11 +164,11 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the indices of the first and the last element of v that is not smaller than least.
-func above(v []float64, least float64) (first, last int) {
+// above returns the indices of the first and the last element of v that reaches the threshold.
+func above(v []float64, threshold float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
-		if x >= least {
+		if x >= threshold {
 			first, last = min(first, i), i
 		}
 	}

@@ -169,14 +169,14 @@ func (v *variates) findAtoms(p *ir.Program) {
 	}
 }
 
-// replaced returns the program in which node instead[i] replaces each node i of instead, and 0
+// replaced returns the program in which node replacement[i] replaces each node i of replacement, and 0
 // replaces each node of zeros.
-func replaced(m *model.Model, instead map[int]int, zeros map[int]bool) (*model.Model, error) {
+func replaced(m *model.Model, replacement map[int]int, zeros map[int]bool) (*model.Model, error) {
 	out := *m.Verified().Program()
 	out.Nodes = slices.Clone(out.Nodes)
 	at := func(i int) int {
 		for {
-			other, ok := instead[i]
+			other, ok := replacement[i]
 			if !ok {
 				return i
 			}

@@ -83,10 +83,10 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor. at is the index that the column
-// will have. A product is a number, and its bounds follow from the bounds of its factors.
-func newColumn(st *study.Study, of study.Coefficient, at int) column {
-	c := column{kind: number, low: 1, high: 1, indicator: -1, value: at}
+// newColumn returns the description of a coefficient's regressor. index is the index that the column will
+// have. A product is a number, and its bounds follow from the bounds of its factors.
+func newColumn(st *study.Study, of study.Coefficient, index int) column {
+	c := column{kind: number, low: 1, high: 1, indicator: -1, value: index}
 	for _, part := range of.Parts {
 		low, high := 0.0, 1.0
 		if source := &st.Columns[part.Column]; part.Level < 0 {
@@ -103,7 +103,7 @@ func newColumn(st *study.Study, of study.Coefficient, at int) column {
 		c.kind, c.value = constant, -1
 	case len(of.Parts) == 1 && of.Parts[0].Level >= 0:
 		c.kind, c.factor, c.levels = level, of.Parts[0].Column, len(st.Columns[of.Parts[0].Column].Levels)
-		c.indicator, c.value = at, -1
+		c.indicator, c.value = index, -1
 	}
 	return c
 }

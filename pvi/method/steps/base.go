@@ -24,10 +24,10 @@ const SampledRate = 0.1
 // batches are sampled by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. It is at least the argument least, and large
-// enough for total steps in all rounds together.
-func OfRound(rounds, total, least int) int {
-	return max(least, (total+rounds-1)/rounds)
+// OfRound returns the number of steps of each round. It is at least minimum, and large enough for total
+// steps in all rounds together.
+func OfRound(rounds, total, minimum int) int {
+	return max(minimum, (total+rounds-1)/rounds)
 }
 
 // A Config describes the mechanism that hides the private steps of clients.

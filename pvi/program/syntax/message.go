@@ -37,10 +37,10 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and column of byte number at in a text. The line and column are counted
+// Place returns the line and column of the byte at an offset in a text. The line and column are counted
 // from 1.
-func Place(text string, at int) (line, column int) {
-	before := text[:min(at, len(text))]
+func Place(text string, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:])
 }

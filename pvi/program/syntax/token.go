@@ -56,31 +56,31 @@ func scan(text string) ([]token, *Message) {
 	}
 }
 
-// skipBlank returns the position, from at on, of the first byte that is neither white space nor
-// part of a comment. It returns a message if a comment does not end.
-func skipBlank(text string, at int) (int, *Message) {
-	for at < len(text) {
-		rest := text[at:]
+// skipBlank returns the position of the first byte, from start on, that is neither white space nor part of
+// a comment. It returns a message if a comment does not end.
+func skipBlank(text string, start int) (int, *Message) {
+	for start < len(text) {
+		rest := text[start:]
 		switch {
 		case strings.ContainsRune(" \t\r\n", rune(rest[0])):
-			at++
+			start++
 		case rest[0] == '#', strings.HasPrefix(rest, "//"):
 			length := strings.IndexByte(rest, '\n')
 			if length < 0 {
 				length = len(rest)
 			}
-			at += length
+			start += length
 		case strings.HasPrefix(rest, "/*"):
 			length := strings.Index(rest[2:], "*/")
 			if length < 0 {
-				return 0, &Message{"E400", Span{at, at + 2}, "the comment has no end: write */."}
+				return 0, &Message{"E400", Span{start, start + 2}, "the comment has no end: write */."}
 			}
-			at += length + 4
+			start += length + 4
 		default:
-			return at, nil
+			return start, nil
 		}
 	}
-	return at, nil
+	return start, nil
 }
 
 // next returns the kind and the length in bytes of the first token of a text. The length is 0 if
@@ -127,11 +127,10 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position, from at on, of the first byte that is neither a digit nor an
-// underscore.
-func digits(text string, at int) int {
-	for at < len(text) && (digit(text[at]) || text[at] == '_') {
-		at++
+// digits returns the position of the first byte, from start on, that is neither a digit nor an underscore.
+func digits(text string, start int) int {
+	for start < len(text) && (digit(text[start]) || text[start] == '_') {
+		start++
 	}
-	return at
+	return start
 }
