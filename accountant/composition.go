@@ -11,8 +11,8 @@ type composition struct {
 	// saddle is searched for and a contour is evaluated. Without the cut, outputs that are too rare
 	// to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders up
-	// to the field made.
+	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders up to
+	// made.
 	rules []*moments
 	made  float64
 }

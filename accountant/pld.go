@@ -21,7 +21,7 @@ type tilting struct {
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum over all steps of the field moved
+	shift  float64 // sum of moved over all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }

@@ -32,8 +32,8 @@ const (
 	// mostShifts is the largest number of natural parameters for which shifts are computed.
 	mostShifts = 1 << 12
 
-	// mostRefits is the largest product of the numbers of answers and of natural parameters for
-	// which shifts are computed if the method computes q anew from the sums of all rounds.
+	// Shifts are not computed if the number of answers times the number of natural parameters exceeds
+	// mostRefits. This limit is for methods that compute q anew from the sums of all rounds.
 	mostRefits = 1 << 11
 )
 

@@ -18,13 +18,13 @@ type tied struct {
 	proper  *proper
 
 	taken int       // number of steps taken
-	since int       // number of steps since the average raw began or was last restarted
+	since int       // number of steps since the average in the field raw began or was restarted
 	used  []float64 // natural parameters of the factor for which sites are computed
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
 	// and they may be improper. With the option Published, raw has all natural parameters.
 	raw   []float64
-	start []float64 // factor at which the average raw began or was last restarted; nil before the first step
-	rest  float64   // weight of start in the average raw
+	start []float64 // factor at which the average in the field raw began or was restarted; nil before the first step
+	rest  float64   // weight of start in the average in the field raw
 	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
 
 	around []float64 // mean of the product of the prior and the other clients' factors

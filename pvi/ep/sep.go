@@ -61,8 +61,8 @@ type SEPOptions struct {
 	Improper study.Improper
 
 	// Raw computes the contributions of records in coordinates around the origin. By default the
-	// coordinates are around the mean of the cavity, in which contributions are smaller and clip
-	// less.
+	// coordinates are around the mean of the cavity. There contributions are smaller, and the clip changes
+	// them less.
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's

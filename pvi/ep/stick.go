@@ -6,10 +6,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. Let
-// n be the number of clusters after this one, which is the field after. The cluster takes the share
-// σ(u − log n) of the weight that the clusters before it leave, where σ is the logistic function.
-// The n clusters after it have the remaining weight.
+// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The field
+// after is n, the number of clusters after this one. The cluster takes the share σ(u − log n) of the
+// weight that the clusters before it leave, where σ is the logistic function. The n clusters after it have
+// the remaining weight.
 type stick struct {
 	after int
 	sd    float64 // sd of the normal prior of the coordinate u in q

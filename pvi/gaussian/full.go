@@ -206,7 +206,7 @@ func (f full) KL(p, q []float64) (float64, error) {
 		return 0, err
 	}
 	floats.Sub(meanQ, meanP)
-	// tr(Λq Λp⁻¹) is the sum of squares of Lp⁻¹Lq.
+	// With Λq = Lq Lqᵀ and Λp = Lp Lpᵀ, tr(Λq Λp⁻¹) is the sum of squares of the elements of Lp⁻¹Lq.
 	ratio := blas64.General{Rows: int(f), Cols: int(f), Stride: int(f), Data: make([]float64, f*f)}
 	for i := range int(f) {
 		copy(ratio.Data[i*int(f):], rootQ.l.Data[i*int(f):i*int(f)+i+1])

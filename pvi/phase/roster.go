@@ -111,7 +111,7 @@ func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Cl
 // without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
-// InOrder reports whether some is a subsequence of all.
+// InOrder reports whether the first list is a subsequence of the second.
 func InOrder(some, all []ClientID) bool {
 	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
 		return true // fast path: within one process, server and sites use the same slice

@@ -29,9 +29,9 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	return s.drawn(d, args, s.loop != nil, e.At)
 }
 
-// drawn returns random numbers with a density. args are the arguments as the function change of the
-// density returns them. If arguments are containers of one shape, the result is a container of
-// independent numbers.
+// drawn returns random numbers with the density d. args are the arguments of the density, after d.change
+// has converted them. If arguments are containers of one shape, the result is a container of independent
+// numbers.
 func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {

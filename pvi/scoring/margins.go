@@ -399,8 +399,9 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns for how many records the belief about the mean of column j counts. Without noise, the
-// mean over this number of records would be as uncertain as the belief is.
+// evidence returns the number of records that would give as much information about the mean of column j as
+// the margins have: without noise, the mean over this number of records would have the variance of the
+// belief about the mean.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

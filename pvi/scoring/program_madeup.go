@@ -20,7 +20,7 @@ type programMadeUp struct {
 	base []float64 // numbers of the records in the order of the program's columns; here the outcomes too are drawn from the margins
 
 	mu    sync.Mutex
-	known []float64 // point θ at which the curvature in the field last was computed
+	known []float64 // point θ of the curvature that was computed last
 	last  *mat.SymDense
 
 	drawing sync.Mutex
