@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -53,6 +54,9 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 		p.sd = append(p.sd, math.Sqrt(cov.At(i, i)))
 	}
 	r.takeNumbers(st)
+	if r.variates.kinked && len(r.outcomes) == 0 {
+		return errors.New(`model.program: the slope of the log density of a record jumps (fabs, fmax or fmin of the data and a parameter), so that the density has no curvature, and its outcome cannot be drawn. Write the outcome with a density of the language, as in y ~ double_exponential(mu, s), or use a smooth density such as student_t`)
+	}
 	p.model, p.columns = r, r.columns
 	return nil
 }

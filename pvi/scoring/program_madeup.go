@@ -74,7 +74,9 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	}
 	sum := mat.NewSymDense(d, nil)
 	sum.SymOuterK(weight, rows.T())
-	sum = m.hessian(theta, records, cholesky(plus(term{1, sum}, term{1, m.perRecord()})))
+	if !m.variates.kinked {
+		sum = m.hessian(theta, records, cholesky(plus(term{1, sum}, term{1, m.perRecord()})))
+	}
 	m.known, m.last = slices.Clone(theta), sum
 	return sum
 }

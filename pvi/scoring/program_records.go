@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/gpu"
@@ -187,46 +188,96 @@ func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.sq
 // outcomes are quantiles of their density at evenly spaced probabilities.
 const expectedOver = 8
 
+// kinkedOver is the same number for a density whose slope jumps (see [variates]). The covariance of
+// few scores would be too small.
+const kinkedOver = 64
+
 // expected returns, in the given units, the curvatures of the records with indices in [from, to). The
 // curvature of a record is the mean of its negative Hessian over its outcomes, given its other
-// numbers. If the model has no outcomes that can be drawn, it is the negative Hessian.
+// numbers. If the slope of the density jumps at an outcome, it is the covariance of its score over
+// its outcomes, which is the same number for smooth densities. If the model has no outcomes that can
+// be drawn, it is the negative Hessian.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
-	if len(e.outcomes) == 0 {
+	switch {
+	case len(e.outcomes) == 0:
 		return e.curvatures(from, to, units)
+	case e.variates.kinked:
+		return e.covariances(from, to, units)
 	}
+	sum := make([][]float64, to-from)
+	for i := range sum {
+		sum[i] = make([]float64, len(e.coordinates)*len(e.coordinates))
+	}
+	e.overOutcomes(from, to, expectedOver, func(drawn *programEvaluator) {
+		for i, full := range drawn.curvatures(0, to-from, units) {
+			sum[i] = added(sum[i], full, 1./expectedOver)
+		}
+	})
+	return sum
+}
+
+// overOutcomes calls the argument to with the records with indices in [from, to), for each of the
+// given number of outcomes of these records.
+func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
-	var sum [][]float64
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
-	for k := range expectedOver {
+	for k := range number {
 		x := slices.Clone(e.programRecords.x[from*n : to*n])
-		u := (float64(k) + 0.5) / expectedOver
+		u := (float64(k) + 0.5) / float64(number)
 		draw(x, slices.Repeat([]float64{math.Sqrt2 * math.Erfinv(2*u-1)}, e.sweeps()*len(e.outcomes)*(to-from)))
 		table, err := e.load(x)
 		if err != nil {
 			panic("scoring: " + err.Error()) // unreachable: the numbers were loaded, and outcomes are within their bounds
 		}
-		drawn := (&programRecords{e.program, x, table}).at(e.point).(*programEvaluator)
-		of := drawn.curvatures(0, to-from, units)
-		if sum == nil {
-			sum = of
-			continue
+		f((&programRecords{e.program, x, table}).at(e.point).(*programEvaluator))
+	}
+}
+
+// added returns sum plus weight times v. It returns nil if sum or v is nil, because the computation
+// of the record panicked.
+func added(sum, v []float64, weight float64) []float64 {
+	if sum == nil || v == nil {
+		return nil
+	}
+	floats.AddScaled(sum, weight, v)
+	return sum
+}
+
+// covariances returns, in the given units, the covariances of the scores of records over their
+// outcomes.
+func (e *programEvaluator) covariances(from, to int, units whitening) [][]float64 {
+	d := len(e.coordinates)
+	squares, means := make([][]float64, to-from), make([][]float64, to-from)
+	for i := range squares {
+		squares[i], means[i] = make([]float64, d*d), make([]float64, d)
+	}
+	square := make([]float64, d*d)
+	outer := func(score []float64) []float64 {
+		for j, x := range score {
+			for k, y := range score {
+				square[j*d+k] = x * y
+			}
 		}
-		for i, full := range of {
-			if full == nil || sum[i] == nil {
-				sum[i] = nil
+		return square
+	}
+	e.overOutcomes(from, to, kinkedOver, func(drawn *programEvaluator) {
+		for i, score := range drawn.gradients(0, to-from, e.theta) {
+			if means[i] = added(means[i], score, 1./kinkedOver); means[i] == nil {
 				continue
 			}
-			for j, v := range full {
-				sum[i][j] += v
-			}
+			units.apply(score, e.moved)
+			squares[i] = added(squares[i], outer(score), 1./kinkedOver)
 		}
-	}
-	for _, full := range sum {
-		for j := range full {
-			full[j] /= expectedOver
+	})
+	for i, mean := range means {
+		if mean == nil {
+			squares[i] = nil
+			continue
 		}
+		units.apply(mean, e.moved)
+		squares[i] = added(squares[i], outer(mean), -1)
 	}
-	return sum
+	return squares
 }
 
 // curvatures returns, in the given units, the negative Hessians of the records with indices in

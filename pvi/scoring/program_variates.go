@@ -26,11 +26,37 @@ type variates struct {
 	// atoms has, for each column, the numbers that the program compares its values with. An outcome
 	// that is not whole may have such a value with a positive probability.
 	atoms [][]float64
+
+	// kinked reports whether the slope of the log likelihood jumps where an outcome has a certain
+	// value, as that of a Laplace density does at its location. The Hessians of records then lack
+	// the information about parameters that the jump has.
+	kinked bool
 }
 
 // mostOutcomes is the largest number of outcomes of a record that are drawn from the model. If a
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
+
+// kinks reports whether an absolute value, a maximum or a minimum in the log likelihood depends both
+// on parameters and on an outcome. If of is nil, every column may hold an outcome.
+func kinks(m *model.Model, of []bool) bool {
+	p := m.Verified().Program()
+	used, reads := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
+	used[p.Likelihood] = true
+	for i, n := range slices.Backward(p.Nodes) {
+		for _, a := range n.Args {
+			used[a] = used[a] || used[i]
+		}
+	}
+	for i, n := range p.Nodes {
+		reads[i] = n.Op == ir.Col && (of == nil || of[n.Ref]) || slices.ContainsFunc(n.Args, func(a int) bool { return reads[a] })
+		jumps := n.Op == ir.Abs || n.Op == ir.Max || n.Op == ir.Min
+		if jumps && used[i] && reads[i] && m.Verified().Phase(i) == ir.Record {
+			return true
+		}
+	}
+	return false
+}
 
 // newVariates finds the outcomes of a program. It finds none if a record has more than
 // mostOutcomes. It also finds none unless the log likelihood consists of log densities, combined by
@@ -38,7 +64,7 @@ const mostOutcomes = 16
 func newVariates(m *model.Model) *variates {
 	p := m.Verified().Program()
 	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
-	none := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: v.atoms}
+	none := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: v.atoms, kinked: kinks(m, nil)}
 	term, variate, weights, ok := v.walk(m)
 	if !ok {
 		return none
@@ -52,6 +78,7 @@ func newVariates(m *model.Model) *variates {
 	if width == 0 || width > mostOutcomes {
 		return none
 	}
+	v.kinked = kinks(m, v.column)
 	v.findAtoms(p)
 	var err error
 	if len(weights) > 0 {

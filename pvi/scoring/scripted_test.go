@@ -71,6 +71,19 @@ model { a ~ normal(0, 2); b ~ student_t(4, 0, 2); c ~ normal(0, 2); s ~ exponent
 			}
 		},
 	},
+	"laplace": {
+		columns: numericColumn("y", -20, 20) + numericColumn("x", -3, 3),
+		program: `data { int N; vector[N] y; vector[N] x; }
+parameters { real a; real b; real<lower=0> s; }
+model { a ~ normal(0, 2); b ~ normal(0, 1); s ~ exponential(1); y ~ double_exponential(a + b * x, s); }`,
+		draw: func(r *rand.Rand) ([]float64, func() []float64) {
+			truth := []float64{2 * r.NormFloat64(), r.NormFloat64(), math.Log(r.ExpFloat64())}
+			return truth, func() []float64 {
+				x, noise := clamp(r.NormFloat64(), -3, 3), math.Exp(truth[2])*(r.ExpFloat64()-r.ExpFloat64())
+				return []float64{clamp(truth[0]+truth[1]*x+noise, -20, 20), x}
+			}
+		},
+	},
 	"raw": {
 		columns: numericColumn("y", 0, 100) + numericColumn("year", 1990, 2020) + numericColumn("metres", 0, 9000),
 		program: `data { int N; vector[N] y; vector[N] year; vector[N] metres; }
