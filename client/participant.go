@@ -176,13 +176,13 @@ func (a *participant) witness(s transport.Standing) error {
 
 // owns checks that the ledger contains the entry that an earlier message of this client named. If
 // the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack. The
-// argument what describes the message.
-func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
+// argument message describes the message.
+func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
 	}
 	mine, _ := c.store.Head()
-	problem := fmt.Sprintf("%s names entry %d of the ledger, which this ledger of %d entries does not contain", what, sequence, mine)
+	problem := fmt.Sprintf("%s names entry %d of the ledger, which this ledger of %d entries does not contain", message, sequence, mine)
 	return errors.Join(&RolledBack{problem}, c.put(ledger.Hash{}, haltPart, problem))
 }
 

@@ -389,15 +389,15 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 }
 
 // untilPace returns the smallest multiple of the study's pace that is longer than the time that has
-// passed since the argument from. It also returns the remaining time until this multiple is
+// passed since the given time. It also returns the remaining time until this multiple is
 // reached, and reports whether the multiple is more than one pace. All results are zero if the
 // study has no pace.
-func (a *participant) untilPace(from time.Time) (after, rest time.Duration, late bool) {
+func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
 		return 0, 0, false
 	}
-	took := a.client.now().Sub(from)
+	took := a.client.now().Sub(since)
 	paces := max(0, took/pace) + 1
 	return paces * pace, paces*pace - took, paces > 1
 }

@@ -113,9 +113,9 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err unless the function over reports that the study no longer needs the
-// messages. In that case the read has failed because the messages were removed, and unlessOver
-// returns a refusal that states this.
+// unlessOver returns the error of a read of messages. If over returns true, the study no longer
+// needs the messages, and the read has failed because they were removed. unlessOver then returns a
+// refusal that states this.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil

@@ -370,14 +370,14 @@ func (b *batch) fail(err error) error {
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
 
-// abort ends the study for all clients before its last plan. The argument by is the name of the
-// party that aborts the study.
-func (b *batch) abort(by identity.Name, why string) error {
+// abort ends the study for all clients before its last plan. The argument party is the name of
+// the party that aborts the study.
+func (b *batch) abort(party identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {
 		return err
 	}
-	a := transcript.Abortion{By: by, Reason: why}
+	a := transcript.Abortion{By: party, Reason: why}
 	if st.begun() {
 		if err := b.signEntry(transcript.Abort, 0, st.server.Model(), bytesOf(a.Bytes())); err != nil {
 			return err
@@ -394,8 +394,8 @@ func (b *batch) abort(by identity.Name, why string) error {
 	st.aborted, b.shows = &a, true
 	b.then(func() {
 		s.events.Aborted()
-		s.log.Warn("the study was aborted", "by", by, "reason", why)
-		s.audit(audit.Study, slog.LevelWarn, slog.String("state", "aborted"), slog.String("by", string(by)), slog.String("reason", why))
+		s.log.Warn("the study was aborted", "by", party, "reason", why)
+		s.audit(audit.Study, slog.LevelWarn, slog.String("state", "aborted"), slog.String("by", string(party)), slog.String("reason", why))
 	})
 	return nil
 }

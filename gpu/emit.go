@@ -246,13 +246,13 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns the derivative of an element with respect to the element's coordinate. The
-// argument at is the index of the element.
-func (w *leafWeights) slopeAt(at int) float64 {
+// slopeAt returns the derivative of the element with the given index with respect to the
+// element's coordinate.
+func (w *leafWeights) slopeAt(element int) float64 {
 	if w.slope == nil {
 		return 1
 	}
-	return w.slope[at]
+	return w.slope[element]
 }
 
 // fillRows writes the scaled gradient of each record with respect to row r of the table of leaf f,

@@ -60,8 +60,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws, and writes the clip factor of each record to
-// n.squared. If want is false, it computes log densities but no gradients.
+// norms evaluates a block of rows at all draws. If want is true, it also computes the gradients, and
+// leaves the clip factor of each record in n.squared.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows

@@ -47,9 +47,9 @@ type Devices struct {
 }
 
 // NewDevices returns the devices of a source. It passes each message for the user once to the
-// function say.
-func NewDevices(from device.Source, say func(string)) *Devices {
-	return &Devices{source: from, say: say, told: map[string]bool{}}
+// function notify.
+func NewDevices(from device.Source, notify func(string)) *Devices {
+	return &Devices{source: from, say: notify, told: map[string]bool{}}
 }
 
 // Close releases all devices.

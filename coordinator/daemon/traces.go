@@ -33,8 +33,8 @@ var spans = []string{
 const outcome = attribute.Key("outcome")
 
 // traceTo returns a function that begins a span with the given name and returns the function that
-// ends it. The argument how is the outcome of the span. If provider is nil, traceTo returns nil.
-func traceTo(provider trace.TracerProvider) func(name string) (end func(how string)) {
+// ends it. The argument result is the outcome of the span. If provider is nil, traceTo returns nil.
+func traceTo(provider trace.TracerProvider) func(name string) (end func(result string)) {
 	if provider == nil {
 		return nil
 	}
@@ -44,8 +44,8 @@ func traceTo(provider trace.TracerProvider) func(name string) (end func(how stri
 			name = "other"
 		}
 		_, span := tracer.Start(context.Background(), name)
-		return func(how string) {
-			span.SetAttributes(outcome.String(how))
+		return func(result string) {
+			span.SetAttributes(outcome.String(result))
 			span.End()
 		}
 	}

@@ -171,9 +171,9 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 }
 
 // Releases calls f with the envelope of each accepted answer to a plan whose number is at least
-// from. The argument from must be at least 1. The answers are ordered by plan, then by client.
-func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
-	return s.each(releases, prefix(from, Answering), prefix(0, Confirming), f)
+// first, which must be at least 1. The answers are ordered by plan, then by client.
+func (s Study) Releases(first uint64, f func(k ReleaseKey, envelope []byte) error) error {
+	return s.each(releases, prefix(first, Answering), prefix(0, Confirming), f)
 }
 
 // Messages calls f with the envelope of each accepted message for a plan and a step. The messages

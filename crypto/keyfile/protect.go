@@ -104,16 +104,16 @@ type writes struct {
 var system = writes{private.Replace, private.Remove}
 
 // Protect encrypts all key files of a state directory. Afterwards the directory's lock can be
-// opened with the passphrase or the identities that the argument with selects. If the directory
+// opened with the passphrase or the identities that unlock selects. If the directory
 // already has a lock, l must be this lock, and Protect replaces the passphrase or the identities
 // that open it. No other process may use the directory.
 //
 // Every write replaces one file by another file with the same key. If Protect is interrupted, all
 // keys can still be read, and a second call completes the work.
-func Protect(dir string, l *Lock, with Unlock) error { return system.protect(dir, l, with) }
+func Protect(dir string, l *Lock, unlock Unlock) error { return system.protect(dir, l, unlock) }
 
-func (w writes) protect(dir string, l *Lock, with Unlock) error {
-	m, err := with.chosen(dir)
+func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
+	m, err := unlock.chosen(dir)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ type Payload struct {
 }
 
 // OpenAt does the same as Open for a seal that is in a file. The seal consists of the first length
-// bytes of the argument from. They must not change while the Payload is in use. OpenAt reads and
+// bytes of r. They must not change while the Payload is in use. OpenAt reads and
 // authenticates the whole seal before it returns. It returns the same errors as Open, or the read
 // error if the seal cannot be read.
-func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
-	plain, src, err := k.decrypt(from, length, context, size)
+func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
+	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {
 		return nil, err
 	}

@@ -44,15 +44,15 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key after a conversion by the function as. If the conversion fails, get
+// get returns the value of key after a conversion by the function convert. If the conversion fails, get
 // reports a problem. The argument want describes the allowed values.
-func get[T any](t *Table, key, want string, as func(any) (T, bool)) (value T, ok bool) {
+func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
 	if !ok {
 		return value, false
 	}
-	value, ok = as(raw)
+	value, ok = convert(raw)
 	if !ok {
 		t.Errorf(key, "must be %s, got %s", want, describe(raw))
 	}

@@ -14,12 +14,12 @@ const (
 
 // events sends an event when the stream opens, and whenever the state changes. On an event the page
 // loads its live parts again. The stream ends with the session and with the site.
-func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
+func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		s.fail(w, by, &Error{http.StatusServiceUnavailable, errors.New("too many pages are open: close some")})
+		s.fail(w, browser, &Error{http.StatusServiceUnavailable, errors.New("too many pages are open: close some")})
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -27,7 +27,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, by *session) {
 	ticker := time.NewTicker(s.look)
 	defer ticker.Stop()
 	shown, quiet, first := "", 0, true
-	for s.o.Now().Before(by.until) {
+	for s.o.Now().Before(browser.until) {
 		state, err := s.o.State(r.Context())
 		text := ""
 		switch {

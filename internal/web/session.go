@@ -136,16 +136,16 @@ func (s *Site) session(r *http.Request) *session {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by := s.sessions[sha256.Sum256([]byte(cookie.Value))]
-	if by == nil || !s.o.Now().Before(by.until) {
+	browser := s.sessions[sha256.Sum256([]byte(cookie.Value))]
+	if browser == nil || !s.o.Now().Before(browser.until) {
 		return nil
 	}
-	return by
+	return browser
 }
 
-func (s *Site) logout(w http.ResponseWriter, _ *http.Request, by *session) {
+func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) {
 	s.mu.Lock()
-	delete(s.sessions, by.key)
+	delete(s.sessions, browser.key)
 	s.mu.Unlock()
 	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
 }
@@ -154,22 +154,22 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, by *session) {
 // token of the session.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		by := s.session(r)
-		if by == nil {
+		browser := s.session(r)
+		if browser == nil {
 			s.fail(w, nil, s.errLink("You are not signed in, or your session has ended"))
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			if err := readForm(w, r); err != nil {
-				s.fail(w, by, err)
+				s.fail(w, browser, err)
 				return
 			}
-			if !secret.New([]byte(by.token)).Equal([]byte(r.PostForm.Get("token"))) {
-				s.fail(w, by, &Error{http.StatusForbidden, errors.New("the form has not the token of this session: reload the page, and try again")})
+			if !secret.New([]byte(browser.token)).Equal([]byte(r.PostForm.Get("token"))) {
+				s.fail(w, browser, &Error{http.StatusForbidden, errors.New("the form has not the token of this session: reload the page, and try again")})
 				return
 			}
 		}
-		f(w, r, by)
+		f(w, r, browser)
 	}
 }
 

@@ -194,23 +194,23 @@ func (s *Site) Address() string { return s.listener.Addr().String() }
 
 // Get serves a page at a path, which may be a pattern of [http.ServeMux], to signed-in browsers.
 func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
-	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
+	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		p, err := page(r)
 		if err != nil {
-			s.fail(w, by, err)
+			s.fail(w, browser, err)
 			return
 		}
-		s.write(w, http.StatusOK, by, p)
+		s.write(w, http.StatusOK, browser, p)
 	}))
 }
 
 // Post handles a form that signed-in browsers send to a path. The function order carries out the
 // order in the form, and returns the path of the page to show next.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
-	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
+	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		next, err := order(r)
 		if err != nil {
-			s.fail(w, by, err)
+			s.fail(w, browser, err)
 			return
 		}
 		http.Redirect(w, r, next, http.StatusSeeOther)
@@ -269,8 +269,8 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("POST /login", s.login)
 	s.mux.HandleFunc("POST /logout", s.signedIn(s.logout))
 	s.mux.HandleFunc("GET /events", s.signedIn(s.events))
-	s.mux.HandleFunc("/", s.signedIn(func(w http.ResponseWriter, r *http.Request, by *session) {
-		s.fail(w, by, Missing("there is no page "+r.URL.Path))
+	s.mux.HandleFunc("/", s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
+		s.fail(w, browser, Missing("there is no page "+r.URL.Path))
 	}))
 }
 
@@ -284,31 +284,31 @@ type frame struct {
 	Login       string // token of a login link; if not empty, the page shows the form that signs in
 }
 
-// write renders a page. The argument by is the session of the browser.
-func (s *Site) write(w http.ResponseWriter, status int, by *session, p *Page) {
+// write renders a page. The argument browser is the session of the browser.
+func (s *Site) write(w http.ResponseWriter, status int, browser *session, p *Page) {
 	var b bytes.Buffer
-	if err := s.o.Pages.ExecuteTemplate(&b, p.Name, View{p.Of, by.token}); err != nil {
-		s.fail(w, by, &Error{http.StatusInternalServerError, err})
+	if err := s.o.Pages.ExecuteTemplate(&b, p.Name, View{p.Of, browser.token}); err != nil {
+		s.fail(w, browser, &Error{http.StatusInternalServerError, err})
 		return
 	}
 	// The template has escaped all texts in the content.
-	s.render(w, status, by, &frame{Title: p.Title, Content: template.HTML(b.String())})
+	s.render(w, status, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
-// fail shows an error. The argument by is nil if the browser is not signed in.
-func (s *Site) fail(w http.ResponseWriter, by *session, err error) {
+// fail shows an error. The argument browser is nil if the browser is not signed in.
+func (s *Site) fail(w http.ResponseWriter, browser *session, err error) {
 	status := http.StatusUnprocessableEntity
 	var e *Error
 	if errors.As(err, &e) {
 		status = e.Status
 	}
-	s.render(w, status, by, &frame{Title: http.StatusText(status), Problem: err.Error()})
+	s.render(w, status, browser, &frame{Title: http.StatusText(status), Problem: err.Error()})
 }
 
-func (s *Site) render(w http.ResponseWriter, status int, by *session, f *frame) {
+func (s *Site) render(w http.ResponseWriter, status int, browser *session, f *frame) {
 	f.Site = s.o.Title
-	if by != nil {
-		f.Links, f.Token = s.o.Links, by.token
+	if browser != nil {
+		f.Links, f.Token = s.o.Links, browser.token
 	}
 	var b bytes.Buffer
 	if err := layout.Execute(&b, f); err != nil {

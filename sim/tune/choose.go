@@ -123,7 +123,7 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	return vectors, guard.Batch(rows, func(some []int) {
 		var err error
 		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
-			panic(err) // the function some was called with a record whose scores cannot be computed
+			panic(err) // guard.Batch finds the record whose scores cannot be computed, and leaves it out
 		}
 	}, func(some []int) error {
 		for i, row := range some {

@@ -289,9 +289,9 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the status of the study until the function until returns true for it. It returns the
+// watch polls the status of the study until done returns true for it. It returns the
 // number of the current round.
-func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
+func (n *network) watch(ctx context.Context, done func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := exec.CommandContext(ctx, filepath.Join(n.programs[hub], "coordinator"), "--state", n.state(hub), "watch", "--json", "--every", "10ms")
@@ -313,7 +313,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
 			return 0, fmt.Errorf("coordinator watch: %w", err)
 		}
-		if until(s) {
+		if done(s) {
 			return s.Asked, nil
 		}
 	}

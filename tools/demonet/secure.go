@@ -85,13 +85,13 @@ func disturbSteps(ctx context.Context, n *network) error {
 	return nil
 }
 
-// without kills a client and the coordinator, and restarts the coordinator. When the function until
-// returns true for the status of the study, without starts the client again.
-func (n *network) without(ctx context.Context, victim string, until func(status) bool) error {
+// without kills a client and the coordinator, and restarts the coordinator. When done returns
+// true for the status of the study, without starts the client again.
+func (n *network) without(ctx context.Context, victim string, done func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
 	}
-	if _, err := n.watch(ctx, until); err != nil {
+	if _, err := n.watch(ctx, done); err != nil {
 		return err
 	}
 	return n.start(ctx, victim)

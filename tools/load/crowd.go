@@ -221,9 +221,9 @@ func (s *script) played(clients int) int {
 }
 
 // play runs a client until it has received the outcome of a plan, or until the study is over. The
-// argument until is the number of the plan. The run begins with the first entry that the client has
+// argument plan is the number of the plan. The run begins with the first entry that the client has
 // not yet received.
-func (s *script) play(ctx context.Context, p *light, until uint64) error {
+func (s *script) play(ctx context.Context, p *light, plan uint64) error {
 	for {
 		number := max(p.has, 1) + 1
 		item, err := p.line.Entry(ctx, number)
@@ -244,7 +244,7 @@ func (s *script) play(ctx context.Context, p *light, until uint64) error {
 			if err := s.step(ctx, p, e); err != nil {
 				return err
 			}
-		case !e.Kind.Outcome(), e.Ask == until:
+		case !e.Kind.Outcome(), e.Ask == plan:
 			return nil
 		}
 	}

@@ -90,9 +90,9 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 }
 
 // play runs all clients until they have received the outcome of a plan, or until the study is over.
-// The argument until is the number of the plan.
-func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
-	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
+// The argument plan is the number of the plan.
+func (c *crowd) play(ctx context.Context, s *script, plan uint64) error {
+	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, plan) })
 }
 
 // assemble starts a coordinator with one study. It creates clients, which connect and join the

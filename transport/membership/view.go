@@ -47,9 +47,9 @@ type View struct {
 }
 
 // NewView returns an empty view. The view ignores a name unless known(name) is true, because such a
-// name is not in the roster. The function now returns the current time.
-func NewView(known func(identity.Name) bool, now func() time.Time) *View {
-	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
+// name is not in the roster. The function clock returns the current time.
+func NewView(known func(identity.Name) bool, clock func() time.Time) *View {
+	return &View{now: clock, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
 
 // Seen records that a party was seen at the current time.
