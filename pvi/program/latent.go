@@ -10,11 +10,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// mostLatents is the largest number of latents of a record. pointsOfAxis is the number of points along
-// each axis of the quadrature, by the number of latents.
+// mostLatents is the largest number of latents of a record.
 const mostLatents = 2
 
-var pointsOfAxis = [mostLatents + 1]int{1: 15, 2: 9}
+// points returns the number of points along each axis of the quadrature. There are more if a latent
+// has a density that is not nearly normal on the unconstrained scale.
+func (s *stager) points() int {
+	skew := slices.ContainsFunc(s.freed, func(l placed) bool { return l.skew })
+	switch {
+	case len(s.freed) == 1 && skew:
+		return 31
+	case len(s.freed) == 1 || skew:
+		return 15
+	}
+	return 9
+}
 
 // A latent is a number that every record has and that is integrated out: an element of a parameter
 // that is declared with the number of records as its first size.
@@ -171,8 +181,8 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 }
 
 // framed returns the unconstrained latent as a function of a latent z of about unit scale, and the log
-// density of z.
-func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value) {
+// density of z. skew is true if this density is not nearly normal.
+func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, skew bool) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
 	free = z
@@ -184,19 +194,18 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	}
 	switch n := len(l.args); {
 	case whole && (l.density.prior == ir.Normal || l.density.prior == ir.LogNormal):
-		return free, p.add(p.mul(p.is(ir.Square, z), constant(-.5)), constant(-logRoot2Pi))
+		return free, p.add(p.mul(p.is(ir.Square, z), constant(-.5)), constant(-logRoot2Pi)), false
 	case whole:
-		return free, l.density.write(s, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1)), at)
+		return free, l.density.write(s, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1)), at), false
 	}
 	log = p.add(l.density.write(s, s.bounded(c, free, at), l.args, at), s.logJacobian(c, free, at))
-	return free, p.add(log, p.log(scale))
+	return free, p.add(log, p.log(scale)), true
 }
 
 // placeLatents computes where all latents lie. It refuses a latent without a density, and densities that
 // depend on each other in a circle.
 func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
-		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, pointsOfAxis[len(s.latents)])
 		for _, l := range q.latents {
 			if l.law == "" {
 				s.report("E301", q.at, "%s has no proper density. Write %s ~ normal(0, sigma); with a parameter sigma.", l.name, q.name)
@@ -204,14 +213,17 @@ func (s *stager) placeLatents(*syntax.Program) {
 			}
 			s.attempt(func() {
 				z := value{node: s.b.Latent(l.name), known: true, in: real}
-				free, log := s.framed(l, q.constraint, z, q.at)
+				free, log, skew := s.framed(l, q.constraint, z, q.at)
 				s.units = append(s.units, z.node)
-				s.freed = append(s.freed, placed{l, s.nodeOf(free), s.nodeOf(log)})
+				s.freed = append(s.freed, placed{l, s.nodeOf(free), s.nodeOf(log), skew})
 			})
 		}
 	}
 	if len(s.messages) > 0 {
 		return
+	}
+	for _, q := range s.hidden {
+		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.points())
 	}
 	// If a latent's density depends on another latent, the latent is replaced before the other one.
 	slices.SortStableFunc(s.freed, func(a, b placed) int { return s.dependence(a, b) - s.dependence(b, a) })
@@ -226,10 +238,11 @@ func (s *stager) placeLatents(*syntax.Program) {
 }
 
 // placed is a latent with its unconstrained value, as a function of a latent of about unit scale, and
-// the log density of the latter.
+// the log density of the latter. skew is true if this density is not nearly normal.
 type placed struct {
 	*latent
 	at, log model.Expr
+	skew    bool
 }
 
 // dependence returns −1 if the density of a depends on b, and otherwise 0.
@@ -262,7 +275,7 @@ func (s *stager) integrated(v value) model.Expr {
 		}
 		names, laws = append(names, l.name), append(laws, fmt.Sprintf("%s ~ %s(%s)", l.name, l.law, strings.Join(args, ", ")))
 	}
-	out := s.b.Integrate(s.units, pointsOfAxis[len(s.units)], joint[0], joint[1:]...)
+	out := s.b.Integrate(s.units, s.points(), joint[0], joint[1:]...)
 	s.b.Describe(out, fmt.Sprintf("log of the integral over %s of exp(%s) times the density of %s", strings.Join(names, " and "), s.b.Text(given), strings.Join(laws, ", ")))
 	return out
 }
@@ -281,4 +294,12 @@ func (s *stager) markIntegral(record model.Expr) {
 		}
 	}
 	s.b.MarkDensity(record, s.b.Apply(ir.Stack, all...))
+}
+
+// advice returns how a program with latents can be made smaller, or "" if it has none.
+func (s *stager) advice() string {
+	if len(s.hidden) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". All that depends on %s is computed many times for each record: make it shorter, or give a record one latent or fewer values.", s.hidden[0].name)
 }

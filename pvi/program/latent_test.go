@@ -2,12 +2,14 @@ package program_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/program"
@@ -211,6 +213,66 @@ func TestMessagesAboutLatents(t *testing.T) {
 		var found *syntax.Errors
 		if !errors.As(err, &found) || !strings.Contains(found.Messages[0].Text, want) {
 			t.Errorf("%s\n%v, want %q", text, err, want)
+		}
+	}
+}
+
+// integral returns the integral of f by the midpoint rule, on the logarithmic scale if low is 0.
+func integral(low, high float64, f func(u float64) float64) (sum float64) {
+	const n = 20_000
+	from, to := low, high
+	if low == 0 {
+		from, to = -40, math.Log(high)
+	}
+	step := (to - from) / n
+	for k := range n {
+		u, slope := from+step*(float64(k)+.5), 1.
+		if low == 0 {
+			u = math.Exp(u)
+			slope = u
+		}
+		sum += step * slope * f(u)
+	}
+	return sum
+}
+
+// laws are densities of a latent, with the range and a density to integrate over on a grid.
+var laws = map[string]struct {
+	declared  string
+	low, high float64
+	log       func(u float64) float64
+	tolerance float64
+}{
+	"student_t(5, 0.5, 1.5)": {"vector[N] u;", -400, 400, func(u float64) float64 { return distuv.StudentsT{Mu: .5, Sigma: 1.5, Nu: 5}.LogProb(u) }, 2e-3},
+	"logistic(0.5, 0.7)":     {"vector[N] u;", -40, 40, func(u float64) float64 { return math.Log(distuv.Logistic{Mu: .5, S: .7}.Prob(u)) }, 2e-3},
+	"lognormal(0.5, 0.7)":    {"vector<lower=0>[N] u;", 0, 60, func(u float64) float64 { return distuv.LogNormal{Mu: .5, Sigma: .7}.LogProb(u) }, 2e-3},
+	"normal(0.5, 1)":         {"vector<lower=0>[N] u;", 0, 12, func(u float64) float64 { return distuv.Normal{Mu: .5, Sigma: 1}.LogProb(u) }, 5e-3},
+	"gamma(0.7, 0.5)":        {"vector<lower=0>[N] u;", 0, 100, func(u float64) float64 { return distuv.Gamma{Alpha: .7, Beta: .5}.LogProb(u) }, 1e-2},
+	"inv_gamma(3, 2)":        {"vector<lower=0>[N] u;", 0, 200, func(u float64) float64 { return distuv.InverseGamma{Alpha: 3, Beta: 2}.LogProb(u) }, 5e-3},
+	"exponential(0.5)":       {"vector<lower=0>[N] u;", 0, 80, func(u float64) float64 { return distuv.Exponential{Rate: .5}.LogProb(u) }, 5e-3},
+	"weibull(1.5, 2)":        {"vector<lower=0>[N] u;", 0, 30, func(u float64) float64 { return distuv.Weibull{K: 1.5, Lambda: 2}.LogProb(u) }, 5e-3},
+	"beta(0.8, 2)":           {"vector<lower=0, upper=1>[N] u;", 0, 1, func(u float64) float64 { return distuv.Beta{Alpha: .8, Beta: 2}.LogProb(u) }, 5e-3},
+}
+
+// The integral is accurate for every density that a latent may have.
+func TestLawsOfLatents(t *testing.T) {
+	outcomes := []float64{-2, -.5, .3, 1, 4}
+	for name, c := range laws {
+		text := fmt.Sprintf("data { int N; vector[N] y; }\nparameters { real<lower=0> s; %s }\nmodel { s ~ normal(0, 1); u ~ %s; y ~ normal(u, s); }", c.declared, name)
+		m := compiled(t, text, program.Data{Name: "law", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Lower: -9, Upper: 9}}})
+		table, err := m.Load(len(outcomes), [][]float64{outcomes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []float64{.4, 2} {
+			logs := make([]float64, len(outcomes))
+			m.LogDensities(logs, []float64{math.Log(s)}, table)
+			for i, y := range outcomes {
+				want := integral(c.low, c.high, func(u float64) float64 { return math.Exp(c.log(u) + logNormal(y, u, s)) })
+				if d := logs[i] - math.Log(want); !(math.Abs(d) < c.tolerance) {
+					t.Errorf("%s, y = %g, s = %g: the error is %.2g", name, y, s, d)
+				}
+			}
 		}
 	}
 }

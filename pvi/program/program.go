@@ -66,7 +66,7 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		return nil, s.errors()
 	}
 	if err != nil {
-		s.report("E412", syntax.Span{}, "the program cannot run: %v", err)
+		s.report("E412", syntax.Span{}, "the program cannot run: %v%s", err, s.advice())
 		return nil, s.errors()
 	}
 	if !slices.Contains(m.Depends(), true) {
