@@ -62,12 +62,10 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	for n, t := range statistics {
 		out[n] = Check{Statistic: t.name, Observed: t.of(m.inUnits(column, y))}
 	}
-	theta := make([]float64, m.Dim())
+	theta, drawer := make([]float64, m.Dim()), m.newDrawer(s, records)
 	for range replications {
 		sample(theta, r.NormFloat64)
-		for k, i := range records {
-			y[k] = m.Draw(s, i, theta, r)
-		}
+		drawer.draw(y, theta, r)
 		units := m.inUnits(column, y)
 		for n, t := range statistics {
 			drawn[n] = append(drawn[n], t.of(units))

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"fedpvi/pvi/gaussian"
 )
@@ -311,11 +315,44 @@ func (t Together) AddGradient(dst, theta []float64) (sum float64) {
 	return sum
 }
 
-// AddExpected implements [Likelihood].
+// AddExpected implements [Likelihood]. It computes with several regressions at once on as many CPU
+// cores as there are. The result does not depend on their number.
 func (t Together) AddExpected(e *Expected, q *Approximation) {
-	for _, l := range t {
-		l.AddExpected(e, q)
+	if !t.regressions() {
+		for _, l := range t {
+			l.AddExpected(e, q)
+		}
+		return
 	}
+	parts := make([]*Expected, runtime.GOMAXPROCS(0))
+	for rest := t; len(rest) > 0; {
+		some := rest[:min(len(rest), len(parts))]
+		var all sync.WaitGroup
+		for i, l := range some {
+			all.Go(func() {
+				parts[i] = NewExpected(q.Family)
+				l.AddExpected(parts[i], q)
+			})
+		}
+		all.Wait()
+		for i := range some {
+			e.Value += parts[i].Value
+			floats.Add(e.Gradient, parts[i].Gradient)
+			floats.Add(e.Hessian, parts[i].Hessian)
+		}
+		rest = rest[len(some):]
+	}
+}
+
+// regressions reports whether t consists of several regressions. Other likelihoods may share memory, so
+// that they cannot be used at once.
+func (t Together) regressions() bool {
+	for _, l := range t {
+		if _, ok := l.(*Regression); !ok {
+			return false
+		}
+	}
+	return len(t) > 1
 }
 
 // Tolerance implements [Likelihood].

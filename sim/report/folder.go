@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
+
 	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
@@ -251,25 +253,22 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	if err != nil {
 		return err
 	}
+	figures := map[string]Figure{"posterior": intervals, "rounds": rounds}
 	if r.Prior != nil {
-		prior, err := AgainstPrior(r.Prior)
-		if err != nil {
-			return err
-		}
-		if err := f.WriteFigure("prior", prior); err != nil {
+		if figures["prior"], err = AgainstPrior(r.Prior); err != nil {
 			return err
 		}
 	}
 	if r.Checks != nil {
-		checks, err := Checks(r.Checks, checked(r))
-		if err != nil {
-			return err
-		}
-		if err := f.WriteFigure("checks", checks); err != nil {
+		if figures["checks"], err = Checks(r.Checks, checked(r)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
+	var all errgroup.Group // figures of many parameters take long
+	for name, figure := range figures {
+		all.Go(func() error { return f.WriteFigure(name, figure) })
+	}
+	return all.Wait()
 }
 
 // predictions writes the predictions of held-out records. Without held-out records it writes

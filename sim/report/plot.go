@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"io"
+	"image/png"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -113,24 +113,28 @@ func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 
 // Encode returns the figure in the format "svg" or "png".
 func (f Figure) Encode(format string) ([]byte, error) {
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
+	var buf bytes.Buffer
 	switch format {
 	case "svg":
-		canvas = vgsvg.New(f.Width, f.Height)
+		canvas := vgsvg.New(f.Width, f.Height)
+		f.drawOn(canvas)
+		_, err := canvas.WriteTo(&buf)
+		return buf.Bytes(), err
 	case "png":
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(160), vgimg.UseBackgroundColor(color.White))}
-	default:
-		return nil, fmt.Errorf("figure: unknown format %q", format)
+		canvas := vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(160), vgimg.UseBackgroundColor(color.White))
+		f.drawOn(canvas)
+		// Better compression makes files smaller by a twentieth, and takes twice as long.
+		encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+		err := encoder.Encode(&buf, canvas.Image())
+		return buf.Bytes(), err
 	}
+	return nil, fmt.Errorf("figure: unknown format %q", format)
+}
+
+// drawOn draws the figure on a whole canvas.
+func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	area := draw.New(canvas)
-	area = draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6))
-	f.draw(area)
-	var buf bytes.Buffer
-	_, err := canvas.WriteTo(&buf)
-	return buf.Bytes(), err
+	f.draw(draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6)))
 }
 
 // draw draws the panels. It draws the labels of vertical axes itself, because gonum would
