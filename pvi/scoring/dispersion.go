@@ -49,11 +49,11 @@ func (s *workspace) residual(y float64) float64 {
 // learned returns the belief after a release of the sum of squared residuals of all records at θ.
 // cov is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
-	w, weights, spread := m.workspace(), make([]float64, 1), make([]float64, 1)
+	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
 	for i := range means {
 		w.predict(m.row(i), theta)
-		w.predictorCovariance(spread, m.row(i), cov, weights)
+		w.predictorCovariance(spread, m.row(i), cov)
 		means[i] = math.Exp(w.eta[0])
 		drawn[i] = math.Exp(w.eta[0] + math.Sqrt(spread[0])*m.predict[0][i])
 	}

@@ -2,7 +2,9 @@ package scoring
 
 import (
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
@@ -87,6 +89,14 @@ func (w whitening) apply(v, scratch []float64) {
 		floats.AddScaled(scratch[j:], x, w[j])
 	}
 	copy(v, scratch)
+}
+
+// solve returns A⁻¹v, where l is the Cholesky root of A.
+func solve(l *mat.TriDense, v []float64) []float64 {
+	out := blas64.Vector{N: len(v), Data: slices.Clone(v), Inc: 1}
+	blas64.Trsv(blas.NoTrans, l.RawTriangular(), out)
+	blas64.Trsv(blas.Trans, l.RawTriangular(), out)
+	return out.Data
 }
 
 // inverse returns A⁻¹.
@@ -246,12 +256,7 @@ func apply(m mat.Matrix, v []float64) []float64 {
 	return out.RawVector().Data
 }
 
-func dot(a, b []float64) (sum float64) {
-	for i, x := range a {
-		sum += x * b[i]
-	}
-	return sum
-}
+func dot(a, b []float64) float64 { return floats.Dot(a, b) }
 
 func minus(a, b []float64) []float64 {
 	out := make([]float64, len(a))

@@ -196,6 +196,7 @@ type workspace struct {
 	eta, g, h, w []float64
 	root         []float64 // lower Cholesky root of w, by rows
 	vector       []float64 // scratch of length d
+	filled       []int     // indices of the regressors that are not 0
 }
 
 func (r *regression) workspace() *workspace {
@@ -209,11 +210,7 @@ func (r *regression) workspace() *workspace {
 // predict writes the predictors of a record with regressors x at θ to eta.
 func (s *workspace) predict(x, theta []float64) {
 	for a := range s.locations {
-		var sum float64
-		for j, t := range theta[a*len(x) : (a+1)*len(x)] {
-			sum += t * x[j]
-		}
-		s.eta[a] = sum
+		s.eta[a] = dot(theta[a*len(x):(a+1)*len(x)], x)
 	}
 	if s.scale {
 		s.eta[s.locations] = theta[len(theta)-1]

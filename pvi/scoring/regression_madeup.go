@@ -3,6 +3,7 @@ package scoring
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -17,7 +18,8 @@ type madeUp struct {
 	x       []float64   // regressors of the records, one record after another
 	outcome []float64   // two standard normal numbers for the outcome of each record
 	predict [][]float64 // by predictor, a standard normal number for each record; used only if θ is uncertain
-	frailty float64     // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
+	known   *knownWeights
+	frailty float64 // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
 // with returns a copy of the made-up records in which the mean of each count is multiplied by a random
@@ -40,7 +42,7 @@ func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
 
 // madeUp implements [likelihood].
 func (r *regression) madeUp(p *Problem, x []float64) population {
-	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0)}
+	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0), known: new(knownWeights)}
 	for a := range r.predictors() {
 		m.predict = append(m.predict, p.normals(madeUpRecords, "predictors", a))
 	}
@@ -73,13 +75,13 @@ func (m *madeUp) curvature(theta []float64) *mat.SymDense {
 func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	w, k := m.workspace(), m.predictors()
 	row := make([]float64, m.dim)
-	spread, root, weights := make([]float64, k*k), make([]float64, k*k), make([]float64, k)
+	spread, root := make([]float64, k*k), make([]float64, k*k)
 	for i := range madeUpRecords {
 		x := m.row(i)
 		w.predict(x, theta)
 		drawn := slices.Clone(w.eta)
 		if cov != nil {
-			w.predictorCovariance(spread, x, cov, weights)
+			w.predictorCovariance(spread, x, cov)
 			rootOf(root, spread, k)
 			for a := range k {
 				for b := range a + 1 {
@@ -94,24 +96,45 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, sco
 }
 
 // predictorCovariance writes to dst the covariance of the predictors of a record if θ has the
-// covariance cov. It uses weights for intermediate results.
-func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense, weights []float64) {
-	k, d := len(weights), s.dim
-	v := make([]float64, d)
-	for a := range k {
-		clear(weights)
-		clear(v)
-		weights[a] = 1
-		s.spread(v, x, weights)
-		moved := apply(cov, v)
-		for b := range a + 1 {
-			clear(weights)
-			weights[b] = 1
-			s.spread(v, x, weights)
-			dst[a*k+b] = dot(v, moved)
-			dst[b*k+a] = dst[a*k+b]
+// covariance cov.
+func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
+	s.filled = s.filled[:0]
+	for j, v := range x {
+		if v != 0 {
+			s.filled = append(s.filled, j)
 		}
 	}
+	k, raw := len(s.eta), cov.RawSymmetric()
+	for a := range k {
+		for b := range a + 1 {
+			first, u, rows := s.gradient(b, x)
+			second, v, columns := s.gradient(a, x)
+			var sum float64
+			for n, i := range rows {
+				row := raw.Data[(first+i)*raw.Stride+second:]
+				if a == b {
+					sum += u[i] * u[i] * row[i]
+					for _, j := range columns[n+1:] {
+						sum += 2 * u[i] * v[j] * row[j]
+					}
+					continue
+				}
+				for _, j := range columns {
+					sum += u[i] * v[j] * row[j]
+				}
+			}
+			dst[a*k+b], dst[b*k+a] = sum, sum
+		}
+	}
+}
+
+// gradient returns the gradient of predictor a in θ: its values from coordinate first on, and the
+// indices of the values that are not 0.
+func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
+	if a == s.locations {
+		return s.dim - 1, []float64{1}, []int{0}
+	}
+	return a * len(x), x, s.filled
 }
 
 // released implements [population].
@@ -170,6 +193,23 @@ type weights struct {
 	levels [][]float64 // the mean over the records of each level, by factor and level, with the baseline last; nil if the function weights computes no means for levels
 }
 
+// knownWeights has the weights at the latest point, so that they are not computed again.
+type knownWeights struct {
+	mu      sync.Mutex
+	theta   []float64
+	weights *weights
+}
+
+// at returns the weights at θ. If they are not known, it calls compute.
+func (k *knownWeights) at(theta []float64, compute func() *weights) *weights {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.weights == nil || !slices.Equal(k.theta, theta) {
+		k.theta, k.weights = slices.Clone(theta), compute()
+	}
+	return k.weights
+}
+
 // someRecords is the number of made-up records over which the weight of a level is averaged.
 const someRecords = 500
 
@@ -221,7 +261,7 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 // guess implements [population]. The information of a record about its predictors is averaged over made-up
 // records at θ.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
-	w := m.weights(theta, of.factors)
+	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 

@@ -68,10 +68,10 @@ func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.S
 	var y []float64
 	for _, v := range secantVariances {
 		covariance := plus(term{1, noise}, term{v / 2, outer(z)}, term{v / 2 * expected, lambda})
-		weighed := apply(inverse(covariance), surprise)
+		root := cholesky(covariance)
+		weighed := solve(root, surprise)
 		x := (math.Log(v) - math.Log(firstVariance)) / 1.5
 		log := -(x*x + dot(surprise, weighed)) / 2
-		root := cholesky(covariance)
 		for i := range z {
 			log -= math.Log(root.At(i, i))
 		}

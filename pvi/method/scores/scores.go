@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fedpvi/dpmech"
@@ -25,6 +26,10 @@ type Method struct {
 	*method.Sums
 	problem *scoring.Problem
 	begin   func() *scoring.State // returns the state before the first round
+
+	mu     sync.Mutex
+	latest *scoring.State // latest state whose λ was computed
+	lambda []lambda.Wide  // λ of this state
 }
 
 // New returns a draft of the method of a study. The draft's noise multiplier is for a single
@@ -142,20 +147,39 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 
 // moveTo returns the move to the posterior of a state. It returns nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
-	s := w.method.Setting
+	at := w.method.lambdaOf(state)
+	if at == nil {
+		return nil
+	}
+	return &move{walk: w, state: state, past: past, lambda: slices.Clone(at)}
+}
+
+// lambdaOf returns the λ of a state, or nil if λ does not fit on the lattice. In a simulation the
+// server and all clients move to the same state, and λ is computed once.
+func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.latest != state {
+		m.latest, m.lambda = state, m.newLambda(state)
+	}
+	return m.lambda
+}
+
+func (m *Method) newLambda(state *scoring.State) []lambda.Wide {
+	s := m.Setting
 	natural := make([]float64, s.Family.Size())
 	mean, cov := state.Posterior()
 	if err := s.Family.FromMoments(natural, mean, cov); err != nil {
 		return nil
 	}
-	m := &move{walk: w, state: state, past: past, lambda: make([]lambda.Wide, len(natural))}
+	out := make([]lambda.Wide, len(natural))
 	for i, x := range natural {
 		var ok bool
-		if m.lambda[i], ok = lambda.Round(x-s.PriorAt(i), exponent); !ok {
+		if out[i], ok = lambda.Round(x-s.PriorAt(i), exponent); !ok {
 			return nil
 		}
 	}
-	return m
+	return out
 }
 
 // Begin implements [method.Walk].
