@@ -127,6 +127,10 @@ func (p *Problem) Rows(x [][]float64, y []float64) Records {
 // open implements [likelihood].
 func (r *regression) open(s *shard.Shard) (Records, error) {
 	return &rows{r, func(scratch []float64, i int) []float64 {
+		if len(r.effects) == 0 {
+			row, _ := s.Record(i)
+			return row
+		}
 		r.row(scratch, s, i)
 		return scratch
 	}, func(i int) float64 {
