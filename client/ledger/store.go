@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -277,9 +278,13 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f and wraps any error of f in a [*Damaged].
+// whole runs f and wraps any error of f in a [*Damaged], except for a full disk or a lack of
+// permissions.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {
+		return err
+	}
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
 		return &Damaged{Path: s.path, Problem: err.Error(), Cause: err}
 	}

@@ -110,7 +110,7 @@ func (c *commands) finish(err error) int {
 	case code == client.Interrupted:
 		fmt.Fprintln(os.Stderr, "client: interrupted; run the command again to continue")
 	default:
-		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
+		fmt.Fprintf(os.Stderr, "client: %v%s\n(exit code %d: docs/use/exit-codes.md)\n", err, cli.Remedy(err), code)
 	}
 	if c.JSON && err != nil && told == nil {
 		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error of printing cannot be reported

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -102,6 +105,14 @@ type (
 	}
 )
 
+// pipe makes a pipe, and writes content to a program that opens it.
+func pipe(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	must(t, syscall.Mkfifo(name, 0o600))
+	go func() { _ = os.WriteFile(name, content, 0o600) }() // the program may close the pipe early
+	return name
+}
+
 // unreadable writes files that cannot be read, and returns their names with the mistakes and a part
 // of the message for each.
 func unreadable(t *testing.T) (all []mistake) {
@@ -152,6 +163,8 @@ func unreadable(t *testing.T) (all []mistake) {
 		{"a file that does not exist", "nothing.csv", "no such file"},
 		{"a directory", "folder", "name one file in it"},
 		{"a device", "/dev/zero", "name a file of records"},
+		{"a Parquet file in a pipe", pipe(t, "pipe.parquet", whole), "from a pipe"},
+		{"a pipe to which a program has written nothing", pipe(t, "pipe.csv", nil), "the file is empty"},
 		{"a symbolic link to itself", "loop.csv", "too many levels of symbolic links"},
 	}...)
 	if err := errors.Join(os.Mkdir("folder", 0o700), os.Symlink("loop.csv", "loop.csv")); err != nil {

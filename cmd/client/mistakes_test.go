@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -124,7 +126,7 @@ func silent(t *testing.T, address string) *silence {
 }
 
 // content returns the hash of the content of all files below a folder.
-func content(t *testing.T, folder string) [sha256.Size]byte {
+func content(t *testing.T, folder string) string {
 	t.Helper()
 	h := sha256.New()
 	must(t, filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -135,7 +137,7 @@ func content(t *testing.T, folder string) [sha256.Size]byte {
 		fmt.Fprintf(h, "%s %d\n%s", path, len(b), b)
 		return err
 	}))
-	return [sha256.Size]byte(h.Sum(nil))
+	return string(h.Sum(nil))
 }
 
 // The test joins and approves a study, and then runs the client with files that cannot be read. After

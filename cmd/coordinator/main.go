@@ -127,7 +127,7 @@ func report(err error, asJSON bool) int {
 		}
 	}
 	if code != exitInterrupted {
-		fmt.Fprintf(os.Stderr, "coordinator: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
+		fmt.Fprintf(os.Stderr, "coordinator: %v%s\n(exit code %d: docs/use/exit-codes.md)\n", err, cli.Remedy(err), code)
 	}
 	return code
 }

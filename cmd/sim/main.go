@@ -99,7 +99,7 @@ func finish(err error) int {
 		fmt.Fprintln(os.Stderr, "sim: interrupted")
 		return exitInterrupted
 	default:
-		fmt.Fprintf(os.Stderr, "sim: %v\n", err)
+		fmt.Fprintf(os.Stderr, "sim: %v%s\n", err, cli.Remedy(err))
 		return exitFailed
 	}
 }

@@ -88,6 +88,11 @@ func TestMistakes(t *testing.T) {
 	write("other.csv", "weight,sex,visits\n70,f,1\n")
 	write("good.csv", "age,sex,visits\n"+strings.Repeat("27,f,1\n", 3))
 	write("range.csv", "age,sex,visits\n17,f,1\n")
+	tables := strings.NewReplacer("model = { family = \"poisson\", outcome = \"visits\", terms = [\"age\", \"sex\"] }\n", "describe = {}\n", "synthetic.records_per_client = 10\n", "data = \"good.csv\"\n")
+	write("tables.toml", tables.Replace(tiny))
+	write("tables-sweep.toml", "[sweep]\nname = \"sweep\"\nstudy = \"tables.toml\"\nseeds = 2\n")
+	command := mistakes.Program{Name: "sim", Run: run}
+	command.Succeed(t, "run", "tables.toml", "--out", "tables", "-q")
 	if err := os.Mkdir("results", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +102,9 @@ func TestMistakes(t *testing.T) {
 		mistakes.Of("a table in place of a study", []string{"run", "other.csv"}, exitFailed, "other.csv:1"),
 		mistakes.Of("records of another study", []string{"run", "tiny.toml", "--data", "other.csv"}, exitFailed, "age"),
 		mistakes.Of("a value that does not fit the study", []string{"run", "tiny.toml", "--data", "range.csv"}, exitFailed, "range.csv:2"),
+		mistakes.Of("a sweep over a study without a model", []string{"sweep", "tables-sweep.toml"}, exitFailed, "tables-sweep.toml: study tiny: it has no model"),
+		mistakes.Of("predictions of a study without a model", []string{"predict", "tables", "--data", "good.csv", "--out", "p.csv"}, exitFailed, "the study has no model"),
+		mistakes.Of("a comparison of studies without a model", []string{"compare", "tables", "tables", "--data", "good.csv"}, exitFailed, "the study has no model"),
 		mistakes.Of("a folder of results that exists", []string{"run", "tiny.toml", "--data", "good.csv", "--out", "results"}, exitFailed, "choose another"),
 		mistakes.Of("a misspelt key in --set", []string{"plan", "tiny.toml", "--set", "privacy.epsilom=2"}, exitFailed, "did you mean"),
 		mistakes.Of("--set without a value", []string{"plan", "tiny.toml", "--set", "privacy.epsilon"}, exitFailed, "key=value"),

@@ -199,6 +199,12 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
+// found removes the report that a key is missing. The document has the key under a misspelt name, and
+// the report about that name is enough.
+func (d *Document) found(key string) {
+	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
+}
+
 // findPlaces returns the position of each key of src. Tables of an array are numbered from 1, so
 // column.3.bounds is a key of the third [[column]]. It returns an error for a table with too
 // many keys, and for a key that is too long or too deep.

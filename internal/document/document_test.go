@@ -213,3 +213,18 @@ func TestHidden(t *testing.T) {
 		}
 	}
 }
+
+// A misspelt key is reported once. A key that is missing beside an unknown key of another name is
+// reported too.
+func TestMisspeltKey(t *testing.T) {
+	for source, want := range map[string]string{
+		"[a]\nepsilom = 1":   `f.toml:2:1: a.epsilom: unknown key (did you mean "epsilon"?)`,
+		"[a]\nsomething = 1": "f.toml:1:2: a.epsilon: is missing: write it\nf.toml:2:1: a.something: unknown key",
+	} {
+		d := parse(t, source)
+		d.Root().Table("a").Require("epsilon", "write it")
+		if err := d.Err(); err == nil || err.Error() != want {
+			t.Errorf("error\n%v\nwant\n%s", err, want)
+		}
+	}
+}

@@ -36,11 +36,14 @@ func (t *Table) Errorf(key, format string, args ...any) {
 	t.doc.report(join(t.key, key), fmt.Sprintf(format, args...))
 }
 
+// missing begins the message for a key that is required and missing.
+const missing = "is missing: "
+
 // Require reports a problem if key is missing. The argument remedy becomes part of the message.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
-		t.Errorf(key, "is missing: %s", remedy)
+		t.Errorf(key, missing+"%s", remedy)
 	}
 }
 
@@ -184,6 +187,7 @@ func (t *Table) reportUnknown() {
 	for _, key := range t.Keys() {
 		if !t.asked[key] {
 			t.Errorf(key, "unknown key%s", DidYouMean(key, known))
+			t.doc.found(join(t.key, similar(key, known)))
 		}
 	}
 	for _, inner := range t.inner {
@@ -194,16 +198,21 @@ func (t *Table) reportUnknown() {
 // DidYouMean returns a suggestion of the option that is most similar to got. It returns "" if no
 // option is similar.
 func DidYouMean(got string, options []string) string {
-	best, least := "", 3
+	if best := similar(got, options); best != "" {
+		return fmt.Sprintf(" (did you mean %q?)", best)
+	}
+	return ""
+}
+
+// similar returns the option that is most similar to got. It returns "" if no option is similar.
+func similar(got string, options []string) (best string) {
+	least := 3
 	for _, o := range options {
 		if d := editDistance(got, o); d < least {
 			best, least = o, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return best
 }
 
 // editDistance returns the Levenshtein distance of a and b.

@@ -29,6 +29,9 @@ func Load(folder string) (*study.Study, *session.Posterior, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if st.Model.Absent() {
+		return nil, nil, fmt.Errorf("%s: the study has no model, and so no posterior: its tables are in tables.csv", folder)
+	}
 	run := new(sim.Result)
 	if err := readJSON(folder, "run.json", run); err != nil {
 		return nil, nil, err

@@ -100,7 +100,10 @@ func Load(path string) (*Spec, error) {
 	s.Digest = hex.EncodeToString(sum[:])
 	for cell := range s.cells() {
 		if err := s.checkCell(cell); err != nil {
-			return nil, fmt.Errorf("%s: cell %s: %w", path, s.describe(cell), err)
+			if len(s.Axes) > 0 {
+				err = fmt.Errorf("cell %s: %w", s.describe(cell), err)
+			}
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if needs := s.needsTest(); needs != "" && !s.Tested {

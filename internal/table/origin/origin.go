@@ -48,11 +48,12 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wa
 	if s.Query != "" {
 		return fmt.Errorf("%s is a file: --query is for a database, such as --data postgres://reader@localhost/cohort", s.From)
 	}
-	f, err := os.Open(s.From)
+	f, err := open(ctx, s.From)
 	if err != nil {
-		return fmt.Errorf("file of records: %w", err)
+		return err
 	}
 	defer f.Close()
+	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the wait for a pipe to which nobody writes
 	if s.Separator != 0 {
 		format.Separator = s.Separator
 	}
@@ -60,7 +61,10 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wa
 	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
 		var path *os.PathError
 		located := strings.HasPrefix(err.Error(), s.From) // an error of the function use may already name the file
-		if errors.As(err, &path) || ctx.Err() != nil || located {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &path), located:
 			return err
 		}
 		return fmt.Errorf("%s: %w", s.From, err)

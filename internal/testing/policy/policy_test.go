@@ -308,7 +308,7 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return tool(f) || f.folder == "internal/testing/browser" || f.folder == "sim/subprocess" || f.folder == "examples/extend" && f.test || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/audit" || f.folder == "internal/web" || f.folder == "internal/table/origin" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
+			return tool(f) || f.folder == "internal/testing/browser" || f.folder == "sim/subprocess" || f.folder == "examples/extend" && f.test || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/audit" || f.folder == "internal/web" || f.folder == "internal/table/origin" || f.folder == "cmd/client" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
 		},
 		"no program starts another one, except a solver that a simulation names in Go: no name reaches a shell",
 	},

@@ -1,0 +1,53 @@
+//go:build unix
+
+package origin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
+)
+
+// The rows that another program writes to a pipe are read. The wait for a program that does not open
+// the pipe, or opens it and writes nothing, ends with the context.
+func TestPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := content(t, "patients.csv")
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(pipe, text, 0o600) }()
+	got, _, err := rows(t, origin.Source{From: pipe})
+	want, _, _ := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || <-written != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	use := func(table.Reader) error { t.Error("there are no rows"); return nil }
+	read := func() error { return origin.Source{From: pipe}.Read(ctx, format, wanted, io.Discard, use) }
+	ended := make(chan error, 1)
+	go func() { ended <- read() }()
+	idle, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns once Read has opened the pipe
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("while nothing is written: %v", err)
+	}
+	if err := read(); !errors.Is(err, context.Canceled) {
+		t.Errorf("before the pipe is opened: %v", err)
+	}
+}
