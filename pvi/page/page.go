@@ -36,6 +36,8 @@ type Report struct {
 	Notes  []string           // notes of the result
 	Tables *describe.Summary  // tables that describe the records; nil if there are none
 
+	Conditional *fit.Conditional // expected outcomes of made-up records; nil if there are none
+
 	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
 	Records string      // records of the checks, in words
 

@@ -17,6 +17,9 @@ func New(st *study.Study, clients []pvi.ClientID, p *session.Posterior) (*Report
 		return nil, err
 	}
 	r := &Report{Protocol: protocol, Costs: costs, Estimates: p.Estimates, Quantities: p.Quantities, Prior: p.Prior, Notes: p.Notes(), Tables: p.Result.Tables}
+	if r.Conditional, err = p.Conditional(); err != nil {
+		return nil, err
+	}
 	for _, id := range clients {
 		r.Clients = append(r.Clients, string(id))
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"fedpvi/internal/cli"
+	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/page"
 	"fedpvi/sim"
 )
@@ -25,5 +26,23 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 			report.Effects = append(report.Effects, page.Effect{Name: m.Name, Natural: m.Natural, Low: m.Lower, High: m.Upper, Log: parameter.Log})
 		}
 	}
+	if err := conditional(report, r); err != nil {
+		return err
+	}
 	return page.Write(w, report)
+}
+
+// conditional adds the conditional effects to the report on a result. It adds nothing if the result
+// has no posterior, and for a study of version 1.
+func conditional(report *page.Report, r *sim.Result) error {
+	m := report.Protocol.Model()
+	if m.Study.Version == 1 || r.Posterior == nil {
+		return nil
+	}
+	family, err := gaussian.New(r.Family, m.Dim())
+	if err != nil {
+		return err
+	}
+	report.Conditional, err = m.Conditional(m.Draws(family, r.Natural))
+	return err
 }

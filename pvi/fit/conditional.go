@@ -1,0 +1,142 @@
+package fit
+
+import (
+	"slices"
+	"strconv"
+
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A Conditional has the expected outcomes of made-up records, which differ in one column. It does
+// not depend on the records of the study, except through the posterior.
+type Conditional struct {
+	Names     []string // names of the expected values: one, or a probability for each class
+	Reference []Held   // values of the columns that a record keeps
+	Rows      []Expected
+}
+
+// A Held is the value of a column that a made-up record keeps.
+type Held struct{ Column, Value, Unit string }
+
+// An Expected has the posterior of the expected values of a made-up record.
+type Expected struct {
+	Held            // column in which the record differs from the reference
+	Of   []Quantity // by name; a quantity without a spread has no finite expectation
+}
+
+const (
+	conditionalPoints = 5  // values of a number between its bounds
+	mostConditional   = 30 // largest number of columns in which records differ
+	mostLevels        = 20 // largest number of levels of such a column
+)
+
+// Conditional returns the expected outcomes at 5 values of each number and at each level of the
+// other columns, for at most 30 columns of at most 20 levels. The other columns keep the middle of their bounds or their
+// first level. If a standardisation has found narrower bounds, they replace the declared bounds. It
+// leaves out columns on which the expected outcome does not depend, and returns nil if the model has
+// no expected outcome, is a program, or has no such column.
+func (m *Model) Conditional(q Posterior) (*Conditional, error) {
+	st := m.Study
+	_, _, values := m.Program().Outcomes()
+	if values == 0 || st.Model.Program != nil || st.Model.Kind() == study.NoOutcome {
+		return nil, nil
+	}
+	outcome := st.ColumnIndex(st.Model.Outcome)
+	columns := slices.DeleteFunc(st.Modelled(), func(i int) bool { return i == outcome || len(st.Columns[i].Levels) > mostLevels })
+	columns = columns[:min(len(columns), mostConditional)]
+	made := &shard.New{Records: new(shard.Records), Absent: make([]bool, len(st.Columns))}
+	made.Absent[outcome] = true
+	reference := make([]float64, len(st.Columns))
+	for i := range st.Columns {
+		reference[i] = middle(&st.Columns[i])
+	}
+	for _, i := range columns {
+		for _, x := range valuesOf(&st.Columns[i]) {
+			row := slices.Clone(reference)
+			row[i] = x
+			made.Append(row)
+		}
+	}
+	if made.Len() == 0 {
+		return nil, nil
+	}
+	predicted, err := m.PredictNew(made, q)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]Quantity
+	err = predicted.Each(func(_ int, quantities []Quantity, _ float64) error {
+		all = append(all, slices.Clone(quantities[:values]))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Conditional{Names: predicted.Quantities[:values]}
+	for _, i := range columns {
+		c := &st.Columns[i]
+		out.Reference = append(out.Reference, held(c, reference[i]))
+		at := valuesOf(c)
+		if some := all[:len(at)]; differ(some) {
+			for k, x := range at {
+				out.Rows = append(out.Rows, Expected{held(c, x), some[k]})
+			}
+		}
+		all = all[len(at):]
+	}
+	if out.Rows == nil {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// scaled returns a copy of a column whose bounds are those of its scale.
+func scaled(c *study.Column) *study.Column {
+	narrow, b := *c, c.Scale()
+	narrow.Low, narrow.High = b.Low, b.High
+	return &narrow
+}
+
+// middle returns the middle of a number's bounds after its transform, or the first level.
+func middle(c *study.Column) float64 {
+	if c.Type != study.Numeric {
+		return 0
+	}
+	return scaled(c).Edges(2)[1]
+}
+
+// valuesOf returns the values of a column at which expected outcomes are computed.
+func valuesOf(c *study.Column) []float64 {
+	if c.Type == study.Numeric {
+		return scaled(c).Edges(conditionalPoints - 1)
+	}
+	levels := make([]float64, len(c.Levels))
+	for i := range levels {
+		levels[i] = float64(i)
+	}
+	return levels
+}
+
+// held returns a value of a column in words. A number has four significant digits.
+func held(c *study.Column, x float64) Held {
+	switch {
+	case c.Type != study.Numeric:
+		return Held{Column: c.Name, Value: c.Levels[int(x)]}
+	case c.Dated:
+		return Held{Column: c.Name, Value: c.Text(x)}
+	}
+	return Held{c.Name, strconv.FormatFloat(x, 'g', 4, 64), c.Unit}
+}
+
+// differ reports whether the expected values of records differ.
+func differ(all [][]Quantity) bool {
+	for _, one := range all[1:] {
+		for i, q := range one {
+			if (q.Spread == nil) != (all[0][i].Spread == nil) || q.Spread != nil && *q.Spread != *all[0][i].Spread {
+				return true
+			}
+		}
+	}
+	return false
+}

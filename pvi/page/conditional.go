@@ -1,0 +1,68 @@
+package page
+
+import (
+	"math"
+	"strings"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
+)
+
+// An expected is a row of the table of conditional effects: an expected value of a made-up record.
+type expected struct {
+	Column, Value  string // Column is empty if it is the column of the row before
+	Name           string // the expected value, if there are several
+	Of             *fit.Spread
+	Low, Mid, High float64 // places in a picture, between 0 and 1
+}
+
+// Expected returns the rows of the table of conditional effects. It leaves out values that have no
+// finite expectation.
+func (v *view) Expected() (rows []expected) {
+	low, high, before := math.Inf(1), math.Inf(-1), ""
+	for _, r := range v.Conditional.Rows {
+		for i, q := range r.Of {
+			if q.Spread == nil {
+				continue
+			}
+			row := expected{Column: r.Column, Value: valued(r.Held), Of: q.Spread}
+			if len(r.Of) > 1 {
+				row.Name = v.Conditional.Names[i]
+			}
+			if before == r.Column {
+				row.Column = ""
+			}
+			before, low, high = r.Column, min(low, q.Lower), max(high, q.Upper)
+			rows = append(rows, row)
+		}
+	}
+	for i, r := range rows {
+		at := func(x float64) float64 { return (x - low) / (high - low) }
+		rows[i].Low, rows[i].Mid, rows[i].High = at(r.Of.Lower), at(r.Of.Mean), at(r.Of.Upper)
+	}
+	return rows
+}
+
+// Expectation describes the expected value in words.
+func (v *view) Expectation() string {
+	m := v.Study().Model
+	switch {
+	case len(v.Conditional.Names) > 1:
+		return "Probability of each level of " + m.Outcome
+	case m.Kind() == study.Binary:
+		return "Probability that " + m.Outcome + " is " + m.Positive.Text
+	}
+	return "Expected " + m.Outcome
+}
+
+// Reference lists the values of the columns that a made-up record keeps.
+func (v *view) Reference() string {
+	var all []string
+	for _, h := range v.Conditional.Reference {
+		all = append(all, h.Column+" "+valued(h))
+	}
+	return strings.Join(all, ", ")
+}
+
+// valued returns a value with its unit.
+func valued(h fit.Held) string { return strings.TrimSpace(h.Value + " " + h.Unit) }
