@@ -17,10 +17,10 @@ type Region struct {
 	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
 }
 
-// wider returns the ratio of the sds of a region to the sds of a posterior of n spreads that it
-// covers. If the ratio were 1, the weights of points in the tails would vary much. The ratio falls
-// with n, because otherwise few of the points would be inside a posterior of many spreads: of normal
-// posteriors at least half of the points are effective for n of 3 or more.
+// wider returns the ratio of the sds of a region to the sds of a posterior of n spreads that it covers. A
+// ratio above 1 is needed because the weights of points in the tails would otherwise vary much. The ratio
+// falls with n, because a wide region has few points inside a posterior of many spreads. With these ratios
+// at least half of the points are effective for a normal posterior of 3 or more spreads.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -60,21 +60,25 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// mostTurns is the largest number of distributions between a region and the posterior that the
-// regions of [Region.towards] cover in turn. If the first power β is below leastPower, the posterior
-// is far from the region or much narrower, and the turns begin at the posterior's mode.
+// Limits of [Region.towards]. mostTurns is the largest number of turns. If the first power β is below
+// leastPower, the posterior is far from the region or much narrower. The turns then begin at the mode of
+// the posterior.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
 )
 
-// towards returns a region that covers the posterior with the given log density, up to a constant.
-// It approaches the posterior in several turns. In each turn it covers the distribution
-// r^(1−β)·posterior^β with n points of the last region r. β is the largest power for which the
-// effective number of points is at least a third of n. While β is below 1, the regions are not wider
-// than their distributions: if they were, regions of six or more spreads would never get smaller.
-// When β is 1 for a region that is wider, as r must be, the next region is the last. turned is
-// called for each new region, which it may change.
+// towards returns a region that covers the posterior with the given log density, up to a constant. It
+// approaches the posterior in several turns:
+//
+//   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the turn
+//     before.
+//   - β is the largest power for which the effective number of points is at least a third of n.
+//   - While β is below 1, a region is not wider than its distribution. Otherwise regions of six or more
+//     spreads would never get smaller.
+//   - The last turn begins with a region that is wider than its distribution and has β = 1.
+//
+// turned is called for each new region, which it may change.
 func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {
 	logs, wide := make([]float64, n), true
 	for turn := range mostTurns {
@@ -139,11 +143,11 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights of points of a region from which the mean and the covariance of a
-// posterior of k spreads are computed. The weights are proportional to exp(logs) if this gives an
-// effective number of at least 2(k + 1) points. If few points are inside the posterior, then a
-// covariance of the points there would be too small. The weights are then those of a distribution
-// between the region and the posterior, which is wider than the posterior.
+// honest returns weights of points of a region from which the mean and the covariance of a posterior of k
+// spreads are computed. The weights are proportional to exp(logs) if this gives an effective number of at
+// least 2(k + 1) points. Otherwise so few points are inside the posterior that their covariance would be
+// too small. The weights are then those of a distribution between the region and the posterior, which is
+// wider than the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }
@@ -153,9 +157,9 @@ func honest(logs []float64, k int) ([]float64, error) {
 // vary.
 const leastShrink = 1e-4
 
-// around returns a region with the mean of weighted points of r, and with sds that are those
-// of the points times by.
-func (r Region) around(points []point, weights []float64, by float64) Region {
+// around returns a region with the mean of weighted points of r. Its sds are the sds of the points,
+// multiplied by stretch.
+func (r Region) around(points []point, weights []float64, stretch float64) Region {
 	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
 	for i, w := range weights {
@@ -166,7 +170,7 @@ func (r Region) around(points []point, weights []float64, by float64) Region {
 	for i, w := range weights {
 		move := make([]float64, n)
 		for j, x := range points[i].z {
-			move[j] = by * (x - mean[j])
+			move[j] = stretch * (x - mean[j])
 		}
 		cov.SymRankOne(cov, w, mat.NewVecDense(n, move))
 	}
@@ -198,7 +202,7 @@ func (r *Region) setRoot(cov *mat.SymDense) bool {
 	return true
 }
 
-// at returns the point of r that the standard normal numbers x give.
+// at returns the point of r that belongs to the standard normal numbers x: the mean plus the root times x.
 func (r *Region) at(x []float64) []float64 {
 	z := slices.Clone(r.mean)
 	for a, row := range r.root {

@@ -20,15 +20,17 @@ const (
 	mostCorrelation = 0.99
 )
 
-// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and more, by adaptive Gauss–Hermite
-// quadrature (Naylor and Smith, "Applications of a method for the efficient computation of posterior
-// distributions", 1982). It uses the given number of points along each axis. The number of operations
-// does not depend on values. The latents should have about unit scale, and f one mode, at most 6 from 0.
+// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and more. It
+// uses adaptive Gauss–Hermite quadrature with the given number of points along each axis (Naylor and
+// Smith, "Applications of a method for the efficient computation of posterior distributions", 1982). The
+// number of operations does not depend on values. The latents should have about unit scale. f should have
+// one mode, at a distance of at most 6 from 0.
 //
-// The points are placed around the mode of f, in units of its curvature there. Derivatives do not
-// pass through the places of the points. With fixed points, the derivative of the result is the mean
-// of the derivatives of f, with the weights of the quadrature. By Fisher's identity, the mean over
-// the conditional distribution of u is the derivative of the integral.
+// The points are placed around the mode of f, in units of its curvature there. Derivatives do not pass
+// through the places of the points. With fixed points, the derivative of the result is the mean of the
+// derivatives of f, with the weights of the quadrature. This is an approximation of the derivative of the
+// integral. By Fisher's identity, that derivative is the mean of the derivatives of f over the conditional
+// distribution of u.
 func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr) Expr {
 	joint, rest := b.split(joint)
 	for _, e := range more {
@@ -90,9 +92,9 @@ const logRoot2Pi = 0.91893853320467274178
 func (b *Builder) sub(x, y Expr) Expr { return b.Apply(ir.Sub, x, y) }
 func (b *Builder) div(x, y Expr) Expr { return b.Apply(ir.Div, x, y) }
 
-// clamp returns x, or ±most if |x| exceeds the positive number most.
-func (b *Builder) clamp(x, most Expr) Expr {
-	return b.Apply(ir.Max, b.Apply(ir.Min, x, most), b.Apply(ir.Neg, most))
+// clamp returns x, or ±limit if |x| exceeds the positive number limit.
+func (b *Builder) clamp(x, limit Expr) Expr {
+	return b.Apply(ir.Max, b.Apply(ir.Min, x, limit), b.Apply(ir.Neg, limit))
 }
 
 // laplace finds the mode and the curvature of a function of k latents.
@@ -108,8 +110,8 @@ func (l laplace) evaluations() int { return 1 + 2*l.k + l.k*(l.k-1)/2 }
 // A factor is an upper triangular matrix R of at most two rows.
 type factor [2][2]Expr
 
-// mode returns the mode, and the factor R of the precision RᵀR: the negative second derivatives near
-// the mode.
+// mode returns the mode u of the function, and a factor R. RᵀR is the precision there: the matrix of
+// negative second derivatives near the mode.
 func (l laplace) mode() (u []Expr, root factor) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
