@@ -247,7 +247,7 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 	return unit, ratio
 }
 
-// per returns the end of the unit of a change for one unit of a column.
+// per returns the end of the unit of a coefficient of column c, such as " per age [years]".
 func per(c *study.Column) string {
 	if c.Dated {
 		return " per year of " + c.Name

@@ -135,7 +135,7 @@ func (w *writer) column(n *node) int {
 	return 0
 }
 
-// columnNames returns the names of the columns, or of the first of many.
+// columnNames returns the names of the columns, or of the first 20, separated by commas.
 func (w *writer) columnNames() string {
 	var all []string
 	for _, c := range w.columns[:min(len(w.columns), 20)] {

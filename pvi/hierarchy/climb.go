@@ -12,7 +12,7 @@ const (
 	mostClimbs   = 40
 	climbStep    = 1e-3 // step of the differences
 	leastBend    = 0.1  // least eigenvalue of the negative Hessian that a step assumes
-	leastGain    = 1e-3 // a climb ends when a step raises the log density by less
+	leastGain    = 1e-3 // a climb ends when a step raises the log density by less than this
 	mostHalvings = 40
 )
 
@@ -84,7 +84,7 @@ func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	return next
 }
 
-// differences returns the gradient and the Hessian of a function at x, where its value is given.
+// differences returns the gradient and the Hessian of f at x by finite differences. value is f(x).
 func differences(f func(x []float64) float64, x []float64, value float64) (gradient []float64, hessian *mat.SymDense) {
 	n := len(x)
 	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)

@@ -87,7 +87,7 @@ func column(c *ir.Column) string {
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
-	texts   map[int]string // texts of nodes that have their own
+	texts   map[int]string // by node, the text that [Builder.Describe] has set
 	written int
 }
 

@@ -24,7 +24,7 @@ func (b *Builder) Mul(x, y Expr) Expr { return b.Apply(ir.Mul, x, y) }
 // Element returns element k of a vector, counted from 0.
 func (b *Builder) Element(x Expr, k int) Expr {
 	if b.has(x) && b.hidden[x.node] && b.program.Nodes[x.node].Op == ir.Stack {
-		return Expr{b.program.Nodes[x.node].Args[k]} // it depends only on the latents of this element
+		return Expr{b.program.Nodes[x.node].Args[k]} // the element may depend on fewer latents than the vector
 	}
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }

@@ -6,9 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Latent returns a number that every record has and that nobody observes. It has no value: the log
-// density of a record may not depend on it, and [Builder.Integrate] returns an expression that does
-// not.
+// Latent returns a number that every record has but that is not observed. The log density of a record must
+// not depend on it. [Builder.Integrate] returns an expression that no longer does.
 func (b *Builder) Latent(name string) Expr {
 	b.latents = append(b.latents, name)
 	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)

@@ -39,7 +39,7 @@ type Report struct {
 	Conditional *fit.Conditional // expected outcomes of made-up records; nil if there are none
 
 	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
-	Records string      // records of the checks, in words
+	Records string      // description of the records of the checks
 
 	Simulated bool     // whether the clients were simulated
 	Clients   []string // names of the clients that took part; empty if they were simulated
@@ -197,8 +197,7 @@ func (v *view) methods() (text string, works []string) {
 	return text, works
 }
 
-// Works that the methods of a report cite. The entry of the program agrees with the file
-// CITATION.cff.
+// Works that the methods of a report cite. The entry for this program agrees with the file CITATION.cff.
 const (
 	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
 	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."

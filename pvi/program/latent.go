@@ -31,7 +31,8 @@ func (s *stager) points() int {
 type latent struct {
 	name string
 	free model.Expr // the latent on the unconstrained scale
-	// The latent has the density named law, with these arguments. law is "" before the density is known.
+	// The latent has the density with the name law and these arguments. law is "" before the density is
+	// known.
 	law     string
 	density density
 	args    []value
@@ -136,9 +137,8 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame returns where the latent lies on the unconstrained scale under its density: about its center
-// and its scale. whole is true if the unconstrained latent, less center and divided by scale, has the
-// same density with location 0 and scale 1.
+// A frame returns the place of a latent on the unconstrained scale under its density: the center and the
+// scale. whole is true if (latent − center)/scale has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
 // frames has the densities that a latent may have.
@@ -180,7 +180,7 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed returns the unconstrained latent as a function of a latent z of about unit scale, and the log
+// framed returns the unconstrained latent as a function of z, a latent of about unit scale, and the log
 // density of z. skew is true if this density is not nearly normal.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, skew bool) {
 	p := pen{s, at}
@@ -237,8 +237,8 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// placed is a latent with its unconstrained value, as a function of a latent of about unit scale, and
-// the log density of the latter. skew is true if this density is not nearly normal.
+// placed has a latent's unconstrained value, as a function of a latent of about unit scale, and the log
+// density of that latent. skew is true if this density is not nearly normal.
 type placed struct {
 	*latent
 	at, log model.Expr

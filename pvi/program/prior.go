@@ -25,7 +25,7 @@ type parameter struct {
 	factor  int
 	covered bool
 
-	// latents has the elements if every record has its own, and is otherwise nil.
+	// latents has the elements of the parameter if every record has its own. Otherwise it is nil.
 	latents []*latent
 }
 

@@ -142,12 +142,12 @@ type stager struct {
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // elements of hidden
-	units      []model.Expr // latents of about unit scale, one for each element of latents
-	freed      []placed     // the elements of latents as functions of units
+	units      []model.Expr // by element of latents, a latent of about unit scale from which it is computed
+	freed      []placed     // by element of latents, its value as a function of the element of units
 	dim        int          // number of coordinates of all parameters declared so far
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of these terms
-	variates   []value      // variates of the terms that are densities of data, without a condition
+	variates   []value      // variates of the added log densities that are densities of data and are under no condition
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
 	mask       value // condition on the record for the current statement; mask.known is false if there is none

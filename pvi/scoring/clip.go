@@ -123,8 +123,8 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which a clip is multiplied that was chosen for made-up records. The factor
-// is the exponential of the posterior mean of the logarithm. The prior of the logarithm is normal with
+// factor returns the factor by which clips are multiplied that were chosen for made-up records. The factor
+// is the exponential of the posterior mean of its logarithm. The prior of the logarithm is normal with
 // mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64

@@ -102,8 +102,8 @@ var spreads = func() (v [60]float64) {
 // The elements are divided into classes, and each class has its own v. The class of element (i, j) is the
 // number of effects of groups among the coordinates i and j. A record belongs to one group, so that the
 // guess is nearly right for two effects. For two coefficients it may be wrong, because their columns may
-// be correlated. There may be many more effects than coefficients, and with a single v the effects would
-// decide.
+// be correlated. There may be many more effects than coefficients, and a single v would depend on the
+// effects alone.
 //
 // U must not mix effects with coefficients. It therefore has the eigenvectors of the block of the effects,
 // and the eigenvectors of the block of all other coordinates.
@@ -301,7 +301,7 @@ const hiddenRange = 10
 // positive returns A Y Aᵀ with eigenvalues of Y that were made positive. An eigenvalue e below bend
 // becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of such an eigenvalue, so the
 // function can also draw it: if random is not nil, it has a standard normal number for each eigenvalue,
-// and the logarithm of a hidden eigenvalue is drawn evenly from a range that ends at the value above.
+// and the logarithm of a hidden eigenvalue is drawn evenly from a range that ends at that value.
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

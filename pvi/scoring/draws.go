@@ -41,11 +41,11 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// draw returns a draw of the curvature, by Matheron's rule: with a draw X from the guess, and the sum D
-// of the release and a draw of its noise, minus X, the draw is X + U(gain ∘ UᵀDU)Uᵀ ([update]).
+// draw returns a draw of the curvature by Matheron's rule: X + U(gain ∘ UᵀDU)Uᵀ, with U and the gain of
+// [update]. X is a draw from the guess. D is the released curvature plus a draw of its noise, minus X.
 //
-// The draw from the guess is X = A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the
-// curvature of a draw of the margins. The eigenvalues that become positive are those of A⁻¹XA⁻ᵀ.
+// X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a draw of
+// the margins. The draw is made positive in units of AAᵀ ([positive]).
 func (c *curvatureDrawer) draw(n int) *mat.SymDense {
 	d := c.Dim()
 	z := c.normals(1+2*packedSize(d)+2*len(c.columns)+classes-1, "curvatures", n)
@@ -64,7 +64,8 @@ func (c *curvatureDrawer) draw(n int) *mat.SymDense {
 		}
 		y.SetSym(i, i, 1+y.At(i, i))
 	}
-	// root is the Cholesky root of A_n S A_nᵀ, where A_n is the root for these margins.
+	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S is the
+	// matrix of [curvature].
 	root := triangle(times(c.guess(z[1+2*packedSize(d):]), c.seen))
 	a := times(c.into, transposed(root)) // UᵀA
 	surprise := plus(term{1, c.seenAt}, term{1, c.rotated(noise)}, term{-1, congruent(a, y)})

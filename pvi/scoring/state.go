@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // by block, the norm in a record's vector of a block whose norm was at least its clip
+	scales         [blocks]float64 // by block, the largest norm that the block has in a record's vector
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
@@ -290,7 +290,8 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			// The first scores were computed at the prior mean. Too far from the start they are of no use.
+			// The first scores were computed at the prior mean. They are of no use if the start is far
+			// from it.
 			next.theta, next.path = start, nil
 		}
 	}

@@ -92,7 +92,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return err
 }
 
-// atMean returns the programs whose Hessians are those at the mean of q. Steps with these may not
+// atMean returns the programs that use the Hessian at the mean of q. Steps with this Hessian may not
 // settle if the Hessian varies much over q, as it does for the spreads of small groups.
 func atMean(all []Likelihood) (out []*Program) {
 	for _, l := range all {

@@ -53,8 +53,8 @@ type Column struct {
 	Transform      Transform
 	Centre, Spread float64
 
-	// Dated is whether the values of a numeric column are dates. Its bounds, and all its values, are
-	// then numbers of years since the day Since.
+	// Dated is true if the values of a numeric column are dates. The bounds and the values are then
+	// numbers of years since the day Since.
 	Dated bool
 	Since calendar.Day
 }

@@ -39,7 +39,7 @@ func (c *Column) whole() bool {
 	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
 }
 
-// asDay returns the day that a TOML value spells: 2020-12-31, with or without quotes.
+// asDay returns the day that a TOML value gives, with or without quotes: 2020-12-31.
 func asDay(value any) (calendar.Day, bool) {
 	return calendar.Parse(fmt.Sprint(value))
 }
@@ -75,7 +75,7 @@ func readDates(t *document.Table, c *Column) {
 	t.Errorf("bounds", `must be two days, the earlier first, such as ["2015-01-01", "2024-12-31"]`)
 }
 
-// readImputedDay reads the day that stands in for a missing one.
+// readImputedDay reads the day that replaces a missing one.
 func readImputedDay(t *document.Table, c *Column) {
 	value, ok := t.Value("impute")
 	if !ok {

@@ -110,8 +110,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// The vectors of several records are added together, which is faster. elementsTogether is the number of
-// their elements, so that they fit in a cache. leastTogether is the smallest number of vectors.
+// The vectors of several records are added in one call, which is faster. The call has at most
+// elementsTogether elements, so that they fit in a cache, but at least leastTogether vectors.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4
