@@ -366,7 +366,7 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 }
 
 // remove removes a client from a study that has not begun. It replaces the client's invitation by
-// an expired invitation that is not given to anybody. The study therefore waits until the client is
+// an expired invitation that no client receives. The study therefore waits until the client is
 // invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state

@@ -77,8 +77,9 @@ type Result struct {
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares observed outcomes with outcomes that are drawn from the posterior. The
-	// observed outcomes are those of the held-out records or, if Test is nil, those of all clients'
-	// records. Checks is nil in version 1, without a posterior, and until [Play.Check] is called.
+	// observed outcomes are the outcomes of the held-out records or, if Test is nil, of the records
+	// of all clients. Checks is nil in version 1, without a posterior, and until [Play.Check] is
+	// called.
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`

@@ -44,7 +44,7 @@ func ParseTime(text string) (Day, bool) {
 	})
 }
 
-// Containing returns the day in which a moment lies, which is given as the number of units since
+// Containing returns the day that contains a moment. The moment is the given number of units after
 // the beginning of 1970-01-01. The number of units in a second must be positive.
 func Containing(units, perSecond int64) Day {
 	perDay := secondsPerDay * perSecond

@@ -28,8 +28,8 @@ type csvReader struct {
 }
 
 // NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark. A row is a line of
-// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if the format
-// says that the file has a header, and the first line is missing or is not text in UTF-8.
+// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if
+// format.Header is true and the first line of the file is missing or is not text in UTF-8.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)

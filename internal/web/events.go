@@ -23,7 +23,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // else nginx would hold events back until it has many
+	w.Header().Set("X-Accel-Buffering", "no") // without this header nginx would collect events and send them later
 	ticker := time.NewTicker(s.look)
 	defer ticker.Stop()
 	shown, quiet, first := "", 0, true

@@ -298,9 +298,9 @@ func (c *Cell) world(seed uint64) (*world, error) {
 
 // takeTruth sets the true values of the fitted model's coordinates. If clients have different
 // coefficients and the privacy unit is the record, there are no true values, because the pooled
-// records have no common coefficients. If the privacy unit is the client, the true values are those
-// of the population of clients. If a Poisson regression is fitted to overdispersed counts, the
-// coefficients have true values, and the dispersion is not a coordinate.
+// records have no common coefficients. If the privacy unit is the client, the true values are the
+// coefficients of the population of clients. If a Poisson regression is fitted to overdispersed
+// counts, the coefficients have true values, and the dispersion is not a coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

@@ -38,7 +38,7 @@ const (
 )
 
 // A Selection compares candidate settings on the private records of a federation, and chooses
-// one. Anybody may read the federation's messages, so every run and every score is a release.
+// one. The federation's messages are public, so every run and every score is a release.
 // All of them together meet the study's target, so each run has more noise than a single run
 // would need.
 //

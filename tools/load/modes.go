@@ -205,7 +205,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	close(lines)
 	var all []*transport.Client
 	for l := range lines {
-		go l.Entry(ctx, 1) // this call waits for an entry that never comes
+		go l.Entry(ctx, 1) // this call waits for an entry that is never published
 		all = append(all, l)
 	}
 	return all, err
