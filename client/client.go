@@ -28,7 +28,7 @@ type Options struct {
 	Command string // command line, shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
-	Audit   *audit.Log     // receives the events that an audit of this client needs; nil for none
+	Audit   *audit.Log     // audit log to which this client writes events; nil if there is none
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool

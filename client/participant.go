@@ -42,7 +42,7 @@ type participant struct {
 	sent  uint64    // number of the last plan whose answer this process sent
 	keyed bool      // whether this process sent the keys for the secure sums to the other clients
 	said  bool      // whether this process sent the confirmation or share that the sum of the open plan needs
-	asked time.Time // time when this process read the last plan, or connected, if it has read no plan
+	asked time.Time // time when this process read the last plan; before the first plan, time when it connected
 
 	wanted  device.Source // source of the device; nil to compute on the CPU
 	devices []device.Device

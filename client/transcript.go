@@ -20,7 +20,8 @@ type Head struct {
 	Head  string `json:"head"`  // SHA-256 of its envelope
 }
 
-// Head returns the head of the transcript of a study.
+// Head returns the number and the hash of the last entry of the transcript that this client has
+// followed.
 func (c *Client) Head(m *Member) (Head, error) {
 	h := Head{Study: m.Study.Name}
 	begun, err := c.has(m.Hash, positionPart)

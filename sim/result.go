@@ -288,7 +288,8 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	return r, err
 }
 
-// compare adds the posterior of a study, or its point estimates, and the reference.
+// compare adds the posterior of a study, or its point estimates, to the result, and compares it
+// with the reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {

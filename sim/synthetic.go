@@ -125,9 +125,9 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 	}
 }
 
-// drawValue draws a value of a column from a uniform distribution, or from a normal distribution
-// if the study declares one. It repeats a normal draw until the value is within the bounds. A date is
-// the nearest day, which a file of records can spell.
+// drawValue draws a value of a column from a uniform distribution, or from a normal distribution if
+// the study declares one. It repeats a normal draw until the value is within the bounds. A drawn
+// date is rounded to a whole day, because a file of records contains days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)
 	if c.Dated {

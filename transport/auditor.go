@@ -33,7 +33,7 @@ func (unaudited) Denied(net.Addr, channel.Party, string, string)   {}
 // They are not reported.
 var denials = []string{string(Denied), string(Malformed), string(TooLarge), string(Version), string(Unknown)}
 
-// audit reports a call to the auditor if its outcome is one of denials.
+// audit reports a call to the auditor if denials contains the outcome of the call.
 func (s *Server) audit(ctx context.Context, party channel.Party, method, outcome string) {
 	if p, ok := peer.FromContext(ctx); ok && slices.Contains(denials, outcome) {
 		s.auditor.Denied(p.Addr, party, method, outcome)

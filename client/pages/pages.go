@@ -49,7 +49,7 @@ type Pages struct {
 	c Config
 
 	// busy is locked while a form is carried out, records are examined, or a review or a report is
-	// made. A run begins only when busy is unlocked, so that none of these disturbs the run.
+	// made. A run begins only when busy is unlocked, so that no other task slows the run.
 	busy    sync.Mutex
 	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
 	reports map[ledger.Hash]*page.Report

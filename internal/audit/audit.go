@@ -123,8 +123,9 @@ func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) 
 	}
 }
 
-// Begin writes an order of a user before it is carried out. The argument giver is the result of
-// [User]. The returned function writes the error of the order, if any, and returns it.
+// Begin writes an order of a user to the audit log, before the order is carried out. The argument
+// giver is the result of [User]. The caller must call end with the error of the order, or nil. If
+// there is an error, end writes it to the audit log. In both cases end returns its argument.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {

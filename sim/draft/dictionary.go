@@ -329,7 +329,7 @@ func readREDCap(b []byte) (*Dictionary, error) {
 				c.Kind = Whole
 			case strings.HasPrefix(v, "number"):
 				c.Kind = Number
-			case strings.HasPrefix(v, "date"): // REDCap exports a date in the form 2020-12-31, whatever format its validation has
+			case strings.HasPrefix(v, "date"): // REDCap exports dates as 2020-12-31 for every validation
 				c.Kind, c.First, c.Last = Date, cell(redcapLow), cell(redcapHigh)
 			default:
 				c.Note = "a text without the validation integer, number or date"

@@ -14,8 +14,8 @@ type Column struct {
 	Kind   Kind     // kind of the values
 	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
 	High   *float64 // largest value of a number; nil if the dictionary does not state it
-	First  string   // first day of a date, such as 2015-01-01; empty if the dictionary does not state it
-	Last   string   // last day of a date; empty if the dictionary does not state it
+	First  string   // earliest possible day of a date, such as 2015-01-01; empty if the dictionary does not state it
+	Last   string   // latest possible day of a date; empty if the dictionary does not state it
 	Levels []string // values of a choice, at least two
 	Labels []string // meaning of each level; nil if the dictionary does not state it
 	Note   string   // reason why the column cannot be used, for the kind Unusable

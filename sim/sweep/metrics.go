@@ -130,8 +130,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε of the rounds so far to an outsider. For a method from a publication whose
-// claimed ε is too low, it is the true ε. For a study without privacy truth returns NaN.
+// truth returns the ε of the rounds so far to an outsider. If a publication claims too low an ε for
+// its method, truth returns the true ε instead. For a study without privacy truth returns NaN.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

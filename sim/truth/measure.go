@@ -27,9 +27,10 @@ type Measures struct {
 	// share of the mass of the pooled posterior within 90 % intervals of the prior
 	Prior float64 `json:"prior"`
 
-	Width       float64 `json:"width"`           // median of the sd divided by the ideal sd
-	WidthPooled float64 `json:"width_to_pooled"` // median of the sd divided by the pooled posterior's sd
-	Ideal       float64 `json:"ideal_to_prior"`  // median of the ideal sd divided by the prior's sd
+	Width float64 `json:"width"` // median over coordinates of the posterior sd divided by the ideal sd
+	// median over coordinates of the posterior sd divided by the pooled posterior's sd
+	WidthPooled float64 `json:"width_to_pooled"`
+	Ideal       float64 `json:"ideal_to_prior"` // median over coordinates of the ideal sd divided by the prior's sd
 	// root mean square over coordinates of the posterior mean minus the pooled mode, in pooled sds
 	RMS float64 `json:"rms"`
 }

@@ -17,7 +17,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A model describes how made-up outcomes are drawn, and the model that is fitted to them.
+// A model describes how the outcomes of a cell are drawn, and which regression is fitted to them.
 type model struct {
 	family study.Family
 	keys   string       // further keys of [model]

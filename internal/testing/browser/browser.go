@@ -187,8 +187,8 @@ func (b *Browser) Click(selector string) {
 	<-b.loaded
 }
 
-// Eval evaluates an expression on the page, and waits for its value if it is a promise. The rules of
-// the page for scripts do not apply to it.
+// Eval evaluates an expression on the page, and waits for its value if it is a promise. The page's
+// content security policy does not apply to the expression.
 func (b *Browser) Eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
