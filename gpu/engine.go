@@ -12,18 +12,18 @@ type Evaluator interface {
 	Dim() int
 	// Rows returns the number of rows in the table.
 	Rows() int
-	// Sum writes the sum of the records' contributions to dst, which has length q.Size(d). It
+	// Sum writes the sum of the records' contributions to dst, which has length q.Size(Dim()). It
 	// returns the sum of their log densities, averaged over the draws. If dst is nil, Sum computes
 	// only densities.
 	Sum(dst []float64, q *Query) (Total, error)
 	// Each passes every record's contribution to the sink, in the order of the batch. It leaves out
 	// a record whose computation panics.
 	Each(q *Query, sink Sink) error
-	// Hessian writes to dst the sum of the records' Hessians with respect to θ, without a clip. dst
-	// gets the lower triangle by rows, d(d+1)/2 elements.
+	// Hessian writes to dst the sum of the records' Hessians with respect to θ, without a clip. The
+	// slice dst gets the lower triangle by rows, which has d(d+1)/2 elements for d = Dim().
 	Hessian(dst, theta []float64) error
-	// HessianDiagonal writes to dst the d diagonal elements of the sum that Hessian computes. It
-	// stores no d×d matrix, unless a record depends on all coordinates in several ways.
+	// HessianDiagonal writes to dst the diagonal elements of the sum that Hessian computes. It does
+	// not store the whole matrix, unless a record depends on all coordinates in several ways.
 	HessianDiagonal(dst, theta []float64) error
 }
 
@@ -81,10 +81,10 @@ type Sink interface {
 }
 
 // RowSink is a [Sink] for generalised linear models. There a contribution is a multiple of a row of
-// the table, so the evaluator passes the factor and the row number instead of the vector. The
-// contribution of record l is slopes[l]·x[rows[l]·d : (rows[l]+1)·d], in the order of the
-// coordinates. The sink must count a contribution that is not finite as zero, and must not keep the
-// slices.
+// the table of records, so the evaluator passes the factor and the row number instead of the
+// vector. The contribution of record l is slopes[l] times row rows[l] of x, which is stored by
+// rows, in the order of the coordinates. The sink must count a contribution that is not finite as
+// zero, and must not keep the slices.
 //
 // [Evaluator.Each] calls AddRows if a record contributes one such vector and Clip is infinite, so
 // that only the sink clips.

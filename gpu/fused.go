@@ -20,7 +20,7 @@ type glm struct {
 	node    int // node of the log density
 	outcome int
 	linear  int   // node of x·β
-	shifts  []int // nodes of the shared scalars that are added to x·β
+	shifts  []int // nodes of the shared scalars that are added to the product of the covariates and the coefficients
 	eta     int   // index of the linear predictor among the density's arguments
 }
 
@@ -51,8 +51,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor reports whether node is a sum of one product x·β and shared scalars, and records these
-// terms in g.
+// predictor reports whether node is the sum of one product of covariates and coefficients and of
+// shared scalars. It records these terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {

@@ -303,9 +303,9 @@ func derive(above, below, step []float64) {
 	}
 }
 
-// addRecord adds, for record l of the block, the terms of Σ H_cc' v_c v_c'ᵀ that belong to channel
-// c and to no later channel (see [hessian] for H and v). These are H_cc' (v_c v_c'ᵀ + v_c' v_cᵀ)
-// for each channel c' before c, and H_cc v_c v_cᵀ.
+// addRecord adds terms of Σ H_cc' v_c v_c'ᵀ for record l of the block (see [hessian] for H and v).
+// These are the terms that belong to channel c and to no later channel: H_cc' (v_c v_c'ᵀ + v_c'
+// v_cᵀ) for each channel c' before c, and H_cc v_c v_cᵀ.
 func (h *hessian) addRecord(l, c int) {
 	all, starts := h.segments[l], h.starts[l]
 	own := all[starts[c]:starts[c+1]]
@@ -473,11 +473,11 @@ func (h *hessian) bend(theta []float64) {
 	}
 }
 
-// curve writes to h.gradients[0] the difference of the gradient of the weighted sum of all tables,
-// when theta changes by a step up and a step down in all the given coordinates. If there is one
-// coordinate, all elements are divided by its two steps, which gives a column of the Hessian. If
-// there are several coordinates, only their elements are divided, each by the two steps of its own
-// coordinate.
+// curve computes second derivatives of the weighted sum of all tables by central differences. It
+// moves theta by a step up and by a step down in all the given coordinates, and writes the
+// difference of the two gradients to h.gradients[0]. If there is one coordinate, all elements are
+// divided by its two steps, which gives a column of the Hessian. If there are several coordinates,
+// only their elements are divided, each by the two steps of its own coordinate.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

@@ -33,7 +33,7 @@ type laneDraw struct {
 	fused   *glmLanes // fused kernel; nil if package tape evaluates the program
 	dense   []denseLanes
 	merge   mergeScratch
-	sum     []float64 // sum of the records' gradients, d elements
+	sum     []float64 // sum of the records' gradients, with one element for each coordinate of θ
 	// scrubbed is true after scrub has set values to zero. All blocks may share some of these
 	// values, so run computes them again before the next block.
 	scrubbed bool

@@ -17,7 +17,7 @@ const (
 	SoftplusLink             // s = log(1 + e^ρ)
 )
 
-// apply returns s and its derivative ds/dρ at rho.
+// apply returns the standard deviation s at ρ = rho, and the derivative ds/dρ.
 func (l Link) apply(rho float64) (sd, slope float64) {
 	if l == SoftplusLink {
 		return special.Softplus(rho), special.InvLogit(rho)
@@ -37,13 +37,14 @@ func (l Link) Inverse(sd float64) float64 {
 // MeanFieldOptions are the options of a [MeanField]. It maximises the local free energy Σ_n
 // E_q[ℓ_n] − KL(q ‖ cavity), where ℓ_n is the log likelihood of record n and q = N(m, diag s²).
 type MeanFieldOptions struct {
-	// Draws is the number K of draws of θ = m + s∘ε in a step. All records of a step use the
-	// same draws.
+	// Draws is the number K of draws θ = m + s∘ε in a step, where m and s are the means and
+	// standard deviations of q and ε is standard normal. All records of a step use the same draws.
 	Draws int
 	Link  Link
 	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the published
-	// algorithms. Otherwise records contribute only the gradient with respect to m. The gradient
-	// with respect to ρ is s′∘ε times that gradient, so it can be computed from the released sum.
+	// algorithms, where s = s(ρ) is the [Link]. Otherwise records contribute only the gradient with
+	// respect to m. The gradient with respect to ρ is s′∘ε times that gradient, so it can be
+	// computed from the released sum.
 	Joint bool
 	// Preconditioned divides the gradient with respect to ρ by s′ = ds/dρ before the clip, and
 	// multiplies it by s′ after the noise. Otherwise this gradient would be small compared with the
@@ -61,7 +62,8 @@ type MeanFieldOptions struct {
 	// CavityMean and CavityPrecision are the mean and the precision of the cavity in each
 	// coordinate.
 	CavityMean, CavityPrecision []float64
-	// Optimiser changes the 2d numbers (m, ρ). Schedule gives the step size of each of Steps steps.
+	// Optimiser changes the numbers (m, ρ), two for each coordinate. Schedule gives the step size
+	// of each of Steps steps.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
@@ -173,7 +175,7 @@ func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	return &r.query
 }
 
-// divergence writes −scale·∂KL/∂(m, ρ) to dst.
+// divergence writes the gradient of −scale·KL(q ‖ cavity) with respect to (m, ρ) to dst.
 func (r *MeanField) divergence(dst []float64, scale float64) {
 	for i, b := range r.o.CavityPrecision {
 		dst[i] = -scale * b * (r.point[i] - r.o.CavityMean[i])

@@ -143,11 +143,11 @@ func count(yes bool) int {
 // a record, where τ is the sd of the effect, z is the value of the record's group and c is the
 // record's Carrier.
 type Effect struct {
-	Spread  int       // coordinate of log τ, the log sd of the effect
-	First   int       // first of Groups coordinates, one value z for each group
+	Spread  int       // index in θ of log τ, where τ is the sd of the effect
+	First   int       // index in θ of the value z of the first group; the other groups follow
 	Groups  int       // number of groups
 	Group   []int     // group of each record, counted from 0
-	Carrier []float64 // value c of each record; nil means 1, for an intercept
+	Carrier []float64 // value c of each record, by which the effect is multiplied; nil means 1, as for an intercept
 }
 
 // A Multilevel is the data of a regression, with or without effects that vary between groups. The

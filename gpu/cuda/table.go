@@ -11,12 +11,12 @@ type Family uint64
 
 // These are the families of outcomes, numbered as in the kernels.
 const (
-	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
-	Linear                         // y is normal with mean η
-	Poisson                        // y is a count with mean e^η
-	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
-	Robust                         // y has Student's t distribution around η; the log of its scale is a coordinate
-	NegativeBinomial               // y is a count with mean μ = e^η and variance μ + μ²/φ; log φ is a coordinate
+	Logistic         Family = iota // 0 or 1; the linear predictor η is the log odds of 1
+	Linear                         // normal with mean η
+	Poisson                        // count with mean e^η
+	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
+	Robust                         // Student's t distribution around η; the log of its scale is a coordinate of θ
+	NegativeBinomial               // count with mean μ = e^η and variance μ + μ²/φ; log φ is a coordinate of θ
 	families
 )
 
@@ -30,8 +30,8 @@ func (f Family) spread() (may, must bool) {
 // A Regression is the data of a generalised linear model with η = x·θ.
 type Regression struct {
 	Family    Family
-	Dim       int       // number d of coordinates of θ, from 1 to [MaxDim]
-	Rows      []float64 // d covariates for each record, record after record
+	Dim       int       // number of coordinates of θ, from 1 to [MaxDim]
+	Rows      []float64 // covariates, record after record, with Dim numbers for each
 	Outcomes  []float64 // outcome of each record
 	Precision float64   // precision of a [Linear] outcome, which must be positive
 }

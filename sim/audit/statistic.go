@@ -59,9 +59,8 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 }
 
 // mixture returns the log likelihood ratio of independent steps. In each step the record takes part
-// with probability rate. A step with the record has the distribution N(with, sd²) in the other
-// world and N(without, sd²) in the null world. A step without the record has the distribution N(0,
-// sd²).
+// with probability rate. A step with the record is normal with standard deviation sd, and its mean
+// is with in the other world and without in the null world. A step without the record has mean 0.
 func mixture(rate, with, without, sd float64) statistic {
 	ratio := func(x, c float64) float64 {
 		odds := (c*x - c*c/2) / (sd * sd)
@@ -79,9 +78,9 @@ func mixture(rate, with, without, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs of the given number of steps. In each
-// epoch one step, chosen at random, has the distribution N(with, sd²) in the other world and
-// N(without, sd²) in the null world. All other steps have the distribution N(0, sd²).
+// allocation returns the log likelihood ratio of epochs of the given number of steps. In each epoch
+// one step, chosen at random, is normal with standard deviation sd; its mean is with in the other
+// world and without in the null world. All other steps have mean 0.
 func allocation(steps int, with, without, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))

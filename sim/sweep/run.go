@@ -41,9 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run starts only if its number is less than window above the number
-	// of the oldest unfinished run, which bounds the number of finished rows that wait to be
-	// written.
+	// Runs start in order. A run starts only if its number is less than window above the number of
+	// the oldest unfinished run. This limits how many finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0

@@ -15,8 +15,8 @@ type Family uint8
 // Families of outcomes.
 const (
 	Linear           Family = iota // normal with a half-Cauchy(Scale) prior of the standard deviation
-	Logistic                       // 0 or 1, with log odds η
-	Probit                         // 0 or 1, with P(1) = Φ(η)
+	Logistic                       // 0 or 1; the linear predictor η is the log odds of 1
+	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
 	Poisson                        // counts with mean e^η
 	NegativeBinomial               // counts with mean μ = e^η and variance μ + μ²/φ, φ ~ gamma(2, 0.5)
 	Robust                         // Student-t with 4 degrees of freedom and a half-Cauchy(Scale) prior of the scale
@@ -28,7 +28,7 @@ type Regression struct {
 	Features     []string
 	Bound        float64       // maximum of |x_j|; 0 for no limit
 	Coefficients model.Normal  // prior of each β_j
-	Intercept    *model.Normal // prior of α; nil for a model without α
+	Intercept    *model.Normal // prior of the intercept α; nil for a model without an intercept
 	Scale        float64       // scale of the prior of the noise; a value of 0 means 1
 	Most         float64       // maximum count in an outcome
 	Groups       Groups
@@ -39,7 +39,7 @@ type Regression struct {
 type Groups struct {
 	Names  []string
 	Slopes []string // features whose coefficients vary between groups; the intercept always varies
-	Scale  float64  // scale of the half-normal prior of each τ
+	Scale  float64  // scale of the half-normal prior of the sd τ of each effect
 
 	// Correlation, if positive, makes the intercept and the single slope of a group correlated.
 	// The prior density of the correlation r is proportional to (1−r²)^(Correlation−1).
