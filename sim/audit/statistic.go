@@ -59,9 +59,9 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 }
 
 // mixture returns the log likelihood ratio of independent steps. In each step the record takes part
-// with probability rate. A step with the record is normal with standard deviation sd, and its mean
-// is with in the other world and without in the null world. A step without the record has mean 0.
-func mixture(rate, with, without, sd float64) statistic {
+// with probability rate. A step with the record is normal with standard deviation sd. Its mean is
+// otherMean in the other world and nullMean in the null world. A step without the record has mean 0.
+func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	ratio := func(x, c float64) float64 {
 		odds := (c*x - c*c/2) / (sd * sd)
 		if odds > 30 {
@@ -72,16 +72,16 @@ func mixture(rate, with, without, sd float64) statistic {
 	return statistic{"likelihood ratio", func(x []float64) float64 {
 		var s float64
 		for _, xi := range x {
-			s += ratio(xi, with) - ratio(xi, without)
+			s += ratio(xi, otherMean) - ratio(xi, nullMean)
 		}
 		return s
 	}}
 }
 
 // allocation returns the log likelihood ratio of epochs of the given number of steps. In each epoch
-// one step, chosen at random, is normal with standard deviation sd; its mean is with in the other
-// world and without in the null world. All other steps have mean 0.
-func allocation(steps int, with, without, sd float64) statistic {
+// one step, chosen at random, is normal with standard deviation sd. Its mean is otherMean in the
+// other world and nullMean in the null world. All other steps have mean 0.
+func allocation(steps int, otherMean, nullMean, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))
 		for i, x := range epoch {
@@ -92,7 +92,7 @@ func allocation(steps int, with, without, sd float64) statistic {
 	return statistic{"likelihood ratio", func(x []float64) float64 {
 		var s float64
 		for epoch := range slices.Chunk(x, steps) {
-			s += ratio(epoch, with) - ratio(epoch, without)
+			s += ratio(epoch, otherMean) - ratio(epoch, nullMean)
 		}
 		return s
 	}}
