@@ -37,21 +37,15 @@ type variates struct {
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// kinks reports whether an absolute value, a maximum or a minimum in the log likelihood depends both
-// on parameters and on an outcome. If of is nil, every column may hold an outcome.
+// kinks reports whether an absolute value, a maximum or a minimum depends on an outcome, and
+// derivatives of the log likelihood with respect to parameters pass through it. If of is nil, every column may hold an outcome.
 func kinks(m *model.Model, of []bool) bool {
 	p := m.Verified().Program()
-	used, reads := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
-	used[p.Likelihood] = true
-	for i, n := range slices.Backward(p.Nodes) {
-		for _, a := range n.Args {
-			used[a] = used[a] || used[i]
-		}
-	}
+	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))
 	for i, n := range p.Nodes {
 		reads[i] = n.Op == ir.Col && (of == nil || of[n.Ref]) || slices.ContainsFunc(n.Args, func(a int) bool { return reads[a] })
 		jumps := n.Op == ir.Abs || n.Op == ir.Max || n.Op == ir.Min
-		if jumps && used[i] && reads[i] && m.Verified().Phase(i) == ir.Record {
+		if jumps && passes[i] && reads[i] {
 			return true
 		}
 	}

@@ -92,6 +92,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},
 		{"a column as a table", "not a shared one", add(Node{Op: Gather, Args: []int{1, 2}})},
 		{"a record as a table", "not a shared one", add(Node{Op: Global, Args: []int{10}})},
+		{"detaching a parameter", "its argument is shared value", add(Node{Op: Detach, Args: []int{5}})},
 		{"a computed index", "index must be a number of the row", add(Node{Op: Gather, Args: []int{7, 9}})},
 		{"an index out of bounds", "bounds in 0..2", func(p *Program) { p.Columns[2].Upper = 3 }},
 		{"a negative index", "bounds in 0..2", func(p *Program) { p.Columns[2].Lower = -1 }},
