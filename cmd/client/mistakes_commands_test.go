@@ -104,6 +104,7 @@ func TestMistakesInCommands(t *testing.T) {
 		mistakes.Of("a port that is in use", in("island", append(records, "--metrics", "127.0.0.1:"+ports[0])...), client.Usage, "in use"),
 		mistakes.Of("a file for the result that exists", in("island", append(records, "--result", "patients.csv")...), client.Usage, "choose another"),
 		mistakes.Of("predictions before the study is over", in("island", "predict", "--data", "patients.csv", "--out", "p.csv"), client.Usage, "not over"),
+		mistakes.Of("a report before the study is over", in("island", "report"), client.Usage, "not over"),
 		mistakes.Of("another file in place of a ledger", []string{"ledger", "verify", "patients.csv"}, client.Damaged, "not the title of a ledger"),
 		mistakes.Of("a separator of two characters", in("island", append(records, "--separator", ";;")...), client.Usage, "give one character"),
 		mistakes.Of("a flag that is missing", []string{"run"}, client.Usage, "--data"),
