@@ -14,6 +14,10 @@ import (
 // draws.
 const curvatureDraws = 150
 
+// sharedMargins is the number of successive draws of the curvature that are made with the same draw
+// of the margins. See [mixture.widen].
+const sharedMargins = 5
+
 // A curvatureDrawer draws curvatures at the point of a released curvature K. L defines the units of
 // the release, and U has the eigenvectors of the guess in these units ([update]).
 type curvatureDrawer struct {
@@ -48,7 +52,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 // the margins. The draw is made positive in units of AAᵀ ([positive]).
 func (c *curvatureDrawer) draw(n int) *mat.SymDense {
 	d := c.Dim()
-	z := c.normals(1+2*packedSize(d)+2*len(c.columns)+classes-1, "curvatures", n)
+	z := c.normals(2*packedSize(d)+classes, "curvatures", n)
 	var v [classes]float64
 	for class := range v {
 		at := 0
@@ -64,9 +68,10 @@ func (c *curvatureDrawer) draw(n int) *mat.SymDense {
 		}
 		y.SetSym(i, i, 1+y.At(i, i))
 	}
+	margins := c.normals(2*len(c.columns), "margins", n/sharedMargins)
 	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S is the
 	// matrix of [curvature].
-	root := triangle(times(c.guess(z[1+2*packedSize(d):]), c.seen))
+	root := triangle(times(c.guess(margins), c.seen))
 	a := times(c.into, transposed(root)) // UᵀA
 	surprise := plus(term{1, c.seenAt}, term{1, c.rotated(noise)}, term{-1, congruent(a, y)})
 	c.attenuate(surprise, &v)

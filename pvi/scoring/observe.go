@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -53,7 +54,8 @@ type mixture struct {
 //
 // Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The likelihood
 // does not depend on the spreads, so that they need no releases. The returned covariance is the covariance
-// of the mixture over all draws. The returned mean is the posterior mean for the mean of the draws.
+// of the mixture over all draws, widened by [mixture.widen]. The returned mean is the posterior mean for
+// the mean of the draws.
 func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -88,6 +90,10 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense) 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
+	squares := make([][]float64, size) // by coordinate and draw of the margins
+	for i := range squares {
+		squares[i] = make([]float64, len(draws)/sharedMargins)
+	}
 	inOrder(len(draws), func(k int) (m mixture) {
 		m.mean, m.cov = s.hierarchical(given(draws[k], noise, score, a, inflation), region, min(s.prior.Points()/2, mostPoints), k)
 		return m
@@ -96,12 +102,43 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense) 
 		out.cov = plus(term{1, out.cov}, term{1 / float64(len(draws)), m.cov})
 		for i, x := range m.mean {
 			average[i] += x / float64(len(draws))
+			away := x - out.mean[i]
+			squares[i][k/sharedMargins] += (m.cov.At(i, i) + away*away) / sharedMargins
 		}
 	})
 	for _, c := range centres {
 		out.cov.SymRankOne(out.cov, 1/float64(len(draws)), mat.NewVecDense(size, minus(c, average)))
 	}
+	_, prior := s.prior.Moments()
+	out.widen(squares, prior)
 	return out
+}
+
+// heldMargins is the share of the draws of the margins for which intervals hold as often as they say.
+const heldMargins = 0.8
+
+// widen makes the sd of coordinate i at least as large as its error is with most margins. squares[i]
+// has the mean of the squared error of m.mean[i] under the posterior, for each draw of the margins. The
+// variance becomes the quantile heldMargins of these means if it is less, but it does not become larger
+// than the prior's. Correlations do not change.
+//
+// A mixture has intervals that hold on average over the margins. But a study has one set of margins. If
+// noise hides that the values of a column are small, most draws say that the records contain more about
+// its coefficient than they do, and intervals that hold on average are too narrow in this study. Elements
+// of the curvature are many, so that their errors do average out within a study. Draws with the same
+// margins therefore count together.
+func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
+	factor := make([]float64, len(squares))
+	for i, s := range squares {
+		slices.Sort(s)
+		most := min(s[int(heldMargins*float64(len(s)-1))], prior.At(i, i))
+		factor[i] = math.Sqrt(max(1, most/m.cov.At(i, i)))
+	}
+	for i, f := range factor {
+		for j, g := range factor[:i+1] {
+			m.cov.SetSym(i, j, f*g*m.cov.At(i, j))
+		}
+	}
 }
 
 // released returns the expected value of the sum o if the point a is the true θ. lambda is Λ(a). If the
