@@ -38,21 +38,21 @@ type latent struct {
 	args    []value
 }
 
-// declareLatent declares a parameter whose elements are latents of the record. of is the shape of the
+// declareLatent declares a parameter whose elements are latents of the record. sh is the shape of the
 // elements that one record has.
-func (s *stager) declareLatent(d *syntax.Statement, v *variable, of shape) {
+func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
 		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record have only bounds: declare real or vector.", d.Name, d.Type.Base)
 	}
-	if n := len(s.latents) + of.size(); n > mostLatents {
+	if n := len(s.latents) + sh.size(); n > mostLatents {
 		s.fail("E204", d.At, "with %s a record has %d numbers that are integrated out, and at most %d are possible. Give some of them to levels of a column, declared vector[J]. If the numbers belong to a person with several rows, make the person the record, with array[%s, T] real y and vector[%s] %s.",
 			d.Name, n, mostLatents, s.data.Records, s.data.Records, d.Name)
 	}
-	q := &parameter{name: d.Name, at: d.At, constraint: s.constraint(d, of), shape: of}
-	all := value{shape: of, known: true}
-	for k := range of.size() {
+	q := &parameter{name: d.Name, at: d.At, constraint: s.constraint(d, sh), shape: sh}
+	all := value{shape: sh, known: true}
+	for k := range sh.size() {
 		name := d.Name
-		if !of.single() {
+		if !sh.single() {
 			name = fmt.Sprintf("%s[%d]", d.Name, k+1)
 		}
 		one := &latent{name: name, free: s.b.Latent(name)}
@@ -61,13 +61,13 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, of shape) {
 	}
 	s.latents = append(s.latents, q.latents...)
 	s.hidden = append(s.hidden, q)
-	if of.single() {
+	if sh.single() {
 		all = all.parts[0]
 	}
 	all.node, all.parts = s.nodeOf(all), nil
 	all.role, all.from, all.in = rows, q, real
 	all.above = slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0
-	v.role, v.shape, v.value = rows, of, all
+	v.role, v.shape, v.value = rows, sh, all
 }
 
 // bounded returns the number with the given constraint whose unconstrained value is free.
