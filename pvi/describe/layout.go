@@ -28,7 +28,7 @@ import (
 type Layout struct {
 	columns []column
 	by      *column // column that divides the tables; nil if there is none
-	groups  int     // number of levels of the column by; 1 if by is nil
+	groups  int     // number of levels of the column that divides the tables; 1 if there is none
 	size    int
 	norm    float64
 }

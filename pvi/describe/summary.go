@@ -147,8 +147,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of cells, which are some of the cells of a column, its variance, and its covariance
-// with the number of records. total is the number of all cells of the column.
+// sum returns the sum of some cells of a column, the variance of this sum, and its covariance with the
+// number of records. total is the number of cells that the column has.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
@@ -224,10 +224,10 @@ func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) 
 // is estimated.
 const leastKnown = 8
 
-// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum
-// of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². The variance of this estimate is
-// computed to first order in the noise of U, S and n, with the second-order term of m. If it is not
-// positive, the estimate shows only that the sd is small.
+// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum of
+// 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, and so has this
+// estimate. The variance of its noise is computed to first order in the noise of U and n, and to second
+// order in the noise of m. If the estimate is not positive, it shows only that the sd is small.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}

@@ -31,11 +31,13 @@ const (
 	mostLevels        = 20 // largest number of levels of such a column
 )
 
-// Conditional returns the expected outcomes at 5 values of each number and at each level of the
-// other columns, for at most 30 columns of at most 20 levels. The other columns keep the middle of their bounds or their
-// first level. If a standardisation has found narrower bounds, they replace the declared bounds. It
-// leaves out columns on which the expected outcome does not depend, and returns nil if the model has
-// no expected outcome, is a program, or has no such column.
+// Conditional returns the expected outcomes at 5 values of each number, and at each level of the other
+// columns. While one column varies, the others keep the middle of their bounds or their first level. If a
+// standardisation has found narrower bounds, they replace the declared bounds.
+//
+// The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the expected
+// outcome does not depend. It is nil if no column remains, if the model has no expected outcome, or if the
+// model is a program.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	_, _, values := m.Program().Outcomes()

@@ -53,9 +53,9 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// givenScale returns the posterior of vec W, the elements of the mean curvature, for one scale and
-// relative sd: its mean, the Cholesky root of its precision, and the log evidence up to a constant.
-// precision and linear describe the likelihood, as curvatureLikelihood returns them.
+// givenScale returns the posterior of vec W, the elements of the mean curvature W, for one scale and one
+// relative sd. The results are the mean, the Cholesky root of the precision, and the log evidence up to a
+// constant. precision and linear describe the likelihood, as curvatureLikelihood returns them.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
@@ -82,8 +82,7 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	for k, x := range inverse {
 		p.SetSym(k, k, p.At(k, k)+x)
 	}
-	// The prior mean is mean·v. The prior precision times the prior mean is pull·D⁻¹v, with D and v
-	// as above.
+	// The prior mean of vec W is mean·v. The prior precision times this mean is pull·D⁻¹v.
 	pull := mean * (1 - cut*square)
 	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
 	right.AddScaledVec(linear, pull, weighted)

@@ -165,7 +165,7 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
-// phase returns the phase of a value, which states on which inputs the value depends.
+// phase returns the phase of a value: the kinds of inputs on which the value depends.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed

@@ -46,8 +46,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns the belief after a release of the sum of squared residuals of all records at θ.
-// cov is the covariance of θ, and sd is the sd of the noise in the sum.
+// learned returns the belief after the sum of the squared residuals of all records at θ was released. cov
+// is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)

@@ -178,8 +178,8 @@ type joint struct {
 	weight         [jointSize][jointSize]float64 // indexed by variance, then by mean; the weights add up to 1
 }
 
-// jointSize is the number of points of each side of the grid, and jointSDs is the range of means,
-// in sds of the belief about the mean.
+// jointSize is the number of means and the number of variances of the grid. The means are within jointSDs
+// sds of the mean of their belief.
 const (
 	jointSize = 41
 	jointSDs  = 3.0

@@ -216,9 +216,9 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum in their own units. The blocks are multiplied by the
-// number of clients divided by the number of answers, so that they estimate the sum over all
-// clients.
+// An opened has the blocks of an opened sum, each in the units in which its values are used. The blocks
+// are multiplied by the number of clients divided by the number of answers, so that they estimate the sum
+// over all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
@@ -327,7 +327,7 @@ func (s *State) count(counts []float64, sd float64) {
 // first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores adds a sum of scores to the path and computes the posterior and the next point.
+// takeScores adds a sum of scores to the path of the state, and computes the posterior and the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]

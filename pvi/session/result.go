@@ -59,8 +59,8 @@ type NoiseAware struct {
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are the sds of all clients' noise on an element of a sum
-	// of gradients and of a sum of curvatures.
+	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together: in an element of
+	// a sum of gradients, and in an element of a sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }

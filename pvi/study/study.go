@@ -242,10 +242,9 @@ const (
 // minClients of them take part in every step.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is the value of Colluders with which the privacy target holds against one other
-// participant of a sum, which knows its own share of the noise. OneOther means one colluding client
-// if every sum has at least two answers (U_min ≥ 2), and no colluding client if a sum can have a
-// single answer.
+// OneOther is a value of Colluders. With this value the privacy target holds against one other participant
+// of a sum, who knows its own share of the noise. OneOther means one colluding client if every sum has at
+// least two answers (U_min ≥ 2), and no colluding client if a sum can have a single answer.
 const OneOther = -1
 
 // Federation has the rules of the federation.

@@ -46,7 +46,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products of columns that the factors before the present factor give
+		var sets [][]string // products of the columns of the factors before this one
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {

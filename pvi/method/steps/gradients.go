@@ -16,9 +16,9 @@ import (
 // simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
 // neighbouring values gave equally good results.
 const (
-	// fullTotal and sampledTotal are the numbers of steps of a client in the whole study. fullLeast
-	// and sampledLeast are the smallest numbers of steps of a round. fullTotal and fullLeast are
-	// for batches of all records, sampledTotal and sampledLeast for sampled batches.
+	// fullTotal is a client's number of steps in the whole study, and fullLeast is the smallest number of
+	// steps of a round, if batches contain all records. sampledTotal and sampledLeast are the same numbers
+	// for sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
@@ -152,12 +152,16 @@ func (g *Gradients) pace() pace {
 	return paces.many
 }
 
-// signal returns the ratio of the sum of all records' gradients to its noise, in one coordinate
-// and over all steps of the study together. It assumes that all gradients have the norm of the
-// clip C and the same direction. The ratio is N μ / √(d M), for N nominal records, d
-// coefficients and M clients that each add their own noise. μ is the Gaussian-DP parameter of
-// the study's ε: noise of sd C/μ on the sum over the whole study has that ε, for any number of
-// steps (for sampled batches with much noise: Dong, Roth and Su 2022, theorem 11).
+// signal returns a ratio of signal to noise in one coordinate, over all steps of the study together. The
+// signal is the sum of all records' gradients, if all of them have the norm of the clip C and the same
+// direction. For N nominal records, d coefficients and M clients that each add their own noise, the ratio
+// is
+//
+//	N μ / √(d M).
+//
+// μ is the Gaussian-DP parameter of the study's ε. Noise of sd C/μ in the sum over the whole study has
+// this ε, for any number of steps. For sampled batches with much noise, this follows from Dong, Roth and
+// Su 2022, theorem 11.
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier

@@ -40,9 +40,9 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Differentiated reports, for each node, whether derivatives of the target node with respect to
-// parameters pass through it. This is true for the target, and for each node of a record on which the
-// target depends, and which depends on parameters, otherwise than through a [Detach].
+// Differentiated reports, for each node, whether derivatives of the target node with respect to parameters
+// pass through it. They pass through the target, and through each node of a record that depends on
+// parameters and that the target uses other than through a [Detach].
 func (v *Verified) Differentiated(target int) []bool {
 	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
 	for i, n := range nodes[:target] {
