@@ -89,9 +89,14 @@ type words struct {
 	latents []string       // names of latents
 	texts   map[int]string // by node, the text that [Builder.Describe] has set
 	written int
+	depth   int // number of operations around the current one
 }
 
-const mostWords = 4000
+// It leaves out expressions inside more than mostDepth others.
+const (
+	mostWords = 4000
+	mostDepth = 500
+)
 
 func (w *words) text(i int) string {
 	w.written = 0
@@ -133,10 +138,12 @@ func constraint(c ir.Constraint) string {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 func (w *words) expr(i int) string {
-	if w.written > mostWords {
+	if w.written > mostWords || w.depth > mostDepth {
 		return "…"
 	}
+	w.depth++
 	s := w.node(i)
+	w.depth--
 	w.written += len(s)
 	return s
 }

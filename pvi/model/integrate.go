@@ -40,8 +40,8 @@ func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr
 	rule := quadrature.Product(len(latents), points)
 	l := laplace{b, b.replacing(joint, latents), len(latents)}
 	if copies := newtonSteps*l.evaluations() + len(rule.Weights); copies*len(b.path(joint, latents)) > ir.MaxNodes {
-		return b.fail("the log density has %d operations that depend on %d latents, and is computed %d times for each record; at most %d operations are allowed",
-			len(b.path(joint, latents)), len(latents), copies, ir.MaxNodes)
+		return b.fail("the log density has %d operations that depend on latents, and is computed %d times for each record; at most %d operations are allowed",
+			len(b.path(joint, latents)), copies, ir.MaxNodes)
 	}
 	mode, root := l.mode()
 	for i := range l.k {

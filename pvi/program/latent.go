@@ -276,20 +276,26 @@ func (s *stager) integrated(v value) model.Expr {
 		names, laws = append(names, l.name), append(laws, fmt.Sprintf("%s ~ %s(%s)", l.name, l.law, strings.Join(args, ", ")))
 	}
 	out := s.b.Integrate(s.units, s.points(), joint[0], joint[1:]...)
+	if err := s.b.Err(); err != nil {
+		s.fail("E412", s.hidden[0].at, "the program cannot run: %v%s", err, s.advice())
+	}
 	s.b.Describe(out, fmt.Sprintf("log of the integral over %s of exp(%s) times the density of %s", strings.Join(names, " and "), s.b.Text(given), strings.Join(laws, ", ")))
+	if !s.generating {
+		s.markIntegral(out)
+	}
 	return out
 }
 
 // markIntegral declares to the builder that an integrated log density is the log density of the
 // record's outcomes, if all its terms are densities of data.
 func (s *stager) markIntegral(record model.Expr) {
-	if len(s.latents) == 0 || s.terms != len(s.variates) {
+	if s.terms != len(s.variates) {
 		return
 	}
 	var all []model.Expr
 	for _, y := range s.variates {
 		y.role = plain
-		for _, one := range s.scalars(y, syntax.Span{}) {
+		for _, one := range s.scalars(y, s.hidden[0].at) {
 			all = append(all, s.nodeOf(one))
 		}
 	}

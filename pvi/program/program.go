@@ -57,9 +57,11 @@ func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 		s.report("E305", syntax.Span{}, "no term of the model joins a record with the parameters.")
 		return nil, s.errors()
 	}
-	record := s.integrated(likelihood)
+	var record model.Expr
+	if !s.attempt(func() { record = s.integrated(likelihood) }) {
+		return nil, s.errors()
+	}
 	s.likelihood.node = record
-	s.markIntegral(record)
 	m, err := s.b.Build(record)
 	if errors.Is(err, model.ErrCircle) {
 		s.report("E302", syntax.Span{}, "%v: write one of them without the others.", err)

@@ -1,4 +1,4 @@
-// E412 at 1:1
+// E412 at 11:3
 data {
   int N;
   vector[N] x;
