@@ -222,7 +222,7 @@ type namer struct{ used map[string]bool }
 // reserved lists the words that a program cannot use as names.
 var reserved = strings.Fields(`for in while repeat until if then else true false target int real vector row_vector matrix array simplex
 	ordered positive_ordered unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix complex tuple data parameters model
-	transformed generated quantities functions return break continue print reject profile void
+	transformed generated quantities functions return break continue print reject fatal_error profile void lower upper offset multiplier
 	auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline long mutable
 	namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)

@@ -5,7 +5,7 @@ data {
   vector[N] status_right;
   vector[N] status_left;
   vector[N] status_interval;
-  vector[N] upper;
+  vector[N] upper_2;
   vector[N] age;
 }
 parameters {
@@ -26,7 +26,7 @@ model {
     else if (censored == -1)
       target += lognormal_lcdf(time[n] | mu, sigma);
     else if (censored == 2)
-      target += log_diff_exp(lognormal_lcdf(upper[n] | mu, sigma), lognormal_lcdf(time[n] | mu, sigma));
+      target += log_diff_exp(lognormal_lcdf(upper_2[n] | mu, sigma), lognormal_lcdf(time[n] | mu, sigma));
     else
       time[n] ~ lognormal(mu, sigma);
   }
@@ -35,7 +35,7 @@ model {
 // status_right is status right
 // status_left is status left
 // status_interval is status interval
-// upper is upper 
+// upper_2 is upper 
 // age is age 
 // Intercept ~ normal(2.65, 4.82): middle and 2.5 spreads of log time
 // b_age ~ normal(0, 0.204): 2.5 times 1.93, the spread of log time, over 23.7, the spread of age (half the width of the bounds over √3)
