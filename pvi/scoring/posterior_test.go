@@ -56,6 +56,7 @@ var skewed = map[string]string{
 	"ordered-groups": fewGroups,
 	"correlated":     fewGroups,
 	"student":        "the logarithm of few degrees of freedom is skewed",
+	"hurdle":         "the logarithm of the shape is skewed",
 	"monotonic":      "the steps of a small effect are skewed",
 }
 
@@ -154,7 +155,7 @@ func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) post
 	t.Helper()
 	r, density := rand.New(rand.NewPCG(1, 2)), p.density(t)
 	var out posterior
-	for _, draws := range []int{20_000, 40_000} {
+	for _, draws := range []int{10_000, 20_000} {
 		points, weights := drawn(t, r, density, mean, cov, draws)
 		mean, cov = make([]float64, len(mean)), new(mat.SymDense)
 		for i := range mean {
