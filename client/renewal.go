@@ -142,7 +142,7 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 // the renewals that this client does not know. It returns a Refusal if they contradict the renewals
 // that this client knows.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // skip the renewals before this client joined, because its entry already includes them
+	for i, b := range all { // m.Entry already includes the renewals before this client joined, so skip them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break

@@ -246,7 +246,8 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 	return nil
 }
 
-// readSteps follows the entries of the open plan, beginning with the plan.
+// readSteps applies the stored entries of the open plan to the secure sums, beginning with the
+// entry that contains the plan.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	before, _ := kept.Envelope(from - 1)
 	chain := st.chain.At(transcript.Position{Number: from - 1, Head: transcript.BodyOf(before).Hash})

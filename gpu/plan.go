@@ -21,8 +21,8 @@ type leaf struct {
 	// records.
 	onTable    bool
 	rows, cols int // size of the table
-	// direct is true if element i of the table is a function of coordinate base+i alone. same is
-	// true if it equals coordinate base+i.
+	// If direct is true, each element i of the table is a function of coordinate base+i alone. If
+	// same is true, each element i equals coordinate base+i.
 	direct, same bool
 	base         int
 }

@@ -83,8 +83,9 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge, and the change of the client's state c, in one transaction. The function send
-// saves the message to the coordinator in the same transaction, and returns the hash of its envelope.
+// pay writes a charge, and the change c of the client's state, in one transaction. In the same
+// transaction, the function send saves the message for the coordinator. It returns the hash of the
+// message's envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {

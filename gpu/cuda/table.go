@@ -114,7 +114,8 @@ type Records interface {
 	Put(d Device) (*Table, error)
 }
 
-// Put copies the data to a device. The prior of the model is its normal base.
+// Put copies the data to a device. In the table, the prior of every coordinate is the normal
+// distribution of the [Base].
 func (r Regression) Put(d Device) (*Table, error) {
 	if err := r.check(); err != nil {
 		return nil, err

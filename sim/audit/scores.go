@@ -302,7 +302,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
-	if c.program { // a client leaves out a record with a number beyond its bounds
+	if c.program { // a client leaves out a record with a number outside the bounds of its column
 		row = func() []float64 {
 			x := []float64{math.NaN(), -1, 1, 0, 2*r.Float64() - 1}[r.IntN(5)]
 			return []float64{x, float64(r.IntN(2)), float64(r.IntN(3))}

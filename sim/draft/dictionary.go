@@ -382,7 +382,7 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 }
 
 // dated returns a description of the column with the given name, if all of the given values are
-// dates. Its bounds are the first and the last day of whole years.
+// dates. The bounds are the first day of the earliest year and the last day of the latest year.
 func dated(name string, values []string) (Column, bool) {
 	c := Column{Name: name, Kind: Date}
 	for _, text := range values {

@@ -41,7 +41,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Launch puts the recorded launches and copies into the stream. It does not wait for them.
+// Launch puts the recorded launches and copies into the stream, and returns before they have run.
 func (g *Graph) Launch() error {
 	unbind, err := g.d.bind()
 	if err != nil {

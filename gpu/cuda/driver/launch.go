@@ -92,8 +92,9 @@ type Shape struct {
 	Shared      uint32
 }
 
-// Launch puts a launch of a kernel into the stream. It does not wait for it. Each argument has
-// eight bytes: the address of a memory from [Memory.Argument], or the bits of a number.
+// Launch puts a launch of a kernel into the stream, and returns before the kernel has run. Each
+// argument has eight bytes: the address of a memory from [Memory.Argument], or the bits of a
+// number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	unbind, err := s.d.bind()
 	if err != nil {
