@@ -230,8 +230,9 @@ func (s *server) openPages(ctx context.Context) (err error) {
 	return nil
 }
 
-// invited returns the address whose port is the one in all invitations. It returns an error if the
-// invitations contain different ports.
+// invited returns the address to listen at if the configuration names none: all addresses of this
+// machine, on the port that the invitations contain. It returns an error if the invitations contain
+// different ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {

@@ -40,7 +40,7 @@ type Line struct {
 // Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // numbers, or names of cases of the horizontal axis
+	X     []string // position of each point on the horizontal axis: a number, or the name of a case
 	Y     []float64
 }
 

@@ -27,9 +27,9 @@ type find struct {
 	err   error
 }
 
-// worlds simulates worlds with each fault of the daemons until one breaks a promise. The argument
-// most is the maximum number of worlds for each fault. The function also simulates this number of
-// worlds without a fault.
+// worlds runs simulations with each fault of the daemons, until one of them breaks a promise. Each
+// simulation is called a world. The argument most is the maximum number of worlds for each fault.
+// The function also simulates this number of worlds without a fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
