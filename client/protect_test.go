@@ -41,7 +41,7 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	check(t, c.Close())
 	check(t, keyfile.Unprotect(p.dir, lock))
 	c = p.open()
-	if f := keys(c); !f.OK || !strings.HasPrefix(f.Found, "4 key files, in the clear") {
+	if f := keys(c); !f.OK || !strings.HasPrefix(f.Found, "4 key files, not encrypted") {
 		t.Errorf("the doctor finds %+v", f)
 	}
 	check(t, c.Close())

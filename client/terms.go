@@ -29,7 +29,7 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	st := m.Study
 	switch {
 	case !p.Allows(m.Coordinator):
-		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: compare the fingerprint over another channel with the one that its people give you, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
+		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: ask its people for the fingerprint over another channel, compare it, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
 	case len(clients) < p.MinParticipants:
 		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy requires at least %d (participants.minimum)", len(clients), p.MinParticipants)}
 	case p.RefusePrograms && st.Model.Program != nil && st.Model.Formula == nil:

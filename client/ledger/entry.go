@@ -94,7 +94,7 @@ func statement(hash, envelope Hash) []byte { return append(hash[:], envelope[:].
 
 var (
 	errForm      = errors.New("it is not in the form in which entries are written: it was changed, cut or made by another program")
-	errSignature = errors.New("its signature is not that of this data holder: it was changed, or belongs to another one")
+	errSignature = errors.New("it is not signed by this data holder: it was changed, or belongs to another data holder")
 )
 
 // parseStamp parses a stamp and checks the holder's signature.

@@ -118,7 +118,7 @@ func readTitle(lines *bufio.Scanner) (Title, error) {
 		return Title{}, err
 	}
 	if !t.Holder.Verify(titleDomain, l.Ledger, l.Signature) {
-		return Title{}, errors.New("the signature of the title is not that of the data holder: it was changed")
+		return Title{}, errors.New("the title is not signed by the data holder: it was changed")
 	}
 	return t, nil
 }

@@ -14,8 +14,8 @@ import (
 
 // recordFlags are the flags that select the records.
 type recordFlags struct {
-	Query        string `help:"With a database: file with one SELECT statement, whose columns are those of the study." type:"existingfile" placeholder:"FILE"`
-	Separator    string `help:"Separator of the fields of this CSV file. Default: that of the study." placeholder:"CHARACTER"`
+	Query        string `help:"With a database: file with one SELECT statement that returns the columns of the study." type:"existingfile" placeholder:"FILE"`
+	Separator    string `help:"Separator of the fields of this CSV file. Default: the study's separator." placeholder:"CHARACTER"`
 	DecimalComma bool   `help:"Numbers in this CSV file have a decimal comma."`
 }
 

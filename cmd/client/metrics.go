@@ -30,7 +30,7 @@ type figures struct {
 func newFigures() *figures {
 	f := &figures{registry: prometheus.NewRegistry()}
 	f.calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_calls_total", Help: "Calls to the coordinator, by method and outcome."}, []string{"method", "outcome"})
-	f.bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_bytes_total", Help: "Bytes to and from the coordinator, including those of TLS."}, []string{"direction"})
+	f.bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_bytes_total", Help: "Bytes to and from the coordinator, including the bytes of TLS."}, []string{"direction"})
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}

@@ -33,7 +33,7 @@ type keysList struct{ jsonFlag }
 
 type keysProtect struct {
 	jsonFlag
-	With string `help:"File with the passphrase or age identities that open the keys from now on. Default: that of --unlock if the keys are not protected yet, otherwise ask for a new passphrase." placeholder:"FILE"`
+	With string `help:"File with the passphrase or age identities that open the keys from now on. Default: the file of --unlock if the keys are not protected yet, otherwise a prompt for a new passphrase." placeholder:"FILE"`
 }
 
 type keysUnprotect struct{ jsonFlag }

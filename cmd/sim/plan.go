@@ -14,7 +14,7 @@ import (
 // protocolFlags are the flags that select a study and the number of its clients.
 type protocolFlags struct {
 	studyFlags
-	Clients *int `help:"Number of clients. Default: that of the study's simulation." placeholder:"N"`
+	Clients *int `help:"Number of clients. Default: the number in the study's simulation." placeholder:"N"`
 }
 
 func (f protocolFlags) derive() (*pvi.Protocol, error) {

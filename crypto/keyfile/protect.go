@@ -69,7 +69,7 @@ func (l *Listing) Summary(unlock Unlock) (string, error) {
 	case l.Protected && protected == len(l.Keys):
 		return fmt.Sprintf("%d key files, all protected by %s; opened with %s", len(l.Keys), LockFile, with), nil
 	case !l.Protected && protected == 0:
-		return fmt.Sprintf("%d key files, in the clear: whoever can read them has the keys", len(l.Keys)), nil
+		return fmt.Sprintf("%d key files, not encrypted: a person who can read them has the keys", len(l.Keys)), nil
 	}
 	return "", fmt.Errorf("%d of %d key files are protected", protected, len(l.Keys))
 }

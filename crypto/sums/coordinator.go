@@ -175,7 +175,7 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 }
 
 // ErrDisagree is returned if the shares do not belong to one sum. The plan is then void.
-var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or lies")
+var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or dishonest")
 
 // NextOpening returns the body of the opening. It returns false if there are too few shares, or if
 // the plan is not in the step Sharing. If there are more shares than a sum needs and they

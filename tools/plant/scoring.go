@@ -60,7 +60,7 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
-	{"score-lost", "a score that panics takes those of other records with it", []edit{{
+	{"score-lost", "a score that panics removes the scores of other records too", []edit{{
 		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, i)\n", Before: `
 			if planted.Is("score-lost") {
 				if x := contributor.Margins(i)[1]; x-x != 0 {
@@ -111,7 +111,7 @@ var scoringFaults = []fault{
 	}
 `,
 	}}},
-	{"cheapest-first", "missed rounds refunded, the dearest first", []edit{{
+	{"cheapest-first", "missed rounds refunded, the most expensive first", []edit{{
 		File: "pvi/method/sums.go", Anchor: "\treturn b, nil\n", Before: `
 	if planted.Is("cheapest-first") {
 		slices.Reverse(b.dearest)
