@@ -29,6 +29,7 @@ const (
 	conditionalPoints = 5  // values of a number between its bounds
 	mostConditional   = 30 // largest number of columns in which records differ
 	mostLevels        = 20 // largest number of levels of such a column
+	mostParameters    = 1000
 )
 
 // Conditional returns the expected outcomes at 5 values of each number, and at each level of the other
@@ -36,12 +37,12 @@ const (
 // standardisation has found narrower bounds, they replace the declared bounds.
 //
 // The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the expected
-// outcome does not depend. It is nil if no column remains, if the model has no expected outcome, or if the
-// model is a program.
+// outcome does not depend. It is nil if no column remains, if the model has no expected outcome, if the
+// model is a program, or if it has more than 1,000 parameters, whose draws take minutes.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	_, _, values := m.Program().Outcomes()
-	if values == 0 || st.Model.Program != nil || st.Model.Kind() == study.NoOutcome {
+	if values == 0 || m.Dim() > mostParameters || st.Model.Program != nil || st.Model.Kind() == study.NoOutcome {
 		return nil, nil
 	}
 	outcome := st.ColumnIndex(st.Model.Outcome)

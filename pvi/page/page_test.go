@@ -212,7 +212,7 @@ func TestMethods(t *testing.T) {
 func TestPageHasConditionalEffects(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, func(r *page.Report) {
 		x := fit.Held{Column: "<i>x", Value: "7", Unit: "<b>kg"}
-		r.Conditional = &fit.Conditional{Names: []string{"p(no)", "p(<yes>)"}, Reference: []fit.Held{x}, Rows: []fit.Expected{
+		r.Conditional = &fit.Conditional{Names: []string{"p(no)", "p(<yes>)"}, Reference: []fit.Held{x, x}, Rows: []fit.Expected{
 			{Held: x, Of: []fit.Quantity{{Spread: &fit.Spread{Mean: .5, Lower: .25, Upper: .75}}, {Undefined: 3}}},
 			{Held: fit.Held{Column: "<i>x", Value: "8"}, Of: []fit.Quantity{{Undefined: 3}, {Spread: &fit.Spread{Mean: .375, Lower: .25, Upper: 1.25}}}},
 		}}
@@ -220,7 +220,7 @@ func TestPageHasConditionalEffects(t *testing.T) {
 	contained(t, text, root)
 	_, section, _ := strings.Cut(text, "Conditional effects</h2>")
 	section, _, _ = strings.Cut(section, "</section>")
-	for _, want := range []string{"Probability of each level of y", "&lt;i&gt;x 7 &lt;b&gt;kg.", "p(&lt;yes&gt;)", `x1="0" x2="50"`, `x1="0" x2="100"`, `cx="12.5"`, "<td>0.375</td>"} {
+	for _, want := range []string{"Probability of each level of y", "&lt;i&gt;x 7 &lt;b&gt;kg, &lt;i&gt;x 7 &lt;b&gt;kg.", "p(&lt;yes&gt;)", `x1="0" x2="50"`, `x1="0" x2="100"`, `cx="12.5"`, "<td>0.375</td>"} {
 		if !strings.Contains(section, want) {
 			t.Errorf("the section lacks %q:\n%s", want, section)
 		}
