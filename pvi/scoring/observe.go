@@ -30,7 +30,7 @@ type mixture struct {
 }
 
 // observe returns the posterior given the released sums of scores in path and draws of the curvature Λ.
-// The scores are described near the point a:
+// made has the scores of made-up records at the point a. The scores are described near a:
 //
 //   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0 and
 //     covariance Λ.
@@ -56,10 +56,9 @@ type mixture struct {
 // does not depend on the spreads, so that they need no releases. The returned covariance is the covariance
 // of the mixture over all draws, widened by [mixture.widen]. The returned mean is the posterior mean for
 // the mean of the draws.
-func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense) mixture {
+func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, made *sample) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
-	made := s.sampleAt(s.madeUp, a, s.ridge(), nil)
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {
 		away, n := minus(o.theta, a), float64(len(path))

@@ -15,11 +15,12 @@ import (
 type madeUp struct {
 	*regression
 	*Problem
-	x       []float64   // regressors of the records, one record after another
-	outcome []float64   // two standard normal numbers for the outcome of each record
-	predict [][]float64 // by predictor, a standard normal number for each record; used only if θ is uncertain
-	known   *knownWeights
-	frailty float64 // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
+	x           []float64              // regressors of the records, one record after another
+	outcome     []float64              // two standard normal numbers for the outcome of each record
+	predict     [][]float64            // by predictor, a standard normal number for each record; used only if θ is uncertain
+	known       *latest[*weights]      // weights that guess uses
+	information *latest[*mat.SymDense] // mean curvature of a record
+	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
 // with returns a copy of the made-up records in which the mean of each count is multiplied by a random
@@ -42,7 +43,7 @@ func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
 
 // madeUp implements [likelihood].
 func (r *regression) madeUp(p *Problem, x []float64) population {
-	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0), known: new(knownWeights)}
+	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0), known: new(latest[*weights]), information: new(latest[*mat.SymDense])}
 	for a := range r.predictors() {
 		m.predict = append(m.predict, p.normals(madeUpRecords, "predictors", a))
 	}
@@ -57,6 +58,10 @@ func (m *madeUp) row(i int) []float64 {
 
 // curvature implements [population].
 func (m *madeUp) curvature(theta []float64) *mat.SymDense {
+	return m.information.at(theta, func() *mat.SymDense { return m.meanCurvature(theta) })
+}
+
+func (m *madeUp) meanCurvature(theta []float64) *mat.SymDense {
 	d, k, w := m.dim, m.predictors(), m.workspace()
 	factors := mat.NewDense(madeUpRecords*k, d, nil)
 	for i := range madeUpRecords {
@@ -193,21 +198,21 @@ type weights struct {
 	levels [][]float64 // the mean over the records of each level, by factor and level, with the baseline last; nil if the function weights computes no means for levels
 }
 
-// knownWeights has the weights at the latest point, so that they are not computed again.
-type knownWeights struct {
-	mu      sync.Mutex
-	theta   []float64
-	weights *weights
+// A latest has a function's value at the latest point, so that the value is not computed again.
+type latest[T any] struct {
+	mu    sync.Mutex
+	theta []float64 // nil before the first point
+	value T
 }
 
-// at returns the weights at θ. If they are not known, it calls compute.
-func (k *knownWeights) at(theta []float64, compute func() *weights) *weights {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.weights == nil || !slices.Equal(k.theta, theta) {
-		k.theta, k.weights = slices.Clone(theta), compute()
+// at returns the value at θ. If it is not known, at calls compute. Callers must not change the value.
+func (l *latest[T]) at(theta []float64, compute func() T) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.theta == nil || !slices.Equal(l.theta, theta) {
+		l.theta, l.value = slices.Clone(theta), compute()
 	}
-	return k.weights
+	return l.value
 }
 
 // someRecords is the number of made-up records over which the weight of a level is averaged.

@@ -15,7 +15,8 @@ var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 // needed because noise may give the difference of two sums the wrong sign.
 const leastSecant = 0.1
 
-// learnSecant returns the belief about the curvature after the last two sums of scores. The symbols are:
+// learnSecant returns the belief about the curvature after the last two sums of scores. made has the scores
+// of made-up records at the point of the last sum. The symbols are:
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The difference of the two sums is y plus noise.
 //   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G
@@ -26,7 +27,7 @@ const leastSecant = 0.1
 // formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
 // equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior mean of y
 // is z and Λ does not change.
-func (s *State) learnSecant() curvature {
+func (s *State) learnSecant(made *sample) curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
 	z := apply(lambda, step)
@@ -34,7 +35,6 @@ func (s *State) learnSecant() curvature {
 	if !(expected > 0) {
 		return s.curvature
 	}
-	made := s.sampleAt(s.madeUp, now.theta, s.ridge(), nil)
 	noise := plus(term{1, last.noise}, term{1, now.noise}, term{1, made.uncertainty(last, s.Records)}, term{1, made.uncertainty(now, s.Records)})
 	surprise := minus(minus(last.sum, s.released(last, now.theta, lambda)), minus(now.sum, s.released(now, now.theta, lambda)))
 	y := learnedSecant(surprise, z, expected, lambda, noise)

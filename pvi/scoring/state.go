@@ -340,11 +340,12 @@ func (s *State) takeScores(o *opened) {
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
+	made := s.sampleAt(s.madeUp, s.theta, s.ridge(), nil)
 	if len(s.path) > 1 {
-		s.curvature = s.learnSecant()
+		s.curvature = s.learnSecant(made)
 		lambda = s.lambda(s.theta)
 	}
-	s.posterior, s.last = s.observe(s.path, s.theta, []*mat.SymDense{lambda}), lambda
+	s.posterior, s.last = s.observe(s.path, s.theta, []*mat.SymDense{lambda}, made), lambda
 	progress := float64(o.round-1) / float64(max(1, s.Rounds-2))
 	length := 0.5 + 0.2*progress
 	mean, _ := s.located()
@@ -374,6 +375,7 @@ func (s *State) takeScores(o *opened) {
 func (s *State) finish(r *releasedCurvature) {
 	if len(s.path) > 0 {
 		draws := s.drawCurvatures(r)
-		s.posterior, s.last = s.observe(s.path[len(s.path)/4:], s.theta, draws), meanOf(draws)
+		made := s.sampleAt(s.madeUp, s.theta, s.ridge(), nil)
+		s.posterior, s.last = s.observe(s.path[len(s.path)/4:], s.theta, draws, made), meanOf(draws)
 	}
 }
