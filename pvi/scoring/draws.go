@@ -40,8 +40,22 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 		seen: transposed(cholesky(s.curvature.seen)), into: times(across, transposed(u.inverse)),
 		out: times(across, r.units), seenAt: u.rotated(r.k),
 	}
-	draws := make([]*mat.SymDense, curvatureDraws)
-	inOrder(len(draws), d.draw, func(n int, draw *mat.SymDense) { draws[n] = draw })
+	var draws []*mat.SymDense
+	inOrder(curvatureDraws/sharedMargins, d.drawSome, func(_ int, some []*mat.SymDense) { draws = append(draws, some...) })
+	return draws
+}
+
+// drawSome returns the draws of the curvature with one draw of the margins.
+func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
+	margins := c.normals(2*len(c.columns), "margins", number)
+	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S is the
+	// matrix of [curvature].
+	root := triangle(times(c.guess(margins), c.seen))
+	a, back := times(c.into, transposed(root)), times(solved(root), c.out) // UᵀA, A⁻¹U
+	draws := make([]*mat.SymDense, sharedMargins)
+	for i := range draws {
+		draws[i] = c.draw(number*sharedMargins+i, root, a, back)
+	}
 	return draws
 }
 
@@ -49,8 +63,9 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 // [update]. X is a draw from the guess. D is the released curvature plus a draw of its noise, minus X.
 //
 // X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a draw of
-// the margins. The draw is made positive in units of AAᵀ ([positive]).
-func (c *curvatureDrawer) draw(n int) *mat.SymDense {
+// the margins. The argument root is this root, a is UᵀA, and back is A⁻¹U. The draw is made positive in
+// units of AAᵀ ([positive]).
+func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *mat.SymDense {
 	d := c.Dim()
 	z := c.normals(2*packedSize(d)+classes, "curvatures", n)
 	var v [classes]float64
@@ -68,14 +83,9 @@ func (c *curvatureDrawer) draw(n int) *mat.SymDense {
 		}
 		y.SetSym(i, i, 1+y.At(i, i))
 	}
-	margins := c.normals(2*len(c.columns), "margins", n/sharedMargins)
-	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S is the
-	// matrix of [curvature].
-	root := triangle(times(c.guess(margins), c.seen))
-	a := times(c.into, transposed(root)) // UᵀA
 	surprise := plus(term{1, c.seenAt}, term{1, c.rotated(noise)}, term{-1, congruent(a, y)})
 	c.attenuate(surprise, &v)
-	y = plus(term{1, y}, term{1, congruent(times(solved(root), c.out), surprise)})
+	y = plus(term{1, y}, term{1, congruent(back, surprise)})
 	return positive(y, root, c.bend, c.normals(d, "hidden", n))
 }
 
