@@ -155,11 +155,11 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 }
 
 // destroySealing removes the files of all versions of the key that decrypts answers, except for the
-// file with the path except.
-func (f files) destroySealing(h Hash, except string) error {
+// file with the path kept.
+func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {
-		if path != except {
+		if path != kept {
 			err = errors.Join(err, private.Remove(path))
 		}
 	}

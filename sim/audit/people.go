@@ -21,7 +21,7 @@ var personSettings = []study.Override{
 	set("privacy.unit", study.Person), set("privacy.rows_per_person", personRows), set("table.person", "patient"),
 }
 
-// person appends rows of a person to r and returns it.
+// person appends rows of a person to r, and returns r.
 func person(r *shard.Records, name string, rows int, row ...float64) *shard.Records {
 	for range rows {
 		r.AppendFor(name, row)

@@ -36,8 +36,7 @@ const descentDim = 4
 // descentClip is the clip C, in the unit of the gradients.
 const descentClip = 2
 
-// canary is the gradient of record 0. It has two blocks of equal length, which is ten times the
-// clip.
+// canary is the gradient of record 0. It has two blocks, each with a norm of ten times the clip.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
 // releases returns the releases of one run in units of the clip. The function gradient writes

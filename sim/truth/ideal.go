@@ -71,9 +71,9 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with the vector L⁻¹·score, where L = lower and the scores are those at
-// the mode. If whole is true, there is one score for each client, and otherwise one for each
-// record.
+// eachContribution calls do with the vector L⁻¹·score, where L = lower and the score is the
+// gradient of the log likelihood at the mode. If whole is true, there is one score for each client,
+// and otherwise one for each record.
 func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
 	total := make([]float64, len(f.mode))
 	solve := func(score []float64) error {

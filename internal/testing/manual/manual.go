@@ -67,7 +67,8 @@ func Check(t *testing.T, run func(args []string) int, commands any) {
 	}
 }
 
-// Between returns a page in which table replaces the text between the two marks with the given name.
+// Between returns the page, after the text between the two marks with the given name was replaced
+// by table.
 func Between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)
