@@ -38,7 +38,7 @@ const (
 //
 // The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the expected
 // outcome does not depend. It is nil if no column remains, if the model has no expected outcome, if the
-// model is a program, or if it has more than 1,000 parameters, whose draws take minutes.
+// model is a program, or if it has more than 1,000 parameters, because drawing these is slow.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	_, _, values := m.Program().Outcomes()
