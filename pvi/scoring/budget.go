@@ -81,14 +81,14 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 		b.shares[tablesRound-1][tableBlock] = p.tablesShare
 	}
 	for t := range b.shares {
-		b.largest = max(b.largest, b.of(t))
+		b.largest = max(b.largest, b.round(t))
 	}
 	p.budget = b
 }
 
-// of returns the share of round t in the study's budget, summed over the blocks of the round.
-// Rounds are counted from 0 here.
-func (b *budget) of(t int) (sum float64) {
+// round returns the share of round t in the study's budget, summed over the blocks of the round. Here t is
+// counted from 0.
+func (b *budget) round(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s
 	}
@@ -98,7 +98,7 @@ func (b *budget) of(t int) (sum float64) {
 // Clip returns w_t, the clip of a record's vector in a round. Rounds are counted from 1. The round
 // with the largest share of the budget has clip 1, and the noise is the same in all rounds.
 func (p *Problem) Clip(round int) float64 {
-	return math.Sqrt(p.budget.of(round-1) / p.budget.largest)
+	return math.Sqrt(p.budget.round(round-1) / p.budget.largest)
 }
 
 // Multiplier returns the noise multiplier of the round with the largest share of the budget, whose

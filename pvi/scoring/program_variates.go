@@ -27,9 +27,9 @@ type variates struct {
 	// that is not whole may have such a value with a positive probability.
 	atoms [][]float64
 
-	// kinked reports whether the slope of the log likelihood jumps where an outcome has a certain
-	// value, as that of a Laplace density does at its location. The Hessians of records then lack
-	// the information about parameters that the jump has.
+	// kinked reports whether the slope of the log likelihood jumps at some value of an outcome. An example
+	// is a Laplace density, whose slope jumps at its location. The jump contains information about
+	// parameters, which the Hessians of records then lack.
 	kinked bool
 }
 
@@ -37,13 +37,14 @@ type variates struct {
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// kinks reports whether an absolute value, a maximum or a minimum depends on an outcome, and
-// derivatives of the log likelihood with respect to parameters pass through it. If of is nil, every column may hold an outcome.
-func kinks(m *model.Model, of []bool) bool {
+// kinks reports whether an absolute value, a maximum or a minimum depends on an outcome, and derivatives
+// of the log likelihood with respect to parameters pass through it. outcomes reports for each column
+// whether it holds outcomes. If outcomes is nil, every column may hold outcomes.
+func kinks(m *model.Model, outcomes []bool) bool {
 	p := m.Verified().Program()
 	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))
 	for i, n := range p.Nodes {
-		reads[i] = n.Op == ir.Col && (of == nil || of[n.Ref]) || slices.ContainsFunc(n.Args, func(a int) bool { return reads[a] })
+		reads[i] = n.Op == ir.Col && (outcomes == nil || outcomes[n.Ref]) || slices.ContainsFunc(n.Args, func(a int) bool { return reads[a] })
 		jumps := n.Op == ir.Abs || n.Op == ir.Max || n.Op == ir.Min
 		if jumps && passes[i] && reads[i] {
 			return true
