@@ -46,8 +46,8 @@ func Methods() []Method {
 }
 
 // answers contains the two functions by which a method computes bounds: one on ε for a given δ, and one on
-// δ for a given ε. The given value is low for the upper bound and high for the lower bound. The two differ
-// only for discrete noise, because of its max divergence from Gaussian noise.
+// δ for a given ε. The upper bound is for the given value low, and the lower bound is for the given value
+// high. The two values differ only for discrete noise, because of its max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -145,8 +145,8 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a given δ, or on δ for a given ε. The given value is low for the upper
-// bound and high for the lower bound.
+// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for the given
+// value low, and the lower bound is for the given value high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),

@@ -22,13 +22,13 @@ type Held struct{ Column, Value, Unit string }
 // An Expected has the posterior of the expected values of a made-up record.
 type Expected struct {
 	Held            // column in which the record differs from the reference
-	Of   []Quantity // by name; a quantity without a spread has no finite expectation
+	Of   []Quantity // posteriors of the expected values, in the order of Names; a posterior without a spread has no finite mean
 }
 
 const (
 	conditionalPoints = 5  // values of a number between its bounds
 	mostConditional   = 30 // largest number of columns in which records differ
-	mostLevels        = 20 // largest number of levels of such a column
+	mostLevels        = 20 // largest number of levels of a column in which records differ
 	mostParameters    = 1000
 )
 
@@ -94,7 +94,7 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of a column whose bounds are those of its scale.
+// scaled returns a copy of a column, with the bounds of its scale as its bounds.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High

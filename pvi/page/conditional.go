@@ -11,9 +11,9 @@ import (
 // An expected is a row of the table of conditional effects: an expected value of a made-up record.
 type expected struct {
 	Column, Value  string // Column is empty if it is the column of the row before
-	Name           string // the expected value, if there are several
+	Name           string // name of the expected value; empty if there is only one
 	Of             *fit.Spread
-	Low, Mid, High float64 // places in a picture, between 0 and 1
+	Low, Mid, High float64 // interval and mean as places in a picture, between 0 and 1
 }
 
 // Expected returns the rows of the table of conditional effects. It leaves out values that have no

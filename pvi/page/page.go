@@ -197,7 +197,8 @@ func (v *view) methods() (text string, works []string) {
 	return text, works
 }
 
-// Works that the methods of a report cite. The entry for this program agrees with the file CITATION.cff.
+// References that the description of a report's methods cites. The entry for this program agrees with the
+// file CITATION.cff.
 const (
 	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
 	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."

@@ -65,9 +65,9 @@ func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 // allow. Between 5 and 15 they are wide. Below 5 they are hardly narrower than the prior's.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the estimated mean slope of the clip in the last round, together with earlier
-// rounds that have about the same clip. It is about the share of clients whose gradient is not
-// clipped. It is 1 if no gradient is clipped.
+// Slope returns the estimated mean slope of the clip, from the last round and the earlier rounds with
+// about the same clip. It is about the share of clients whose gradient is not clipped. It is 1 if no
+// gradient is clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
 // Spread returns quantile p of the posterior of the sd of θ between clients, 0 ≤ p ≤ 1. The sd is

@@ -105,9 +105,9 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 	return constant(0)
 }
 
-// addLaw makes a density the density of y, which is elements of a parameter of latents. It returns
-// false if one of the elements already has a density. The caller must then add the density to the log
-// density as a further factor.
+// addLaw sets the density of y, which consists of elements of a parameter of latents. It returns false if
+// one of the elements already has a density. The caller must then add the density to the log density as a
+// further factor.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {
@@ -302,7 +302,8 @@ func (s *stager) markIntegral(record model.Expr) {
 	s.b.MarkDensity(record, s.b.Apply(ir.Stack, all...))
 }
 
-// advice returns how a program with latents can be made smaller, or "" if it has none.
+// advice returns a sentence that states how to make a program with latents smaller. It returns "" for a
+// program without latents.
 func (s *stager) advice() string {
 	if len(s.hidden) == 0 {
 		return ""

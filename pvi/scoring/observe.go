@@ -89,7 +89,7 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	squares := make([][]float64, size) // by coordinate and draw of the margins
+	squares := make([][]float64, size) // mean squared errors, by coordinate and draw of the margins
 	for i := range squares {
 		squares[i] = make([]float64, len(draws)/sharedMargins)
 	}
@@ -113,19 +113,20 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	return out
 }
 
-// heldMargins is the share of the draws of the margins for which intervals hold as often as they say.
+// heldMargins is the share of the draws of the margins for which intervals hold with at least their stated
+// probability.
 const heldMargins = 0.8
 
-// widen makes the sd of coordinate i at least as large as its error is with most margins. squares[i]
-// has the mean of the squared error of m.mean[i] under the posterior, for each draw of the margins. The
-// variance becomes the quantile heldMargins of these means if it is less, but it does not become larger
-// than the prior's. Correlations do not change.
+// widen widens intervals so that they hold for most draws of the margins, and not only on average
+// over the draws. squares[i] has, for each draw of the margins, the mean of the squared error of
+// m.mean[i] under the posterior. A variance below the quantile heldMargins of these means is raised to
+// this quantile, but at most to the variance of the prior. Correlations do not change.
 //
-// A mixture has intervals that hold on average over the margins. But a study has one set of margins. If
-// noise hides that the values of a column are small, most draws say that the records contain more about
-// its coefficient than they do, and intervals that hold on average are too narrow in this study. Elements
-// of the curvature are many, so that their errors do average out within a study. Draws with the same
-// margins therefore count together.
+// Wider intervals are needed because a study has only one set of margins. If noise hides that the
+// values of a column are small, then with most draws of the margins the records seem to contain more
+// information about its coefficient than they do. The errors of the elements of the curvature, in
+// contrast, are many and average out within a study. Draws of the curvature with the same margins
+// therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
 	for i, s := range squares {

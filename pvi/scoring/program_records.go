@@ -188,8 +188,8 @@ func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.sq
 // outcomes are quantiles of their density at evenly spaced probabilities.
 const expectedOver = 8
 
-// kinkedOver is the same number for a density whose slope jumps (see [variates]). The covariance of
-// few scores would be too small.
+// kinkedOver replaces expectedOver for a density whose slope jumps (see [variates]), because the
+// covariance of few scores would be too small.
 const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to). The
@@ -216,8 +216,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes calls the argument to with the records with indices in [from, to), for each of the
-// given number of outcomes of these records.
+// overOutcomes draws number sets of outcomes for the records with indices in [from, to). It calls f for
+// each set, with an evaluator of the records that have these outcomes.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
@@ -243,8 +243,8 @@ func added(sum, v []float64, weight float64) []float64 {
 	return sum
 }
 
-// covariances returns, in the given units, the covariances of the scores of records over their
-// outcomes.
+// covariances returns, in the given units, one covariance for each record with an index in [from, to): the
+// covariance of its score over its outcomes.
 func (e *programEvaluator) covariances(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	squares, means := make([][]float64, to-from), make([][]float64, to-from)

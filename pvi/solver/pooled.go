@@ -345,7 +345,7 @@ func (t Together) AddExpected(e *Expected, q *Approximation) {
 }
 
 // regressions reports whether t consists of several regressions. Other likelihoods may share memory, so
-// that they cannot be used at once.
+// that they must not be used concurrently.
 func (t Together) regressions() bool {
 	for _, l := range t {
 		if _, ok := l.(*Regression); !ok {

@@ -156,7 +156,7 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)
-	if len(w.mean) == 1 { // the same without loops over the predictors
+	if len(w.mean) == 1 { // this case needs no loops over the predictors
 		for n, weight := range rule.Weights {
 			w.eta[0] = w.mean[0] + w.root[0]*rule.Points[n]
 			value += weight * r.response.Eval(y, w.eta, w.g, w.h)

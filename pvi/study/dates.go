@@ -39,7 +39,7 @@ func (c *Column) whole() bool {
 	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
 }
 
-// asDay returns the day that a TOML value gives, with or without quotes: 2020-12-31.
+// asDay returns the day of a TOML value such as 2020-12-31, with or without quotes.
 func asDay(value any) (calendar.Day, bool) {
 	return calendar.Parse(fmt.Sprint(value))
 }
