@@ -20,9 +20,9 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable calls the function readable. If the result is errUnreadable, it closes the store to
-// further use, because bbolt has stopped in the middle of an operation and may still hold its
-// locks.
+// readable runs f with the function of the same name. If this function returns errUnreadable, the
+// store is not used any more, because bbolt has stopped in the middle of an operation and may still
+// have its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

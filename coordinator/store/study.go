@@ -33,8 +33,8 @@ const (
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
 	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	// not a bucket: prefix of the keys in the bucket files for releases that clients fetch, by plan
-	// and name
+	// published is not the name of a bucket. It begins the keys in the bucket files for the
+	// releases that clients fetch. The plan and the name of the client follow.
 	published = "published"
 )
 

@@ -109,9 +109,10 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome: records without a gradient, whose
-// number is others, and the protected record or its replacement. The replacement has the opposite
-// outcome.
+// binaryRecords returns records of a study with a binary outcome. The argument others is the number
+// of records without a gradient. The last record is the protected record in the other world. In the
+// null world it is the replacement, with the opposite outcome, under replace-one; otherwise there
+// is none.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Cell is a combination of properties of a study and its records. The bank of cells covers the
-// combinations that users may have, and each cell is simulated several times.
+// A Cell is a combination of properties of a study and its records. Each cell is simulated several
+// times.
 type Cell struct {
 	Number int    `json:"number"` // from 1
 	Set    string `json:"set"`    // name of a public data set; empty for made-up records
