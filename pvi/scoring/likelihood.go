@@ -73,6 +73,11 @@ type population interface {
 	// the margins. It returns nil if all outcomes are drawn.
 	undrawn(theta []float64) []bool
 
+	// balances returns a weight for each record. The weights are positive and have the mean 1. It
+	// returns nil if all of them are 1. With the weights the scores of records with outcomes that are
+	// drawn at θ add up to almost 0.
+	balances(theta []float64) []float64
+
 	// guess returns a function that computes the curvature that all real records would have at θ if
 	// they had the margins and independent columns. If random is not nil, the function draws the
 	// margins from their beliefs, as [margins.moments] does.

@@ -17,6 +17,7 @@ type sample struct {
 	norms   []float64
 	curved  *mat.SymDense // mean curvature of a made-up record
 	undrawn []bool        // see [population]
+	weights []float64     // see [population]
 }
 
 // sampleAt returns the scores of made-up records at θ. The outcome of each record is drawn at θ,
@@ -26,7 +27,7 @@ type sample struct {
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
-		undrawn: m.undrawn(theta),
+		undrawn: m.undrawn(theta), weights: m.balances(theta),
 	}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, p.perRecord()}))
 	white, scratch := newWhitening(s.units), make([]float64, p.Dim())
@@ -44,6 +45,14 @@ func (p *Problem) perRecord() mat.Symmetric {
 	return diagonal(p.Dim(), func(i int) float64 { return p.precision(i) / p.Records })
 }
 
+// weight returns the weight of made-up record i.
+func (s *sample) weight(i int) float64 {
+	if s.weights == nil {
+		return 1
+	}
+	return s.weights[i]
+}
+
 // lost returns the sum, over all real records, of the part of the score that a clip removes. The sum
 // is in the units of the scores. lost assumes that real records are like made-up records.
 func (s *sample) lost(clip, records float64) []float64 {
@@ -52,7 +61,7 @@ func (s *sample) lost(clip, records float64) []float64 {
 	for i, n := range s.norms {
 		if n > clip {
 			for j, v := range s.scores.RawRowView(i) {
-				sum[j] += (1 - clip/n) * v * records / madeUpRecords
+				sum[j] += (1 - clip/n) * v * s.weight(i) * records / madeUpRecords
 			}
 		}
 	}
@@ -64,7 +73,7 @@ func (s *sample) lost(clip, records float64) []float64 {
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {
-			sum += max(s.norms[i]-clip, 0) * records / madeUpRecords
+			sum += max(s.norms[i]-clip, 0) * s.weight(i) * records / madeUpRecords
 		}
 	}
 	return sum

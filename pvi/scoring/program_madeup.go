@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/internal/guard"
@@ -22,6 +23,10 @@ type programMadeUp struct {
 	mu    sync.Mutex
 	known []float64 // point θ of the curvature that was computed last
 	last  *mat.SymDense
+
+	balancing  sync.Mutex
+	balancedAt []float64 // point of the field balance
+	balance    []float64 // see [programMadeUp.balances]
 
 	drawing sync.Mutex
 	at      []float64            // point at which drawnAt draws
@@ -72,6 +77,10 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 		weight /= 2
 		rows.Sub(rows, m.rows(theta, m.draw([][]float64{theta}, "outcomes", 1)))
 	}
+	weights := m.balances(theta)
+	for i, w := range weights {
+		floats.Scale(math.Sqrt(w), rows.RawRowView(i))
+	}
 	sum := mat.NewSymDense(d, nil)
 	sum.SymOuterK(weight, rows.T())
 	if !m.variates.kinked {
@@ -111,10 +120,13 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i i
 // from the choice of these points and does not describe the records.
 func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
 	d := len(theta)
-	rows, mean := mat.NewDense(madeUpRecords, d, nil), make([]float64, d)
+	rows, mean, weights := mat.NewDense(madeUpRecords, d, nil), make([]float64, d), m.balances(theta)
 	m.eachScore(theta, records, func(i int, score []float64) {
 		rows.SetRow(i, score)
 		for j, s := range score {
+			if weights != nil {
+				s *= weights[i]
+			}
 			mean[j] += s / madeUpRecords
 		}
 	})
@@ -179,11 +191,14 @@ const leastHessian = 0.1
 // smaller.
 func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
 	d := len(theta)
-	at, white := records.at(theta).(*programEvaluator), newWhitening(units)
+	at, white, weights := records.at(theta).(*programEvaluator), newWhitening(units), m.balances(theta)
 	sum, size := mat.NewDense(d, d, nil), max(1, blockOfCurvatures/(d*d))
 	for from := 0; from < records.Len(); from += size {
-		for _, full := range at.curvatures(from, min(from+size, records.Len()), white) {
+		for i, full := range at.curvatures(from, min(from+size, records.Len()), white) {
 			if full != nil && special.Finite(full) {
+				if weights != nil {
+					floats.Scale(weights[from+i], full)
+				}
 				sum.Add(sum, mat.NewDense(d, d, full))
 			}
 		}
@@ -204,11 +219,14 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 // little of the result is due to chance.
 func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
-	records := m.draw([][]float64{theta}, "outcomes", 0)
+	records, weights := m.draw([][]float64{theta}, "outcomes", 0), m.balances(theta)
 	add := func(point []float64, clip, weight float64) {
-		m.eachScore(point, records, func(_ int, score []float64) {
+		m.eachScore(point, records, func(i int, score []float64) {
 			white.apply(score, scratch)
 			w := weight * min(1, clip/norm(score)) * m.Records / madeUpRecords
+			if weights != nil {
+				w *= weights[i]
+			}
 			for j, x := range score {
 				sum[j] += w * x
 			}

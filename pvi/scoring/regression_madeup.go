@@ -148,6 +148,9 @@ func (m *madeUp) released(*observation, []float64) []float64 { return nil }
 // undrawn implements [population].
 func (m *madeUp) undrawn([]float64) []bool { return nil }
 
+// balances implements [population].
+func (m *madeUp) balances([]float64) []float64 { return nil }
+
 // start implements [population]. The margins of a regression contain no information about its
 // outcome.
 func (m *madeUp) start(*margins) []float64 { return nil }
