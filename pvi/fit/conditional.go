@@ -26,7 +26,7 @@ type Expected struct {
 }
 
 const (
-	conditionalPoints = 5  // values of a number between its bounds
+	conditionalPoints = 5  // number of values of a numeric column, evenly spaced between its bounds
 	mostConditional   = 30 // largest number of columns in which records differ
 	mostLevels        = 20 // largest number of levels of a column in which records differ
 	mostParameters    = 1000

@@ -24,8 +24,9 @@ import (
 //
 //   - the sum over records of gradients, each clipped to the norm C of the descent;
 //   - the sum over records of information matrices w·x xᵀ, packed so that the L2 norm is the
-//     Frobenius norm. The norm is at most sup w times the public bound on ‖x‖², and each matrix
-//     is clipped to this product.
+//     Frobenius norm. x has the regressors of the record, and w is its information about the
+//     predictor. The norm is at most the largest possible w times the public bound on ‖x‖², and
+//     each matrix is clipped to this product.
 //
 // A record that is added or removed changes each sum by at most its clip, and a person with k
 // rows by at most k clips (see [dpmech.Config]). The clip C of the descent is then for the sum

@@ -258,8 +258,8 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the variance of G that remains after the release, averaged over the elements of the
-// first class.
+// left returns the variance of the relative error G ([curvature]) that remains after the release. It is
+// averaged over the elements of class 0, which are elements for two coefficients.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {

@@ -193,10 +193,10 @@ const expectedOver = 8
 const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to). The
-// curvature of a record is the mean of its negative Hessian over its outcomes, given its other
-// numbers. If the slope of the density jumps at an outcome, it is the covariance of its score over
-// its outcomes, which is the same number for smooth densities. If the model has no outcomes that can
-// be drawn, it is the negative Hessian.
+// curvature of a record is the mean of its negative Hessian over its outcomes, given its other numbers.
+// For a density whose slope jumps at an outcome, the function returns the covariance of the record's score
+// over its outcomes instead. For smooth densities the two are equal. If the model has no outcomes that can
+// be drawn, the curvature is the negative Hessian.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	switch {
 	case len(e.outcomes) == 0:
