@@ -83,7 +83,8 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words turns expressions into text. It shortens the text after mostWords bytes.
+// words turns expressions into text. It shortens the text after mostWords bytes, and leaves out
+// expressions that are nested more than mostDepth deep.
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
@@ -92,7 +93,6 @@ type words struct {
 	depth   int // number of operations around the current one
 }
 
-// It leaves out expressions inside more than mostDepth others.
 const (
 	mostWords = 4000
 	mostDepth = 500

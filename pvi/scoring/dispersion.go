@@ -129,8 +129,9 @@ func (b *dispersion) quantile(q float64) float64 {
 // inflation implements [population]. It exceeds 1 for counts that vary more than under the model.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
-// inflated returns the variance of the scores of all records at θ, divided by the variance that they
-// have under the model, for counts with the given frailty.
+// inflated returns the variance of the scores of all records at θ, divided by the variance that they have
+// under the model. It is computed for counts whose means are multiplied by random factors with mean 1 and
+// variance frailty.
 func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1

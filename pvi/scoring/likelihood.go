@@ -73,9 +73,9 @@ type population interface {
 	// the margins. It returns nil if all outcomes are drawn.
 	undrawn(theta []float64) []bool
 
-	// balances returns a weight for each record. The weights are positive and have the mean 1. It
-	// returns nil if all of them are 1. With the weights the scores of records with outcomes that are
-	// drawn at θ add up to almost 0.
+	// balances returns a positive weight for each record. The mean of the weights is 1. With the weights,
+	// the scores at θ of records with outcomes that are drawn at θ add up to almost 0. balances returns
+	// nil if all weights are 1.
 	balances(theta []float64) []float64
 
 	// guess returns a function that computes the curvature that all real records would have at θ if

@@ -13,11 +13,11 @@ const (
 	balanceSteps = 30
 )
 
-// balances implements [population]. Outcomes that are not drawn beside others that are, such as times
-// of censoring, follow the margins and are independent of the other numbers of their records. The
-// scores of the records at θ then do not add up to 0, as those of real records do if θ is their mode.
-// The weights are the ones closest to 1, in relative entropy, for which they nearly do. If no outcome
-// can be drawn, all weights are 1.
+// balances implements [population]. A record may have outcomes that are not drawn beside others that are,
+// such as times of censoring. These follow the margins and are independent of the other numbers of the
+// record. The scores of the records at θ then do not add up to 0, although the scores of real records do
+// if θ is their mode. Of all weights for which the scores nearly add up to 0, balances returns the weights
+// closest to 1 in relative entropy. If no outcome can be drawn, all weights are 1.
 func (m *programMadeUp) balances(theta []float64) []float64 {
 	m.balancing.Lock()
 	defer m.balancing.Unlock()
@@ -32,10 +32,10 @@ func (m *programMadeUp) balances(theta []float64) []float64 {
 	return m.balance
 }
 
-// balanced returns weights with mean 1 of the rows of scores. They are proportional to exp(λᵀs) for
-// a row s, where λ minimises log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ and V is the mean square of the
-// rows plus ridge. Without the second term the weighted sum of the rows would be 0, if there are such
-// weights (entropy balancing: Hainmueller, "Entropy Balancing for Causal Effects", 2012).
+// balanced returns weights with mean 1 for the rows of scores. The weight of a row s is proportional to
+// exp(λᵀs). λ minimises log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ, where V is the mean square of the rows plus
+// ridge. Without the second term the weighted sum of the rows would be 0, if weights with this sum exist
+// (entropy balancing: Hainmueller, "Entropy Balancing for Causal Effects", 2012).
 func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	n, d := scores.Dims()
 	square := mat.NewSymDense(d, nil)

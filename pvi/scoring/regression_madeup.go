@@ -201,7 +201,7 @@ type weights struct {
 	levels [][]float64 // the mean over the records of each level, by factor and level, with the baseline last; nil if the function weights computes no means for levels
 }
 
-// A latest has a function's value at the latest point, so that the value is not computed again.
+// latest keeps a function's value at the latest point, so that the value is not computed again.
 type latest[T any] struct {
 	mu    sync.Mutex
 	theta []float64 // nil before the first point
