@@ -3,7 +3,9 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -101,12 +103,25 @@ func failure(state string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte("E"), uint32(4+len(fields))), fields...)
 }
 
+// empty writes an SQLite database without tables.
+func empty(t *testing.T) string {
+	t.Helper()
+	base, err := sql.Open("sqlite", "empty.sqlite")
+	must(t, err)
+	_, err = base.Exec("pragma user_version = 1")
+	must(t, errors.Join(err, base.Close()))
+	return "empty.sqlite"
+}
+
 // mistakes returns the mistakes in addresses and queries.
 func (b *base) mistakes(t *testing.T) (all []mistakes.Mistake) {
 	address := "postgres://reader@127.0.0.1:" + b.port + "/cohort"
 	for _, m := range []struct{ what, address, query, has string }{
 		{"a database without a query", address, "", "--query cohort.sql"},
-		{"a query for a file", "folder", "select.sql", "--query is for a database"},
+		{"a query for a file that is no database", "folder", "select.sql", "--query is for"},
+		{"a query with a syntax error for SQLite", empty(t), "selct", "syntax error"},
+		{"a query for a table that an SQLite database lacks", "empty.sqlite", "select * from visits", "no such table"},
+		{"a query that writes to an SQLite database", "empty.sqlite", "create table visits (age)", "only reads"},
 		{"a password in the address", strings.Replace(address, "@", ":secret@", 1), "select.sql", "PGPASSWORD"},
 		{"a wrong user or password", strings.Replace(address, "reader", "writer", 1), "select.sql", "the password is wrong"},
 		{"a port at which no database listens", "postgres://reader@127.0.0.1:1/cohort", "select.sql", "check host, port"},
@@ -117,8 +132,12 @@ func (b *base) mistakes(t *testing.T) (all []mistakes.Mistake) {
 	} {
 		args := []string{"run", "--data", m.address}
 		if m.query != "" {
-			write(t, m.query, []byte(m.query))
-			args = append(args, "--query", m.query)
+			name := m.query
+			if first, _, ok := strings.Cut(m.query, " "); ok {
+				name = "sqlite-" + first + ".sql"
+			}
+			write(t, name, []byte(m.query))
+			args = append(args, "--query", name)
 		}
 		all = append(all, mistakes.Mistake{Name: m.what, Args: args, Code: client.Usage, Has: m.has})
 	}

@@ -34,8 +34,7 @@ func days(t *testing.T, s origin.Source, column string) (all []string, err error
 	return all, err
 }
 
-// Dates and times of a Parquet file are days in UTC, also before 1970. pyarrow wrote the columns of
-// patients.parquet.
+// Dates and times of a Parquet file are days in UTC, also before 1970.
 func TestDaysOfParquet(t *testing.T) {
 	type row struct {
 		Day   int32     `parquet:"day,date"`
@@ -74,13 +73,23 @@ func TestDaysOfParquet(t *testing.T) {
 	if _, err := days(t, made, "count"); err == nil || !strings.Contains(err.Error(), "column count: the study reads dates") {
 		t.Errorf("numbers as dates: %v", err)
 	}
-	pyarrow := origin.Source{From: filepath.Join("testdata", "patients.parquet")}
-	got, err := days(t, pyarrow, "seen")
-	if diff := cmp.Diff(strings.Split(strings.Repeat("2020-01-01 ", 5), " ")[:5], got); diff != "" || err != nil {
-		t.Errorf("times of pyarrow: %v (-want +got):\n%s", err, diff)
-	}
-	got, err = days(t, pyarrow, "born")
-	if diff := cmp.Diff([]string{"1990-05-17", "1969-12-31", "", "2006-02-28", "1970-01-01"}, got); diff != "" || err != nil {
-		t.Errorf("dates of pyarrow: %v (-want +got):\n%s", err, diff)
+}
+
+// Dates and times of files that pyarrow wrote are days.
+func TestDaysOfPyarrow(t *testing.T) {
+	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
+		s := origin.Source{From: filepath.Join("testdata", name)}
+		for column, want := range map[string][]string{
+			"seen": {"2020-01-01", "2020-01-01", "2020-01-01", "2020-01-01", "2020-01-01"},
+			"born": {"1990-05-17", "1969-12-31", "", "2006-02-28", "1970-01-01"},
+		} {
+			got, err := days(t, s, column)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s of %s: %v (-want +got):\n%s", column, name, err, diff)
+			}
+		}
+		if _, err := days(t, s, "age"); err == nil || !strings.Contains(err.Error(), "column age: the study reads dates") {
+			t.Errorf("numbers of %s as dates: %v", name, err)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package origin opens tables of records: text files, compressed or not, Parquet files, and queries
-// to PostgreSQL databases.
+// Package origin opens tables of records: text files, compressed or not, Parquet and Arrow files, and
+// queries to PostgreSQL and SQLite databases.
 package origin
 
 import (
@@ -16,9 +16,9 @@ import (
 
 // A Source describes the location and the form of a table of records.
 type Source struct {
-	// From is the path of a file, or the address of a PostgreSQL database, such as
-	// postgres://reader@localhost/cohort. The address must not contain a password. The database
-	// driver takes the password from PGPASSWORD, PGPASSFILE or ~/.pgpass.
+	// From is the path of a file, which may be an SQLite database, or the address of a PostgreSQL
+	// database, such as postgres://reader@localhost/cohort. The address must not contain a password.
+	// The database driver takes the password from PGPASSWORD, PGPASSFILE or ~/.pgpass.
 	From  string
 	Query string // path of a file with the SQL query; empty unless From is a database
 
@@ -44,9 +44,6 @@ func (s Source) Database() bool {
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
 		return s.query(ctx, wanted, named, use)
-	}
-	if s.Query != "" {
-		return fmt.Errorf("%s is a file: --query is for a database, such as --data postgres://reader@localhost/cohort", s.From)
 	}
 	f, err := open(ctx, s.From)
 	if err != nil {
@@ -77,6 +74,12 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
+	if info.Mode().IsRegular() && isSQLite(f) {
+		return s.sqlite(ctx, named, use)
+	}
+	if s.Query != "" {
+		return errors.New("this is no database: --query is for an SQLite database, or for a server, such as --data postgres://reader@localhost/cohort")
+	}
 	if err := readable(info.Mode()); err != nil {
 		return err
 	}
@@ -86,9 +89,20 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
-	if isParquet(start) {
-		if _, err := io.Copy(io.Discard, buffered); err != nil { // named needs the whole file
+	arrow, stream := isArrow(start)
+	switch {
+	case stream:
+		s.Progress = nil // buffered already reports the bytes
+		err = s.arrow(ctx, arrowStream(buffered), wanted, use)
+		return errors.Join(err, rest(buffered, err))
+	case (isParquet(start) || arrow) && !info.Mode().IsRegular():
+		return errors.New("a Parquet file or an Arrow file cannot be read from a pipe: name the file")
+	case isParquet(start) || arrow:
+		if err := rest(buffered, nil); err != nil {
 			return err
+		}
+		if arrow {
+			return s.arrow(ctx, arrowFile(f), wanted, use)
 		}
 		return s.guarded(ctx, f, info, wanted, use)
 	}
@@ -99,11 +113,16 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 			err = use(rows)
 		}
 	}
+	return errors.Join(err, rest(buffered, err))
+}
+
+// rest reads the rest of a file, unless its rows could not be read. The name of a table depends on
+// the whole file, also on bytes that belong to no row.
+func rest(r io.Reader, err error) error {
 	if err != nil {
-		return err
+		return nil
 	}
-	// named must receive the whole file, also the bytes that the function use has not read
-	_, err = io.Copy(io.Discard, buffered)
+	_, err = io.Copy(io.Discard, r)
 	return err
 }
 

@@ -101,8 +101,8 @@ func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []b
 	return of.Bytes()
 }
 
-// A Parquet file of pyarrow with small pages and groups, and the same table as compressed CSV, have
-// the rows of the CSV file. The name of a file is its content.
+// A Parquet file of pyarrow with small pages and groups, Arrow data of pyarrow with small compressed
+// batches, and the same table as compressed CSV, have the rows of the CSV file. The name of a file is its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer
@@ -116,6 +116,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{
 		"patients.parquet": content(t, "patients.parquet"),
+		"patients.arrow":   content(t, "patients.arrow"),
+		"patients.arrows":  content(t, "patients.arrows"),
 		"patients.csv.gz":  compress(t, gzip.NewWriter(&gz), &gz, text),
 		"patients.csv.zst": compress(t, zw, &zst, text),
 		"marked.csv":       append([]byte("\ufeff"), text...),
@@ -154,8 +156,11 @@ func TestRefusedFiles(t *testing.T) {
 		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},
 		{"old.xls", "\xd0\xcf\x11\xe0rest", "save the sheet as CSV"},
 		{"wide.csv", "\xff\xfea\x00,\x00", "iconv -f UTF-16"},
-		{"base.db", "SQLite format 3\x00", "sqlite3 -header -csv"},
-		{"table.arrow", "ARROW1\x00\x00", "write the table as Parquet"},
+		{"base.db", "SQLite format 3\x00", "--query cohort.sql"},
+		{"table.arrow", "ARROW1\x00\x00", "copy the file again"},
+		{"table.arrows", "\xff\xff\xff\xff\x10\x00\x00\x00", "copy the file again"},
+		{"cut.arrow", string(content(t, "patients.arrow")[:900]), "copy the file again"},
+		{"cut.arrows", string(content(t, "patients.arrows")[:2100]), "copy the file again"},
 		{"data.sav", "$FL2@(#)", "export the table"},
 		{"data.xz", "\xfd7zXZ\x00", "use gzip or zstd"},
 		{"broken.parquet", "PAR1 and nothing of the kind", "parquet"},
@@ -181,10 +186,12 @@ func TestRefusedFiles(t *testing.T) {
 
 // A column that the study wants is refused if it has lists or times.
 func TestColumnsWithoutNumbers(t *testing.T) {
-	for _, column := range []string{"visits", "seen"} {
-		err := origin.Source{From: filepath.Join("testdata", "patients.parquet")}.Read(t.Context(), format, columns(column), io.Discard, func(table.Reader) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "column "+column) {
-			t.Errorf("%s: got %v", column, err)
+	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
+		for _, column := range []string{"visits", "seen"} {
+			err := origin.Source{From: filepath.Join("testdata", name)}.Read(t.Context(), format, columns(column), io.Discard, func(table.Reader) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "column "+column) {
+				t.Errorf("%s of %s: got %v", column, name, err)
+			}
 		}
 	}
 }
@@ -193,7 +200,7 @@ func TestColumnsWithoutNumbers(t *testing.T) {
 func TestReadingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, name := range []string{"patients.csv", "patients.parquet"} {
+	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows"} {
 		err := origin.Source{From: filepath.Join("testdata", name)}.Read(ctx, format, wanted, io.Discard, func(r table.Reader) error {
 			_, err := r.Next()
 			return err
@@ -206,7 +213,7 @@ func TestReadingEnds(t *testing.T) {
 
 // Whatever the bytes of a file are, reading ends with rows or with an error.
 func FuzzFile(f *testing.F) {
-	for _, name := range []string{"patients.csv", "patients.parquet"} {
+	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows", "patients.sqlite"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)

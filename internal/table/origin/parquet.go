@@ -25,9 +25,6 @@ const again = "copy the file again, or write it again with the program that made
 
 // guarded reads a Parquet file as parquet does. If the decoder panics, guarded returns an error.
 func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
-	if !info.Mode().IsRegular() {
-		return errors.New("a Parquet file cannot be read from a pipe: name the file")
-	}
 	var err error
 	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
 		return errors.New("this Parquet file is damaged, or of a kind that cannot be read: " + again)
@@ -246,10 +243,16 @@ func integer(v parquet.Value) int64 {
 const exact = 1 << 53
 
 func signed(v parquet.Value) table.Cell {
-	if x := integer(v); -exact < x && x < exact {
+	return whole(integer(v))
+}
+
+// whole returns the cell of a whole number: a number, or a text if a float64 may not represent it
+// exactly.
+func whole(x int64) table.Cell {
+	if -exact < x && x < exact {
 		return table.Cell{Kind: table.Number, Number: float64(x)}
 	}
-	return table.Cell{Text: strconv.FormatInt(integer(v), 10)}
+	return table.Cell{Text: strconv.FormatInt(x, 10)}
 }
 
 func unsigned(v parquet.Value) table.Cell {

@@ -1,8 +1,11 @@
-"""Writes patients.parquet and patients.csv, the same records, with pyarrow: python make.py"""
+"""Writes patients in all formats, the same records, with pyarrow and sqlite3: python make.py"""
 import datetime
 import decimal
+import os
+import sqlite3
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet as pq
 
 table = pa.table({
@@ -22,3 +25,19 @@ plain = table.drop(["visits", "seen"])
 plain = plain.set_column(plain.schema.get_field_index("site"), "site", plain["site"].cast(pa.string()))
 plain = plain.set_column(plain.schema.get_field_index("dose"), "dose", plain["dose"].cast(pa.string()))
 pyarrow.csv.write_csv(plain, "patients.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
+
+with pa.OSFile("patients.arrow", "wb") as f, pa.ipc.new_file(f, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
+    w.write_table(table, max_chunksize=2)
+with pa.OSFile("patients.arrows", "wb") as f, pa.ipc.new_stream(f, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as w:
+    w.write_table(table, max_chunksize=2)
+
+if os.path.exists("patients.sqlite"):
+    os.remove("patients.sqlite")
+base = sqlite3.connect("patients.sqlite")
+base.execute("create table patients (age integer, count integer, pressure real, dose text, treated text, born date, site text)")
+for row in plain.to_pylist():
+    row["treated"] = None if row["treated"] is None else str(row["treated"]).lower()
+    row["born"] = None if row["born"] is None else row["born"].isoformat()
+    base.execute("insert into patients values (:age, :count, :pressure, :dose, :treated, :born, :site)", row)
+base.commit()
+base.close()

@@ -1,0 +1,183 @@
+package origin
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"modernc.org/sqlite"
+
+	"fedpvi/internal/table"
+)
+
+// sqliteMagic has the first bytes of an SQLite database.
+var sqliteMagic = []byte("SQLite format 3\x00")
+
+// isSQLite reports whether a file is an SQLite database.
+func isSQLite(f *os.File) bool {
+	start := make([]byte, len(sqliteMagic))
+	_, err := f.ReadAt(start, 0)
+	return err == nil && bytes.Equal(start, sqliteMagic)
+}
+
+// sqlite calls use with a reader of the rows of a query to an SQLite database, in one read-only
+// transaction. No error contains a value of the database.
+func (s Source) sqlite(ctx context.Context, named io.Writer, use func(table.Reader) error) (err error) {
+	if s.Query == "" {
+		return errors.New("an SQLite database needs a query: --query cohort.sql names a file with one SELECT statement")
+	}
+	query, err := os.ReadFile(s.Query)
+	if err != nil {
+		return fmt.Errorf("file of the query: %w", err)
+	}
+	path, err := filepath.Abs(s.From)
+	if err != nil {
+		return err
+	}
+	address := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=ro&_pragma=query_only(1)"}
+	db, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		return errors.New("this SQLite database cannot be opened")
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("no read-only transaction%s", failedSQLite(err))
+	}
+	defer func() { _ = tx.Rollback() }() // there is nothing to undo
+	if err := compiles(ctx, tx, string(query)); err != nil {
+		return fmt.Errorf("the query %s is refused: %w", s.Query, err)
+	}
+	failed := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the query %s failed%s", s.Query, failedSQLite(err))
+	}
+	rows, err := tx.QueryContext(ctx, string(query))
+	if err != nil {
+		return failed(err)
+	}
+	defer rows.Close()
+	r := &sqliteReader{rows: rows, named: named, show: s.Progress, failed: failed}
+	if r.names, err = rows.Columns(); err != nil || len(r.names) == 0 {
+		return fmt.Errorf("the query %s returns no columns: write one SELECT statement", s.Query)
+	}
+	return use(r)
+}
+
+// compiles returns the error of the database for a query that it cannot execute. It reads no rows, so
+// the error contains no value of a record.
+func compiles(ctx context.Context, tx *sql.Tx, query string) error {
+	rows, err := tx.QueryContext(ctx, "EXPLAIN "+query)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// failedSQLite returns the end of an error message: the code of the database's error, without its
+// text, which can contain values of the database.
+func failedSQLite(err error) string {
+	const readOnly, notADatabase, damaged = 8, 26, 11
+	var told *sqlite.Error
+	if !errors.As(err, &told) {
+		return ": run it with sqlite3 to see the reason"
+	}
+	switch told.Code() & 0xff {
+	case readOnly:
+		return ": the query changes the database, and the program only reads: write one SELECT statement"
+	case notADatabase, damaged:
+		return ": the database is damaged, or encrypted: check it with sqlite3 FILE 'pragma integrity_check'"
+	}
+	return fmt.Sprintf(" (SQLite error %d): run it with sqlite3 to see the reason", told.Code())
+}
+
+// sqliteReader reads the rows of a query.
+type sqliteReader struct {
+	rows   *sql.Rows
+	names  []string
+	named  io.Writer
+	show   func(read, all int64)
+	failed func(error) error
+	values []any
+	cells  []table.Cell
+	length []byte
+	read   int64
+}
+
+func (q *sqliteReader) Columns() []string { return q.names }
+
+func (q *sqliteReader) Unit() string { return "row" }
+
+func (q *sqliteReader) Row() int { return int(q.read) }
+
+func (q *sqliteReader) Next() ([]table.Cell, error) {
+	if !q.rows.Next() {
+		if err := q.rows.Err(); err != nil {
+			return nil, q.failed(err)
+		}
+		return nil, io.EOF
+	}
+	if q.read++; q.show != nil && q.read%batch == 0 {
+		q.show(q.read, 0)
+	}
+	q.values = slices.Grow(q.values[:0], len(q.names))[:len(q.names)]
+	q.cells = q.cells[:0]
+	into := make([]any, len(q.values))
+	for i := range q.values {
+		into[i] = &q.values[i]
+	}
+	if err := q.rows.Scan(into...); err != nil {
+		return nil, q.failed(err)
+	}
+	for _, value := range q.values {
+		cell := sqliteCell(value)
+		// The bytes that identify the table contain each text after its length. A missing value has
+		// the length −1.
+		text, length := cell.Text, int64(len(cell.Text))
+		switch cell.Kind {
+		case table.Missing:
+			length = -1
+		case table.Number:
+			text = strconv.FormatFloat(cell.Number, 'g', -1, 64)
+			length = int64(len(text))
+		}
+		q.length = binary.BigEndian.AppendUint64(q.length[:0], uint64(length))
+		if _, err := q.named.Write(append(q.length, text...)); err != nil {
+			return nil, err
+		}
+		q.cells = append(q.cells, cell)
+	}
+	return q.cells, nil
+}
+
+// sqliteCell returns the cell of a value. The driver returns a time for the text of a column that is
+// declared as a date or as a time.
+func sqliteCell(value any) table.Cell {
+	switch v := value.(type) {
+	case nil:
+		return table.Cell{Kind: table.Missing}
+	case int64:
+		return whole(v)
+	case float64:
+		return table.Cell{Kind: table.Number, Number: v}
+	case bool:
+		return table.Cell{Text: strconv.FormatBool(v)}
+	case []byte:
+		return table.Cell{Text: string(v)}
+	case interface{ Format(string) string }: // a time
+		return table.Cell{Text: strings.TrimSuffix(v.Format("2006-01-02 15:04:05.999999999"), " 00:00:00")}
+	}
+	return table.Cell{Text: fmt.Sprint(value)}
+}

@@ -1,0 +1,75 @@
+package origin_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/internal/table/origin"
+)
+
+// The rows of a query to an SQLite database, which sqlite3 of Python wrote, are those of the CSV
+// file. The name of the source depends on the values alone. A query cannot change the database, and
+// no error contains a value.
+func TestSQLite(t *testing.T) {
+	before := content(t, "patients.sqlite")
+	base := file(t, "a base? 100 %.sqlite", before)
+	query := func(sql string) origin.Source {
+		return origin.Source{From: base, Query: file(t, "query.sql", []byte(sql))}
+	}
+	csv, _, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = "select age, count, pressure, dose, treated, born, site from patients order by count"
+	got, named, err := rows(t, query(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{csv[0], csv[1], csv[4], csv[5], csv[2], csv[3]}, got); diff != "" { // by count
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if _, again, _ := rows(t, query(all+" -- the same values")); !bytes.Equal(again, named) {
+		t.Error("the same values have two names")
+	}
+	if _, other, _ := rows(t, query(all+" desc")); bytes.Equal(other, named) {
+		t.Error("values in another order have the same name")
+	}
+	dates, err := days(t, query("select '2020-02-29 23:59:59' as at union all select date(at) from (select born as at from patients where age = 18)"), "at")
+	if diff := cmp.Diff([]string{"2020-02-29 23:59:59", "2006-02-28"}, dates); diff != "" || err != nil {
+		t.Errorf("dates: %v (-want +got):\n%s", err, diff)
+	}
+	for _, c := range []struct{ sql, want string }{
+		{"select absent from patients", "no such column: absent"},
+		{"select * from nobody", "no such table: nobody"},
+		{"selct 1", "syntax error"},
+		{"delete from patients", "only reads"},
+		{"create table more (x)", "only reads"},
+		{"select json_extract(site, '$') as site from patients", "run it with sqlite3"},
+		{"", "incomplete input"},
+	} {
+		_, _, err := rows(t, query(c.sql))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "north") {
+			t.Errorf("%q: got %v, want %q", c.sql, err, c.want)
+		}
+	}
+	if _, _, err := rows(t, origin.Source{From: base}); err == nil || !strings.Contains(err.Error(), "--query cohort.sql") {
+		t.Errorf("without a query: %v", err)
+	}
+	damaged := append([]byte(nil), before...)
+	for i := 4096; i < len(damaged); i++ {
+		damaged[i] = 0xa5
+	}
+	s := query(all)
+	s.From = file(t, "damaged.sqlite", damaged)
+	if _, _, err := rows(t, s); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a damaged database: %v", err)
+	}
+	if after, err := os.ReadFile(base); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the database has changed: %v", err)
+	}
+}
