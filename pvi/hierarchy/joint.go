@@ -131,7 +131,7 @@ func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 type normal struct {
 	mean     []float64  // posterior mean
 	spread   *mat.Dense // W L⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see [Joint.condition])
-	evidence float64    // log of the density of u and of the likelihood given u, up to a constant
+	evidence float64    // log of the product of the density of u and the likelihood given u, up to a constant
 }
 
 // condition returns the posterior of the other coordinates given the hyperparameters u. Their prior is θ =

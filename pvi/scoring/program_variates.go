@@ -109,7 +109,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			ok = ok && seen[i]&asOther == 0
 			term[i] = true
 			seen[y] |= asVariate
-			continue // the arguments of a density need no mark, because they may depend on other outcomes
+			continue // an outcome may depend on other outcomes through the arguments of its density
 		}
 		args, others := seen[i], seen[i] // marks for the arguments that stay terms, and marks for all other arguments
 		if others&asTerm != 0 {
