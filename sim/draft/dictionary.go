@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -365,8 +367,11 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	values := make([][]string, len(r.Columns()))
 	for {
 		cells, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
 		if err != nil {
-			break // the rows after a line that cannot be read are not used
+			return nil, fmt.Errorf("made-up records, %s %w", r.Unit(), err)
 		}
 		for i, c := range cells {
 			if text := strings.TrimSpace(c.Text); text != "" && text != "NA" {
