@@ -13,17 +13,18 @@ import (
 // computes all steps in one call. Making the plan charges these steps, even if they are never
 // computed.
 //
-// All random numbers of a step follow from the keys of the plan: the batch, the noise, and the
-// random numbers that protect no data. They are the same on every machine, bit for bit
-// (docs/develop/device.md). [Plan.Words] returns the keys, the batches or the table of the sampler,
-// and the table of the noise. A device needs no other data of the mechanism. [Plan.Next] computes
-// the same steps on this machine, for tests and for the case that the device fails. Either the
-// device or this machine computes the steps, never both, because the same noise would then hide two
-// sums.
+// The keys of the plan determine all random numbers of a step. These are the random numbers that
+// select the batch, the noise, and random numbers that protect no data. They are the same on every
+// machine, bit for bit (docs/develop/device.md). [Plan.Words] returns the keys, the tables from
+// which the noise is computed, and either the batches or a table from which the batches are
+// computed. A device needs no other data of the mechanism. [Plan.Next] computes the same steps on
+// this machine, for tests and for the case that the device fails. Either the device or this machine
+// computes the steps, never both, because the same noise would then hide two sums.
 //
 // A device and this machine round differently, so the choice between them must not depend on noise
-// or records. If a device cannot decide a sample of the noise, [Plan.Decide] therefore decides only
-// this sample on this machine, and the device still computes the steps.
+// or records. A device computes with integers of limited length, which are too short for a few
+// samples of the noise. [Plan.Decide] computes only these samples on this machine, and the device
+// still computes the steps.
 //
 // A Plan is not safe for concurrent use.
 type Plan struct {

@@ -29,9 +29,13 @@ type slicedGaussian struct {
 
 	all    uint64 // total area of the wedges
 	wedges []wedge
-	ends   []uint64              // ends[i] is the total area of wedges 0 to i
-	shift  uint                  // number of low bits of a place that guide ignores
-	guide  [slicedColumns]uint16 // first wedge that can contain a place, indexed by the highest bits of the place
+	ends   []uint64 // ends[i] is the total area of wedges 0 to i
+
+	// To draw a point of the wedges, the sampler draws a number n below all. The point is in the first
+	// wedge i for which ends[i] exceeds n. guide[n>>shift] is the index of a wedge at which the search
+	// for this wedge can begin.
+	shift uint
+	guide [slicedColumns]uint16
 }
 
 const (

@@ -99,8 +99,11 @@ type hessian struct {
 	// It has only tables whose elements are not coordinates.
 	weights map[int][]float64
 
-	adjoints, above, below [][]float64 // adjoints of each channel, for each record of the block
-	step                   []float64   // change of the current channel, for each record of the block
+	// adjoints has the adjoint of each channel, for each record of the block. above and below have
+	// the same adjoints after the current channel was increased and decreased by a small step.
+	// [hessian.shifted] then replaces the values of above by derivatives.
+	adjoints, above, below [][]float64
+	step                   []float64 // change of the current channel, for each record of the block
 	// derivatives, with respect to the current channel, of the vectors that the tables of products
 	// multiply
 	vectors  [][]float64

@@ -13,7 +13,7 @@ type hessianSum interface {
 // A fullSum is a full matrix, stored as half + halfᵀ.
 type fullSum struct {
 	d    int
-	half []float64 // by rows
+	half []float64 // elements of the matrix, row by row
 }
 
 func (f *fullSum) pair(a, b segment, w float64) {

@@ -13,7 +13,7 @@ type entry struct {
 // mergeScratch has the entries of each merged component for each record of a block.
 type mergeScratch struct {
 	entries [][]entry // entries of each component; the entries of record l begin at index l·width
-	count   [][]int   // by component, the number of different coordinates of each record
+	count   [][]int   // number of different coordinates of each record, for each component
 	width   []int
 }
 

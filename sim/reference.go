@@ -31,7 +31,7 @@ type Reference struct {
 	Method  string // description of the method for people
 }
 
-// ExactReference is the Method of a reference that is the exact posterior.
+// ExactReference is the value of [Reference.Method] if the reference is the exact posterior.
 const ExactReference = "the exact posterior"
 
 // NewReference fits the pooled records of all shards. The fit ends when stop returns true, even

@@ -25,7 +25,8 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair is returned for every key that cannot be read. Its text does not depend on the seal.
+// errPair is returned if a key cannot be read from the seal that contains it. The text is the same for
+// every cause, so that it reveals nothing about the content of the seal.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
 // pairContext returns a hash of the study, a dealer and a holder. This hash is the context of the

@@ -24,8 +24,8 @@ type pass struct {
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	nothing  []dpmech.Pair       // pairs of zeros, for a record that contributes nothing
-	places   [recordsAtOnce]int  // places of the records in the batch
-	put      [recordsAtOnce]bool // by record, whether its gradient was added
+	places   [recordsAtOnce]int  // positions of the records in the batch
+	put      [recordsAtOnce]bool // whether the gradient of each record was added
 	words    []uint64
 	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
 }

@@ -41,7 +41,7 @@ type Column struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
 	Labels []string `json:"labels"` // names of the cells: levels, or bins such as "[20, 30)"
-	Parts  []Part   `json:"parts"`  // by group
+	Parts  []Part   `json:"parts"`  // one table for each group
 }
 
 // A Part is the table of a column for one group of records.

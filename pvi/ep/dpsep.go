@@ -116,8 +116,9 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	return spent, nil
 }
 
-// check returns an error if Propose cannot solve the problem: if p has another Gaussian family than
-// the solver, or if its cavity is improper. Propose calls check before it releases anything.
+// check returns an error if Propose cannot solve the problem. The Gaussian family of p must be the
+// family of the solver, and the cavity of p must be proper. Propose calls check before it releases
+// anything.
 func (s *DPSEP) check(p solver.Problem) error {
 	family := s.factor.tilted.Family()
 	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {

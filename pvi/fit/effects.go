@@ -10,7 +10,7 @@ import (
 // generated is a set of numbers that are computed from the parameters, for [Model.Quantities].
 type generated struct {
 	names, units []string // units is nil if the numbers have no units
-	random       []bool   // by number, whether it depends on random numbers; nil if no number does
+	random       []bool   // whether each number depends on random numbers; nil if no number does
 	at           func(dst, theta []float64, draw int)
 }
 

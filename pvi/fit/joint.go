@@ -29,7 +29,7 @@ const (
 type joint struct {
 	program *ir.Program
 	shared  *model.Shared
-	roles   []roleOf // by parameter
+	roles   []roleOf // role of each parameter
 	reads   [][]int  // for each parameter, the parameters on which its density depends
 }
 
@@ -45,7 +45,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 	depends := program.Depends()
 	var hyper []int
 	var start [][2]float64
-	role := make([]roleOf, 0, m.Dim()) // by coordinate of θ
+	role := make([]roleOf, 0, m.Dim()) // role of each coordinate of θ
 	singles := make([]*hierarchy.Single, 0, m.Dim())
 	for k := range j.program.Parameters {
 		singles = append(singles, j.singles(k)...)

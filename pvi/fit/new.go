@@ -180,7 +180,7 @@ type programGenerator struct {
 	m       *Model
 	g       *model.Generator
 	records *shard.New
-	absent  []bool // by variable of the program, whether the variable needs a column that the records lack
+	absent  []bool // whether each variable of the program needs a column that the records lack
 	shared  []float64
 	loaded  *model.RecordGenerator
 	from    int

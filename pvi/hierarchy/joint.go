@@ -156,7 +156,7 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 			centre[i] = sites[k].linear / sites[k].precision
 		}
 	}
-	pull := mat.NewVecDense(p.observed, nil) // h − K·centre
+	pull := mat.NewVecDense(p.observed, nil) // h − K·centre, with h and K of [Likelihood]
 	pull.MulVec(l.Precision, mat.NewVecDense(p.observed, centre[:p.observed]))
 	evidence := given.Log
 	for i, h := range l.Linear {

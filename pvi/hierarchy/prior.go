@@ -60,8 +60,8 @@ func (p *Prior) Draw(z []float64) []float64 {
 
 // A Likelihood is exp(hᵀθ − ½ θᵀKθ) with a positive semidefinite matrix K.
 type Likelihood struct {
-	Precision *mat.SymDense // matrix K
-	Linear    []float64     // vector h
+	Precision *mat.SymDense // the matrix K
+	Linear    []float64     // the vector h
 }
 
 // ErrNotFinite is the error of a computation whose numbers overflow.
@@ -72,8 +72,8 @@ type conditional struct {
 	spreads  []float64
 	sd       []float64 // prior sd of every coordinate for the given spreads
 	root     mat.Cholesky
-	move     []float64 // A⁻¹b
-	evidence float64   // log p(h | τ)
+	move     []float64 // A⁻¹b of the package documentation: posterior minus prior mean of θ, in prior sds
+	evidence float64   // log p(h | τ) of the package documentation, the log evidence of the spreads
 }
 
 // given returns the posterior of θ for standardised spreads z. The spread of an effect is the

@@ -88,7 +88,7 @@ func column(c *ir.Column) string {
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
-	texts   map[int]string // by node, the text that [Builder.Describe] has set
+	texts   map[int]string // text of a node that [Builder.Describe] has set, by node
 	written int
 	depth   int // number of operations around the current one
 }

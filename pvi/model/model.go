@@ -27,7 +27,7 @@ type Model struct {
 	verified  *ir.Verified
 	dim       int
 	densities map[int]int    // the marked densities, see Densities
-	texts     map[int]string // by node, see [Builder.Describe]
+	texts     map[int]string // text of a node that [Builder.Describe] has set, by node
 
 	// names and constrained return the results of Names and ConstrainedNames. They compute the
 	// lists at the first call and keep them. Few callers need the lists, which take much memory.

@@ -26,9 +26,9 @@ func Publishes(st *study.Study, clients, size int) bool {
 	return Commits(st) && clients*size <= MaxPublished
 }
 
-// Fetched reports whether the releases of the participants are too long for the outcomes of a
-// phase. Each reader of an outcome then fetches the releases one by one, by the hashes that their
-// clients have signed. See [AddUp].
+// Fetched reports whether clients sign the hashes of their releases, and the releases are too long
+// to be part of an outcome. Each reader of an outcome then fetches the releases one by one. A reader
+// requests a release by the hash that the client of the release has signed. See [AddUp].
 func Fetched(st *study.Study, clients, size int) bool {
 	return Commits(st) && !Publishes(st, clients, size)
 }

@@ -62,8 +62,8 @@ const (
 
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
-	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square norm of W − Ā over clients
+	farthest   = 4.  // largest distance of an element of θ_t, the point of round t, from the prior mean, in root mean square prior sds
+	deviations = .9  // curvature clip, in units of the root mean square, over clients, of the norm of W − Ā (see the package documentation)
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
@@ -80,7 +80,7 @@ type rules struct {
 	*Setting
 	dim     int
 	kappa   float64 // constant κ of the package documentation
-	nominal float64 // W₀, the curvature of a client of n synthetic records
+	nominal float64 // nominal curvature W₀, the curvature of a client of n synthetic records
 	priorSD float64 // root mean square prior sd
 	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 

@@ -167,7 +167,7 @@ type round struct {
 	// outer estimates the covariance of clients' gradients. It is the mean outer product minus the
 	// outer product of the mean, corrected for the noise in the mean.
 	curvature, outer *mat.SymDense
-	size             float64 // mean squared norm of D
+	size             float64 // mean over clients of the squared norm of D (see the package documentation)
 	slope            Estimate
 
 	gradientSD, curvatureSD, outerSD, sizeSD float64
@@ -277,10 +277,14 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released      *mat.SymDense // mean of the noisy estimates of J over the rounds with about the clip of the last round
-	releasedSD    float64
-	alike         *mat.SymDense   // value of J if clients do not differ
-	excess, draws []*mat.SymDense // excess has draws of J − alike; draws has the same draws without negative eigenvalues, plus alike
+	released   *mat.SymDense // mean of the noisy estimates of J over the rounds with about the clip of the last round
+	releasedSD float64
+	alike      *mat.SymDense // value that J would have if clients did not differ
+
+	// excess has draws of the difference J − alike. A draw in excess can have negative eigenvalues,
+	// which a difference due to clients cannot have. draws has draws of J. Each is the sum of alike and
+	// a draw in excess, in which negative eigenvalues are replaced by 0.
+	excess, draws []*mat.SymDense
 }
 
 // spreads returns the posterior of the covariance J of clients' gradients. If clients do not
@@ -388,9 +392,9 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns the covariance of θ between clients, W⁻¹(J − alike)W⁻¹, for every draw of the mean
-// curvature W in curvatures and of J − alike in excess (see [spread]). It returns false if a W is not
-// positive definite.
+// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. Here W is a draw of the mean
+// curvature in curvatures, and X is the draw with the same index in excess (see [spread]). between
+// returns false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {

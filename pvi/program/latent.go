@@ -137,11 +137,12 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame returns the place of a latent on the unconstrained scale under its density: the center and the
-// scale. whole is true if (latent − center)/scale has the same density with location 0 and scale 1.
+// A frame returns the center and the scale of the density of a latent, measured on the unconstrained
+// scale. The argument a has the arguments of the density. whole is true if (latent − center)/scale has
+// the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
-// frames has the densities that a latent may have.
+// frames has the frame for each density that is allowed for a latent.
 var frames = map[ir.Density]frame{
 	ir.Normal:   located,
 	ir.StudentT: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) { return located(p, c, a[1:]) },

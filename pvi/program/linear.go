@@ -22,8 +22,10 @@ type product struct {
 	x, parameter value
 }
 
-// coordinate returns the index in θ of the product's element. The index is wrong if the builder
-// later changes the order of the parameters. The record program is then slower but still correct.
+// coordinate returns the index in θ of the element of the parameter. [stager.asProduct]
+// combines products with successive indices. If the builder later changes the order of the parameters,
+// the index is wrong. The record program is then slower, because fewer products are combined, but its
+// results are correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
 // formOf returns the stored form of a number, or a form with the number as its only summand.

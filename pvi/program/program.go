@@ -140,12 +140,12 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // by node, the form of a number of the record ([form])
+	forms      map[model.Expr]form // form of a number of the record, by node
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // elements of hidden
-	units      []model.Expr // by element of latents, a latent of about unit scale from which it is computed
-	freed      []placed     // by element of latents, its value as a function of the element of units
+	units      []model.Expr // for each element of latents, a latent of about unit scale from which the element is computed
+	freed      []placed     // value of each element of latents, as a function of the same element of units
 	dim        int          // number of coordinates of all parameters declared so far
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of these terms

@@ -109,11 +109,11 @@ var spreads = func() (v [60]float64) {
 // and the eigenvectors of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
-	inverse *mat.TriDense      // L⁻¹
+	inverse *mat.TriDense      // inverse of the matrix L in the field units
 	basis   *mat.Dense         // the eigenvectors U
 	values  []float64          // the eigenvalues l
 	effect  []bool             // whether a coordinate is an effect of a group
-	weights [classes][]float64 // posterior probabilities of the values in spreads, by class
+	weights [classes][]float64 // posterior probabilities of the values in spreads, for each class
 }
 
 // classes is the number of classes into which [update] divides the elements of the curvature.

@@ -24,10 +24,10 @@ type curvatureDrawer struct {
 	*State
 	*update
 	guess  func(random []float64) *mat.TriDense
-	seen   *mat.Dense    // transpose of the Cholesky root of S ([curvature])
-	into   *mat.Dense    // UᵀL⁻¹
+	seen   *mat.Dense    // transpose of the Cholesky root of the matrix S of [curvature]
+	into   *mat.Dense    // UᵀL⁻¹, in the symbols of this type
 	out    *mat.Dense    // UᵀLᵀ
-	seenAt *mat.SymDense // UᵀKU
+	seenAt *mat.SymDense // UᵀKU, the released curvature in the basis of the eigenvectors
 	bend   float64
 }
 

@@ -17,7 +17,7 @@ type margins struct {
 	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
 	share        []belief  // belief about the share of a level
 	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
-	numbers      []joint   // by number, the joint belief about its mean and its variance, computed from the fields mean and square
+	numbers      []joint   // joint belief about the mean and the variance of each number, computed from the fields mean and square
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
@@ -293,7 +293,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // mean and variance of the sum of the shares of the levels of f
+		var others belief // mean and variance of the sum of the shares of the levels of the factor f
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {
@@ -357,7 +357,7 @@ func (m *margins) madeUp() population {
 // indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // by column, made-up values of a number that has slopes in place of a column of its own in the margins
+	own := map[int][]float64{} // made-up values of the numbers that have slopes but no column of their own in the margins, by index of the first column with slopes of the number
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {

@@ -31,8 +31,8 @@ type Problem struct {
 	budget   budget
 	columns  []column // columns of the margins
 	prior    prior
-	grouped  []bool    // by coordinate, whether it is an effect of a group
-	order    []int     // by coordinate, its index in the study's θ; the parameters on which no record depends follow
+	grouped  []bool    // whether each coordinate is an effect of a group
+	order    []int     // index of each coordinate in the study's θ; the parameters on which no record depends follow
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 

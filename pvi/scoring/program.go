@@ -22,7 +22,7 @@ type program struct {
 	outcomes []int    // indices in numbers of the outcomes that are drawn from the model
 	variates *variates
 	dim      int // number of coordinates of the program's θ
-	// coordinates has, for each coordinate of the scores, its index in the program's θ.
+	// coordinates[i] is the index, in the program's parameter vector θ, of element i of a score.
 	coordinates []int
 }
 

@@ -59,7 +59,7 @@ type conditional struct {
 	count int       // number of grid points for each record
 	grid  []float64 // grids of all records
 	logs  []float64 // logarithms of the densities on the grid
-	atoms []float64 // by record, the logarithms of the probabilities of the atoms (see variates.atoms)
+	atoms []float64 // logarithms of the probabilities of the atoms (see variates.atoms), record after record
 	drawn []bool    // see [program.drawn]
 }
 
@@ -183,7 +183,7 @@ func quantiles(dst, grid, logs []float64) {
 		copy(dst, grid)
 		return
 	}
-	mass := make([]float64, len(grid)) // by grid point, the probability between this point and the point before
+	mass := make([]float64, len(grid)) // probability between each grid point and the point before, up to a common factor
 	var total float64
 	for c := 1; c < len(grid); c++ {
 		mass[c] = (math.Exp(logs[c]-largest) + math.Exp(logs[c-1]-largest)) / 2 * (grid[c] - grid[c-1])

@@ -17,15 +17,16 @@ const mostSteps = 60
 // predictions at the prior mean are far from all records. The returned point is used in the second round.
 // It is the posterior mode for made-up records whose outcomes follow the released margins.
 //
-// Noise makes the margins uncertain, so the made-up records count less than madeUpRecords real records.
-// They count as many as [margins.evidence] returns for the outcome whose margins are least certain, or, if
-// no outcome can be drawn, for the least certain number of a record. The prior is replaced by the normal
-// distribution with the same moments.
+// The log likelihood of the made-up records is multiplied by a weight, because noise makes the margins
+// uncertain. The weight is the number of real records that would determine the mean of an outcome as
+// precisely as the margins do ([margins.evidence]), divided by madeUpRecords. It is at most 1. If there are
+// several outcomes, the smallest weight is used. If no outcome can be drawn, all numbers of a record are
+// used in place of the outcomes. The prior is replaced by the normal distribution with the same moments.
 //
 // The mode is found by the method of Levenberg and Marquardt, with outer products of scores in place of
 // the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models",
-// 1974). Far from the mode these products are much larger than the Hessian and the steps are too short, so
-// that each step is lengthened ([programMadeUp.along]).
+// 1974). Far from the mode these products are much larger than the Hessian and the steps are too short.
+// Each step is therefore lengthened ([programMadeUp.along]).
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {

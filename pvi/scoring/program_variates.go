@@ -10,7 +10,7 @@ import (
 // Variates describe how outcomes are drawn. An outcome is a number of a record that is the variate
 // of a density.
 type variates struct {
-	column []bool // by column of the program, whether the column holds outcomes
+	column []bool // whether each column of the program contains outcomes
 
 	// density is the program from whose densities outcomes are drawn. It is the program of the
 	// study without the data, such as weights, by which log densities are multiplied. These data
@@ -142,7 +142,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			}
 		}
 	}
-	above := make([]bool, len(p.Nodes)) // by node, whether the node is a term or has a term among its direct and indirect arguments
+	above := make([]bool, len(p.Nodes)) // whether each node is a term or has a term among its direct and indirect arguments
 	for i, n := range p.Nodes {
 		above[i] = term[i] || slices.ContainsFunc(n.Args, func(a int) bool { return above[a] })
 		if !above[i] {

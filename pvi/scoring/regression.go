@@ -15,7 +15,7 @@ type regression struct {
 	response  solver.Described
 	columns   []column // regressors of the study's terms, followed by one for each effect of each group
 	effects   []fit.Effect
-	first     []int // by effect, the index of its first coordinate
+	first     []int // index of the first coordinate of each effect
 	dim       int
 	linear    bool    // whether the curvature is independent of θ
 	locations int     // number of predictors that depend on regressors
@@ -33,7 +33,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	if st.Model.Kind() == study.Measured {
 		r.low = -r.high
 	}
-	numbers := map[int]int{} // by column of the study's data, the index of the regressor that is this column alone
+	numbers := map[int]int{} // index of the regressor that is equal to a column of the study's data, by index of the column
 	for c := range st.Coefficients() {
 		if j := len(r.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
 			numbers[c.Parts[0].Column] = j
@@ -41,7 +41,8 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 		r.columns = append(r.columns, newColumn(st, c, len(r.columns)))
 	}
 	r.effects = m.Effects()
-	indicators := map[int]int{} // by group term, the index of the first column of the term's first effect
+	// indicators has, for each group term, the index in r.columns of the first column of the term.
+	indicators := map[int]int{}
 	for _, e := range r.effects {
 		if _, ok := indicators[e.Term]; !ok {
 			indicators[e.Term] = len(r.columns)
@@ -64,9 +65,9 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// addEffect adds the columns of an effect, one for each group. indicator is the first column of
-// the group term, and numbers has the columns of the study's data that are regressors by
-// themselves.
+// addEffect adds the columns of an effect, one for each group. indicator is the index of the first
+// column of the group term. numbers has the index of the regressor that is equal to a column of the
+// study's data, by index of the column.
 func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
 	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
 	if e.Slope >= 0 {
@@ -198,8 +199,8 @@ func (r *regression) predictors() int { return r.response.Size() }
 type workspace struct {
 	*regression
 	eta, g, h, w []float64
-	root         []float64 // lower Cholesky root of w, by rows
-	vector       []float64 // scratch of length d
+	root         []float64 // lower Cholesky root of the matrix w, row by row
+	vector       []float64 // scratch space with an element for each coordinate of θ
 	filled       []int     // indices of the regressors that are not 0
 }
 

@@ -17,7 +17,7 @@ type madeUp struct {
 	*Problem
 	x           []float64              // regressors of the records, one record after another
 	outcome     []float64              // two standard normal numbers for the outcome of each record
-	predict     [][]float64            // by predictor, a standard normal number for each record; used only if θ is uncertain
+	predict     [][]float64            // standard normal numbers for each predictor and record; used only if θ is uncertain
 	known       *latest[*weights]      // weights that guess uses
 	information *latest[*mat.SymDense] // mean curvature of a record
 	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes

@@ -81,7 +81,7 @@ type Query struct {
 	round          int
 	theta          []float64
 	sizes          [blocks]int
-	scales         [blocks]float64 // by block, the largest norm that the block has in a record's vector
+	scales         [blocks]float64 // largest norm of each block of a record's vector
 	clips          [blocks]float64
 	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense

@@ -59,12 +59,13 @@ type Place struct {
 // MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
-// Persons has the numbers of persons and their rows in a table. Rows that are left out count too.
+// Persons has the number of persons in a table, and how many of them have several rows. Rows that do
+// not become records count too.
 type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
-	Several int    `json:"with_several_rows"`
-	Most    int    `json:"most_rows"` // the largest number of rows of a person
+	Several int    `json:"with_several_rows"` // number of persons with at least two rows
+	Most    int    `json:"most_rows"`         // largest number of rows of a person
 }
 
 // Examine reads records as [ReadTable] does, and examines the whole table. Unlike ReadTable it also

@@ -124,7 +124,7 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 type New struct {
 	*Records
 	Rows   []int  // number of the row of each record in the table, see [table.Reader]
-	Absent []bool // by column, whether the table lacks the column; the records then have a value inside the bounds of the column
+	Absent []bool // whether the table lacks each column; the records then have a value inside the bounds of the column
 }
 
 // ReadNew reads records for predictions. It keeps all records of a person, and leaves out records as
@@ -230,7 +230,7 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	rows    table.Reader
-	cellOf  []int // by declared column, the index of its cell in a row
+	cellOf  []int // index in a row of the cell of each declared column
 	person  int   // index of the cell with the name of the person; −1 if the study has no column of persons
 	records *Records
 	report  Report

@@ -23,8 +23,9 @@ type DPSVIOptions struct {
 	Draws int
 	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
 	Rate float64
-	// Gradients selects the gradients that a record contributes for each draw. PublishedGradients
-	// needs Records, a public number that is used in place of the private number of records.
+	// Gradients selects the gradients that a record contributes for each draw of θ. If Gradients is
+	// [study.PublishedGradients], Records must be set to a public number. The solver uses Records in
+	// place of the private number of records.
 	Gradients study.Gradients
 	Records   float64
 	// Optimiser computes from the gradient how the mean and the spread of q change in a step. Its
@@ -208,8 +209,9 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// check returns an error if Propose cannot solve the problem: if q is not diagonal with d
-// coordinates, or if the cavity is improper. Propose calls it before it releases anything.
+// check returns an error if Propose cannot solve the problem. The covariance of q must be diagonal,
+// q must have the dimension of the solver's program, and the cavity must be proper. Propose calls
+// check before it releases anything.
 func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {

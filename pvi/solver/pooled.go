@@ -19,15 +19,14 @@ const (
 	mostSteps = 1500
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // steps with rules of few points end at a change of at most sharpest
+	sharpest  = 1e-6  // largest change after which steps with quadrature rules of few points end
 	coarsest  = 1e-3  // the same limit, if the clients' rules have few points too
-	local     = 0.01  // steps are extrapolated at a change of at most local
-	exhausted = 1e-13 // the fit ends at a change of at most exhausted
-	settled   = 1e-11 // the fit ends at a change of at most settled that is not smaller than the change before
-	enough    = 1e-10 // the fit ends at a change of at most enough, if expectations have coarse errors
-	// The fit ends at a change of at most still, if the free energy has not risen for plateau steps.
-	still   = 1e-7
-	plateau = 25 // number of steps without progress after which only rounding still changes q
+	local     = 0.01  // largest change after which steps are extrapolated
+	exhausted = 1e-13 // largest change after which the fit ends in every case
+	settled   = 1e-11 // largest change after which the fit ends if the change is not smaller than the change before
+	enough    = 1e-10 // largest change after which the fit ends if expectations have coarse errors
+	still     = 1e-7  // largest change after which the fit ends if the free energy has not risen for plateau steps
+	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
 	growth  = 1.3  // factor by which the damping and its limit may grow in a step
 	reduced = 0.75 // factor by which the limit of the damping falls

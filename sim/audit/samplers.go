@@ -91,8 +91,8 @@ type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which a record was in a step, with index record·steps + step
 	pair           []float64 // number of epochs in which two given records were in the same batch
-	// by record: number of pairs of successive epochs in which the record was in the same step; an
-	// epoch is in at most one pair
+	// number of pairs of successive epochs in which a record was in the same step, indexed by record;
+	// an epoch is in at most one pair
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
 	// whether a record was in a step of the last epoch (last), and is in a step of the present

@@ -272,15 +272,16 @@ func soak(ctx context.Context, o options) error {
 	return nil
 }
 
-// stretches is the number of parts into which a soak is divided for its trend.
+// stretches is the number of equal intervals into which [trendOf] divides the measurements.
 const stretches = 12
 
 // A trend is a growth rate per minute with its standard deviation.
 type trend struct{ slope, deviation float64 }
 
-// trendOf averages the points in each stretch of time, and fits a line to the averages by least
-// squares. Because of garbage collection, successive seconds depend on each other. Stretches are
-// so long that they hardly depend on each other. Each stretch must have at least one point.
+// trendOf divides the points into intervals of time, averages the points in each interval, and fits
+// a line to the averages by least squares. Because of garbage collection, successive measurements
+// depend on each other. The intervals are so long that their averages hardly depend on each other.
+// Each interval must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -93,7 +93,7 @@ type arrowReader struct {
 	show  func(read, all int64)
 	names []string
 	dates []bool // whether each column must have dates
-	at    []int  // by column, its index in a batch
+	at    []int  // index of each column in a batch
 	cell  []func(row int) table.Cell
 	cells []table.Cell
 	row   int // next row of the batch
