@@ -28,10 +28,10 @@ type secure struct {
 	keying     *question // offers of keys
 	columns    *columns  // access to the columns in the deals of the open plan; nil before the cut
 
-	// A client cannot confirm a cut if it cannot decrypt its column of one of the deals. It then
-	// complains about the dealer. Complaints are not signed and not stored. They decide only which
-	// dealers are left out of later cuts. The key is the dealer's place in the roster.
-	// clients that complained about the open plan, by the dealer's place in the roster
+	// complaints has the clients that complained about a dealer of the open plan, by the dealer's place
+	// in the roster. A client cannot confirm a cut if it cannot decrypt its column of one of the deals.
+	// It then complains about the dealer. Complaints are not signed and not stored. They decide only
+	// which dealers are left out of later cuts.
 	complaints map[int]map[identity.Name]bool
 	// places in the roster of the dealers that later cuts must not contain, because their deals
 	// caused a plan to be void

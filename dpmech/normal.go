@@ -10,7 +10,7 @@ import "math"
 //
 // FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating Random
 // Variables", 2000) with 256 layers, on 64-bit words. Eight bits select the layer, and the other 56
-// bits select the place in the layer. Unlike in the original method, no bit is used for both
+// bits select the point in the layer. Unlike in the original method, no bit is used for both
 // (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
 // distribution of a number is the normal distribution up to the rounding of float64 arithmetic. A
 // number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is computed
@@ -66,8 +66,8 @@ type zigguratTable struct {
 }
 
 type normalLayer struct {
-	unit   float64 // distance between neighbouring places: 2^-55 times the layer's width
-	inside int64   // a place below this number is under the curve
+	unit   float64 // distance between neighbouring points of the layer: 2^-55 times the layer's width
+	inside int64   // points whose distance from 0, divided by unit, is below this number are under the curve
 }
 
 func newZiggurat() *zigguratTable {

@@ -35,7 +35,7 @@ const (
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // if place − from, modulo 2^64, is below span, the point at place is under the curve for every height in the layer
+	from, span uint64 // if the position p of a point in the layer satisfies (p − from) mod 2^64 < span, the point is under the curve at every height in the layer
 	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; the error is less than i units
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
@@ -70,8 +70,8 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	return int64(place) - int64(layer.width>>1), enough
 }
 
-// place maps all but the lowest bits of w to a number below width by Lemire's method. With
-// t = ⌊w/2^8⌋ the number is ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest
+// place returns the position in the layer that the word w selects, counted from 0. It maps all but the
+// lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest
 // is below 2^8·width, [again] decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
@@ -90,9 +90,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again returns a uniform place. [zigguratLayer.place] maps 2^56 draws to width places, so some
-// places result from one more draw than other places. If the draw is such a surplus draw, again
-// draws another place. Otherwise it returns the argument place.
+// again returns a uniform position in a layer. [zigguratLayer.place] maps 2^56 draws to width positions,
+// so some positions result from one more draw than others. If the draw is such a surplus draw, again
+// draws another position. Otherwise it returns the argument place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place

@@ -89,7 +89,7 @@ type hessian struct {
 	records *tape.Records
 
 	channels [][]output // outputs of each channel
-	outputs  [][]int    // for each leaf, the channel of each of its outputs
+	outputs  [][]int    // channel of each output of each leaf
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
 	// linear[i] has the gradient with respect to θ of each element of the table at node i. It has
@@ -108,7 +108,7 @@ type hessian struct {
 	// multiply
 	vectors  [][]float64
 	segments [block][]segment
-	starts   [block][]int // for each record, the index of each channel's first segment
+	starts   [block][]int // index of the first segment of each channel, for each record
 	arena    []float64
 	sum      hessianSum
 	// gradients, at two points, of the sum of all tables, weighted with the field weights

@@ -53,7 +53,7 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
 	models   map[uint64]signed.Hash   // hash of the λ in each open plan, by number of the plan
-	excluded map[identity.Name]uint64 // for each excluded or revoked client, the number of the last plan before that
+	excluded map[identity.Name]uint64 // number of the last plan before a client was excluded or revoked, by name of the client
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far

@@ -170,7 +170,7 @@ func (t *Trainer) takeChunk(worker, task int) {
 	}
 }
 
-// compute computes the gradients of the records at the given places of the batch, in the first rows
+// compute computes the gradients of the records at the given positions of the batch, in the first rows
 // of p.
 func (t *Trainer) compute(p *pass, places []int) {
 	for i, place := range places {
@@ -187,7 +187,7 @@ func (t *Trainer) compute(p *pass, places []int) {
 	p.reverse(len(places))
 }
 
-// draw draws the latent vectors of the records at the given places of the batch.
+// draw draws the latent vectors of the records at the given positions of the batch.
 func (t *Trainer) draw(p *pass, places []int) {
 	latent := t.network.Latent
 	for from, to := 0, 0; from < len(places); from = to {

@@ -4,8 +4,8 @@ import "fmt"
 
 // Outer computes a sum of outer products of two vectors, with one product for each record. The
 // gradient of a dense layer is such a sum: inputs of the layer times derivatives of the loss
-// with respect to its outputs. Each record has a place, counted from 0. Several goroutines may
-// put records into different places concurrently. Afterwards the sum is computed in pieces, by a
+// with respect to its outputs. Each record has a position, counted from 0. Several goroutines may
+// put records at different positions concurrently. Afterwards the sum is computed in pieces, by a
 // product of matrices.
 type Outer struct {
 	Inputs, Outputs int
@@ -28,7 +28,7 @@ func NewOuter(inputs, outputs, most int) *Outer {
 // Most returns the maximum number of records.
 func (o *Outer) Most() int { return o.most }
 
-// Put stores the two vectors of a record at a place. The outputs are multiplied by factor.
+// Put stores the two vectors of a record at a position. The outputs are multiplied by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("math32: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -53,7 +53,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	}
 }
 
-// Clear sets both vectors at a place to zero.
+// Clear sets both vectors at a position to zero.
 func (o *Outer) Clear(place int) {
 	for at := place * TileRows; at < len(o.a); at += o.most * TileRows {
 		clear(o.a[at : at+TileRows])
@@ -63,7 +63,7 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum writes to dst the sum of the outer products at the places 0 to records − 1. It computes the
+// Sum writes to dst the sum of the outer products at the positions 0 to records − 1. It computes the
 // part of the sum that belongs to the inputs in the tiles [from, to). The result consists of panels
 // with TileRows·(to−from) rows of TileColumns numbers, one panel after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {

@@ -30,7 +30,7 @@ type joint struct {
 	program *ir.Program
 	shared  *model.Shared
 	roles   []roleOf // role of each parameter
-	reads   [][]int  // for each parameter, the parameters on which its density depends
+	reads   [][]int  // parameters on which the density of each parameter depends
 }
 
 // Joint returns the prior of a model that is given as a program. The slice order has the indices in
@@ -51,7 +51,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 		singles = append(singles, j.singles(k)...)
 		role = append(role, slices.Repeat([]roleOf{j.roles[k]}, j.program.Parameters[k].Free())...)
 	}
-	place := make([]int, m.Dim()) // for each coordinate of θ, its index in the prior
+	place := make([]int, m.Dim()) // index in the prior of each coordinate of θ
 	for _, seen := range []bool{true, false} {
 		for k, q := range j.program.Parameters {
 			if depends[k] != seen {
@@ -275,15 +275,15 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 }
 
 // given returns a function. For values u of the hyperparameters, the function returns the
-// distribution of the normal coordinates given u. The slice place has, for each coordinate of θ,
-// its index in the prior. The slice hyper has the indices in the prior of the hyperparameters.
+// distribution of the normal coordinates given u. The slice place has the index in the prior of each
+// coordinate of θ. The slice hyper has the indices in the prior of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
-	at := make([]int, d) // for each index in the prior, the coordinate of θ
+	at := make([]int, d) // coordinate of θ at each index in the prior
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // for each coordinate of θ, its index among the coordinates that are not hyperparameters, or −1
+	row := make([]int, d) // index of each coordinate of θ among the coordinates that are not hyperparameters, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {

@@ -23,7 +23,7 @@ type layout struct {
 type way struct {
 	spread []int // index of the log sd of each effect
 	first  []int // index of the first level's effect, for each effect; the other levels follow
-	slopes []int // for each effect, the index of its column among a record's slopes, or −1 for the intercept
+	slopes []int // index of the column of each effect among a record's slopes, or −1 for the intercept
 }
 
 // New returns the model of a study.

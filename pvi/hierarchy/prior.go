@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Prior is the prior of θ.
+// A Prior is the prior of θ that the package documentation describes: independent normal coordinates,
+// and effects of groups with unknown spreads.
 type Prior struct {
 	Mean, SD []float64 // mean and sd of each coordinate; ignored for the coordinates of an effect
 	Effects  []Effect

@@ -13,7 +13,7 @@ type expected struct {
 	Column, Value  string // Column is empty if it is the column of the row before
 	Name           string // name of the expected value; empty if there is only one
 	Of             *fit.Spread
-	Low, Mid, High float64 // interval and mean as places in a picture, between 0 and 1
+	Low, Mid, High float64 // ends of the interval, and mean between them, as positions on the axis of a picture, from 0 to 1
 }
 
 // Expected returns the rows of the table of conditional effects. It leaves out values that have no

@@ -226,8 +226,8 @@ type Bar struct {
 type Picture struct {
 	Width, Height, Names float64
 	Bars                 []Bar
-	Zero                 float64 // place of 0
-	Bottom               float64 // place of the axis
+	Zero                 float64 // horizontal position of the value 0
+	Bottom               float64 // vertical position of the axis
 	Ticks                []Tick
 }
 

@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// A client votes for its information about each coordinate, divided by the information of a
-	// client with synthetic records. Place k means the ratio base^-k, for k < places.
+	// A client votes for the ratio of its information about each coordinate to the information of a
+	// client with synthetic records. The votes for a coordinate have one element for each of the
+	// possible ratios base^-k, where k is called a place and is an integer from 0 to places − 1.
 	places = 8
 	base   = 4.
 
 	// finer is the number of grid steps from one place to the next in the posterior of a place.
 	finer = 8
-	// unalike is the sd of the error of mean votes that is due to differences between clients.
+	// unalike is the sd of the error that differences between clients cause in mean votes.
 	unalike = .1
 )
 

@@ -23,7 +23,7 @@ type variates struct {
 	// time in place of a density.
 	rest *model.Model
 
-	// atoms has, for each column, the numbers that the program compares its values with. An outcome
+	// atoms has the numbers with which the program compares the values of each column. An outcome
 	// that is not whole may have such a value with a positive probability.
 	atoms [][]float64
 

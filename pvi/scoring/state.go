@@ -27,7 +27,7 @@ type State struct {
 	summary    *describe.Summary // tables that describe the records; nil before they were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
-	clipped, clippedSD float64       // number of clipped records in the last round of scores
+	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and its sd
 
 	mu      sync.Mutex
 	queries map[int]*Query // queries that were already computed, by round

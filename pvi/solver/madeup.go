@@ -104,8 +104,10 @@ func (negativeBinomial) Information(eta, w []float64) {
 	share := mean / (mean + phi)
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
-	p := math.Exp(-phi * math.Log1p(mean/phi)) // probability of the count y
-	left, gap, sum := 1.0, 0.0, 0.0            // left is the probability of a count of at least y, gap is φ²(ψ′(φ) − ψ′(φ+y)), and sum is the sum of probability·gap so far
+	// In the loop p is the probability of the count y, left is the probability of a count of at least
+	// y, gap is φ²(ψ′(φ) − ψ′(φ+y)), and sum is the sum of p·gap over smaller counts.
+	p := math.Exp(-phi * math.Log1p(mean/phi))
+	left, gap, sum := 1.0, 0.0, 0.0
 	for y := 0.0; left > 1e-6 && y < most; y++ {
 		sum += p * gap
 		left -= p

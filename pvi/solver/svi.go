@@ -57,9 +57,9 @@ type climb struct {
 	diagonal   bool
 	d          int
 	origin     []float64
-	root       []float64 // R₀, lower triangular by rows, or its diagonal if q is diagonal
+	root       []float64 // matrix R₀, which is lower triangular, row by row; only its diagonal if q is diagonal
 	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
-	cavityP    []float64 // precision of the cavity in the coordinates u of climb, by rows, or its diagonal if q is diagonal
+	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only its diagonal if q is diagonal
 
 	// x has the parameters of q: the mean, and then L row by row, with the logarithm of its
 	// diagonal. gradient has the gradient with respect to x.

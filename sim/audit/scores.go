@@ -319,7 +319,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 			worlds[world].Append(row())
 		}
 	}
-	alike, others := r.IntN(2) == 0, row() // equal records make the norm of the sum as large as possible
+	alike, others := r.IntN(2) == 0, row() // with equal records the norm of the sum is as large as possible
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
 		if !alike {

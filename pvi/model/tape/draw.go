@@ -5,8 +5,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws gives every element of every draw its place among the normal numbers of a lane. The
-// place is the same in every machine of a program, whichever nodes the machine computes. Draws of
+// planDraws gives every element of every draw an index among the normal numbers of a lane. The
+// index is the same in every machine of a program, whichever nodes the machine computes. Draws of
 // records and draws that all records share are counted separately.
 func (m *Machine) planDraws() {
 	var count [2]int // number of shared draws; number of draws of records
