@@ -15,7 +15,7 @@ import (
 // rounding and compares it with clip.
 type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
-	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
+	clip             float64 // the clip in lattice steps, rounded down; an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², the squared bound on the norm, rounded
 	within           float64 // the field squared minus a margin for rounding errors
 	length           float64 // clip·step minus a margin for rounding errors

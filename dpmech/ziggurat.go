@@ -34,8 +34,10 @@ const (
 
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
-	width      uint64 // number of integers in the layer, below 2^48
-	from, span uint64 // if the position p of a point in the layer satisfies (p − from) mod 2^64 < span, the point is under the curve at every height in the layer
+	width uint64 // number of integers in the layer, below 2^48
+	// A point at position p of the layer, counted from 0, is under the curve at every height in the
+	// layer if (p − from) mod 2^64 < span.
+	from, span uint64
 	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; the error is less than i units
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
@@ -71,8 +73,9 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 }
 
 // place returns the position in the layer that the word w selects, counted from 0. It maps all but the
-// lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest
-// is below 2^8·width, [again] decides whether the draw is kept.
+// lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is
+// ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest is below 2^8·width, [again]
+// decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }

@@ -21,7 +21,7 @@ func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	for n, e := range effects {
 		order = append(order, e.Spread)
 		prior.Effects = append(prior.Effects, hierarchy.Effect{
-			First:  e.First - n - 1, // This effect has n + 1 spreads before it in θ.
+			First:  e.First - n - 1, // The spreads of n + 1 effects precede this effect in θ, and the prior does not count them.
 			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
 		})
 	}

@@ -80,7 +80,7 @@ type rules struct {
 	*Setting
 	dim     int
 	kappa   float64 // constant κ of the package documentation
-	nominal float64 // nominal curvature W₀, the curvature of a client of n synthetic records
+	nominal float64 // nominal curvature W₀, the curvature of a client that has the nominal number of synthetic records
 	priorSD float64 // root mean square prior sd
 	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 

@@ -14,18 +14,19 @@ import (
 )
 
 // These constants limit a pooled fit. The change of a step is the largest change of a natural parameter
-// divided by the largest natural parameter.
+// divided by the largest natural parameter. A limit of the change is the largest change for which the
+// condition in its comment applies.
 const (
 	mostSteps = 1500
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // largest change after which steps with quadrature rules of few points end
+	sharpest  = 1e-6  // limit of the change for the end of steps with quadrature rules of few points
 	coarsest  = 1e-3  // the same limit, if the clients' rules have few points too
-	local     = 0.01  // largest change after which steps are extrapolated
-	exhausted = 1e-13 // largest change after which the fit ends in every case
-	settled   = 1e-11 // largest change after which the fit ends if the change is not smaller than the change before
-	enough    = 1e-10 // largest change after which the fit ends if expectations have coarse errors
-	still     = 1e-7  // largest change after which the fit ends if the free energy has not risen for plateau steps
+	local     = 0.01  // limit of the change for the extrapolation of steps
+	exhausted = 1e-13 // limit of the change for the end of the fit
+	settled   = 1e-11 // limit for the end of the fit if the change is not smaller than the change before
+	enough    = 1e-10 // limit for the end of the fit if expectations have coarse errors
+	still     = 1e-7  // limit for the end of the fit if the free energy has not risen for plateau steps
 	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
 	growth  = 1.3  // factor by which the damping and its limit may grow in a step

@@ -11,7 +11,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// A Sampling is a rule that chooses the records of each step.
+// A Sampling is a rule that chooses the records of each step. The sampling rate q is the average share
+// of the records that a step uses.
 type Sampling string
 
 const (

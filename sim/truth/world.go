@@ -74,14 +74,14 @@ type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
 const (
-	wider   = 10 // factor by which bounds are wider than the range of the values
-	normal  = 3  // half of the range of a normal column, in sds
-	heavy   = 12 // half of the range of a column with Student's t distribution, in sds
-	freedom = 3  // degrees of freedom of Student's t distribution
-	shared  = .95
-	spread  = .5 // sd of coefficients between heterogeneous clients, in sds of the prior
-	// noise multiplier of cells with almost no noise; about the smallest that is possible with a
-	// hundred noise shares
+	wider   = 10  // factor by which bounds are wider than the range of the values
+	normal  = 3   // half of the range of a normal column, in sds
+	heavy   = 12  // half of the range of a column with Student's t distribution, in sds
+	freedom = 3   // degrees of freedom of Student's t distribution
+	shared  = .95 // correlation of two columns in cells with correlated columns
+	spread  = .5  // sd of coefficients between heterogeneous clients, in sds of the prior
+	// noise multiplier of cells with almost no noise; it is about the smallest noise multiplier that a
+	// study with a hundred noise shares can have
 	noiseOff  = 1e-2
 	heldOut   = 500 // number of held-out records
 	heavyMost = 20  // smallest bound of a continuous outcome if columns have Student's t distribution
