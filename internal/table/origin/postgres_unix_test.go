@@ -4,109 +4,32 @@ package origin_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fedpvi/internal/table"
 	"fedpvi/internal/table/origin"
+	"fedpvi/internal/testing/postgres"
 )
-
-// server starts a PostgreSQL server for the test, and returns its port. The user reader may log in
-// with the password "secret". It skips the test if PostgreSQL is not installed.
-func server(t *testing.T) string {
-	t.Helper()
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if found == nil {
-		t.Skip("PostgreSQL is not installed (Debian's package postgresql)")
-	}
-	folder, err := os.MkdirTemp("/tmp", "fedpvi-postgres-") // a short path, for a socket, that the user postgres may enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	as := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 { // the server refuses to run as root
-		other, err := user.Lookup("postgres")
-		if err != nil {
-			t.Skip("there is no user postgres to run the server")
-		}
-		uid, _ := strconv.Atoi(other.Uid)
-		gid, _ := strconv.Atoi(other.Gid)
-		as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(folder, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	do := func(name string, args ...string) {
-		t.Helper()
-		c := exec.Command(filepath.Join(filepath.Dir(found[len(found)-1]), name), args...)
-		c.SysProcAttr, c.Dir, c.Env = as, folder, append(os.Environ(), "PGHOST="+folder, "PGUSER=postgres", "LC_ALL=C.UTF-8")
-		log, err := os.CreateTemp(t.TempDir(), "log") // no pipe: the server would keep it open
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
-		c.Stdout, c.Stderr = log, log
-		if err := c.Run(); err != nil {
-			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("%s: %v\n%s", name, err, text)
-		}
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	listener.Close()
-	data := filepath.Join(folder, "data")
-	do("initdb", "-D", data, "-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256", "--no-sync")
-	do("pg_ctl", "-D", data, "-w", "-o", fmt.Sprintf("-p %s -k %s -c listen_addresses=127.0.0.1 -c fsync=off", port, folder), "start")
-	t.Cleanup(func() { do("pg_ctl", "-D", data, "-m", "immediate", "stop") })
-	t.Setenv("PGPORT", port)
-	do("psql", "-v", "ON_ERROR_STOP=1", "-c", `create user reader password 'secret'`)
-	do("psql", "-v", "ON_ERROR_STOP=1", "-c", `create table patients (age int, count numeric, pressure float8, dose numeric, treated text, born date, site text)`)
-	csv, err := filepath.Abs(filepath.Join("testdata", "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(folder, "patients.csv")
-	if err := os.WriteFile(copied, content(t, filepath.Base(csv)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	do("psql", "-v", "ON_ERROR_STOP=1", "-c", fmt.Sprintf(`\copy patients from '%s' csv header`, copied))
-	do("psql", "-v", "ON_ERROR_STOP=1", "-c", `grant select on patients to reader`)
-	return port
-}
 
 // The test copies a CSV file into a database and compares the rows of a query with those of the
 // file. The name of the source depends on its values alone, and no error contains a value or the
 // password.
 func TestDatabase(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the server is started as on Debian")
-	}
-	port := server(t)
-	address := "postgres://reader@127.0.0.1:" + port + "/postgres"
+	server := postgres.Start(t)
+	server.Table("patients", "age int, count numeric, pressure float8, dose numeric, treated text, born date, site text", content(t, "patients.csv"))
 	query := func(sql string) origin.Source {
-		return origin.Source{From: address, Query: file(t, "query.sql", []byte(sql))}
+		return origin.Source{From: server.Address(), Query: file(t, "query.sql", []byte(sql))}
 	}
 	const all = "select age, count, pressure, dose, treated, born, site from patients order by count"
 	if _, _, err := rows(t, query(all)); err == nil || !strings.Contains(err.Error(), "28P01") && !strings.Contains(err.Error(), "28000") {
 		t.Errorf("without a password: got %v", err)
 	}
-	t.Setenv("PGPASSWORD", "secret")
+	t.Setenv("PGPASSWORD", postgres.Password)
 	csv, _, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +55,7 @@ func TestDatabase(t *testing.T) {
 		{"select 1; select 2", "42601"},
 	} {
 		_, _, err := rows(t, query(c.sql))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), postgres.Password) {
 			t.Errorf("%s: got %v, want SQLSTATE %s", c.sql, err, c.want)
 		}
 	}

@@ -68,7 +68,7 @@ func files(t *testing.T) []file {
 // packages of lower layers. The variable beside lists the exceptions, which are imports within a
 // layer.
 var floors = [][]string{
-	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser"},
+	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
 	{"dpmech/internal/stream"},
@@ -223,7 +223,7 @@ var forbidden = []struct {
 	},
 	{
 		"os", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || f.folder == "internal/testing/browser" || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
+			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || f.folder == "internal/testing/browser" || f.folder == "internal/testing/postgres" || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
 				f.folder == "internal/private" || f.folder == "internal/audit" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/table/origin" || f.folder == "internal/testing/manual" || f.folder == "internal/testing/mistakes" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
@@ -237,7 +237,7 @@ var forbidden = []struct {
 	},
 	{
 		"net", func(f file) bool {
-			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/web" || f.folder == "client/pages" || f.folder == "internal/table/origin" || strings.HasPrefix(f.folder, "internal/audit") || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/web" || f.folder == "client/pages" || f.folder == "internal/table/origin" || f.folder == "internal/testing/postgres" || strings.HasPrefix(f.folder, "internal/audit") || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
 		},
 		"one room has sockets for clients, another one for orders, another one for pages, and commands read addresses and serve figures; crypto reads them and tests its connections",
 	},
@@ -308,7 +308,7 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return tool(f) || f.folder == "internal/testing/browser" || f.folder == "sim/subprocess" || f.folder == "examples/extend" && f.test || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/audit" || f.folder == "internal/web" || f.folder == "internal/table/origin" || f.folder == "cmd/client" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
+			return tool(f) || f.folder == "internal/testing/browser" || f.folder == "internal/testing/postgres" || f.folder == "sim/subprocess" || f.folder == "examples/extend" && f.test || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/audit" || f.folder == "internal/web" || f.folder == "internal/table/origin" || f.folder == "cmd/client" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
 		},
 		"no program starts another one, except a solver that a simulation names in Go: no name reaches a shell",
 	},
