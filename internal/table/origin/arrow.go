@@ -31,17 +31,31 @@ var (
 // damaged file can state any size.
 const maxBatch = 1 << 30
 
-// bounded allocates memory, and panics if more than maxBatch bytes are wanted at once.
-type bounded struct{ memory.Allocator }
-
-func (b bounded) Allocate(size int) []byte { return b.Allocator.Allocate(checked(size)) }
-
-func (b bounded) Reallocate(size int, old []byte) []byte {
-	return b.Allocator.Reallocate(checked(size), old)
+// limit returns the maximum of such sizes for data of the given size in bytes, which is 0 if it is not
+// known. The limit of a small file is at least 64 MiB, because columns
+// with few different values are much smaller when they are compressed.
+func limit(size int64) int64 {
+	const small, compression = 64 << 20, 256
+	if size == 0 || size > maxBatch/compression {
+		return maxBatch
+	}
+	return max(small, compression*size)
 }
 
-func checked(size int) int {
-	if size > maxBatch {
+// bounded allocates memory, and panics if more than max bytes are wanted at once.
+type bounded struct {
+	memory.Allocator
+	max int64
+}
+
+func (b bounded) Allocate(size int) []byte { return b.Allocator.Allocate(b.checked(size)) }
+
+func (b bounded) Reallocate(size int, old []byte) []byte {
+	return b.Allocator.Reallocate(b.checked(size), old)
+}
+
+func (b bounded) checked(size int) int {
+	if int64(size) > b.max {
 		panic(fmt.Sprintf("%d bytes are too many", size))
 	}
 	return size
@@ -53,14 +67,15 @@ type batches interface {
 	Read() (arrow.RecordBatch, error)
 }
 
-var errArrow = errors.New("these Arrow data end early, are damaged, or have a batch of rows of more than 1 GiB: " + again)
+var errArrow = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + again)
 
-// arrow calls use with a reader of the wanted columns of an Arrow file or stream, which open opens. If
-// the decoder panics, arrow returns an error.
-func (s Source) arrow(ctx context.Context, open func(...ipc.Option) (batches, error), wanted []table.Wanted, use func(table.Reader) error) (err error) {
+// arrow calls use with a reader of the wanted columns of an Arrow file or stream, which open opens, of
+// the given size in bytes, or 0 if the size is not known. If the decoder panics, arrow returns an error.
+func (s Source) arrow(ctx context.Context, size int64, open func(...ipc.Option) (batches, error), wanted []table.Wanted, use func(table.Reader) error) (err error) {
 	fault := guard.Run(func() {
 		var from batches
-		from, err = open(ipc.WithAllocator(bounded{memory.DefaultAllocator}), ipc.WithBodySizeLimit(maxBatch), ipc.WithMetadataSizeLimit(maxBatch))
+		most := limit(size)
+		from, err = open(ipc.WithAllocator(bounded{memory.DefaultAllocator, most}), ipc.WithBodySizeLimit(most), ipc.WithMetadataSizeLimit(most))
 		if err != nil {
 			err = errors.Join(ctx.Err(), errArrow) // the error of the package may contain bytes of the file
 			return
@@ -83,7 +98,10 @@ func arrowFile(f *os.File) func(...ipc.Option) (batches, error) {
 
 // arrowStream returns a function that opens an Arrow stream.
 func arrowStream(r io.Reader) func(...ipc.Option) (batches, error) {
-	return func(o ...ipc.Option) (batches, error) { return ipc.NewReader(r, o...) }
+	return func(o ...ipc.Option) (batches, error) {
+		// ipc.NewReader ignores the limits on sizes
+		return ipc.NewReaderFromMessageReader(ipc.NewMessageReader(r, o...), o...)
+	}
 }
 
 // arrowReader reads the rows of Arrow data, batch by batch.

@@ -93,7 +93,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	switch {
 	case stream:
 		s.Progress = nil // buffered already reports the bytes
-		err = s.arrow(ctx, arrowStream(buffered), wanted, use)
+		err = s.arrow(ctx, info.Size(), arrowStream(buffered), wanted, use)
 		return errors.Join(err, rest(buffered, err))
 	case (isParquet(start) || arrow) && !info.Mode().IsRegular():
 		return errors.New("a Parquet file or an Arrow file cannot be read from a pipe: name the file")
@@ -102,7 +102,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 			return err
 		}
 		if arrow {
-			return s.arrow(ctx, arrowFile(f), wanted, use)
+			return s.arrow(ctx, info.Size(), arrowFile(f), wanted, use)
 		}
 		return s.guarded(ctx, f, info, wanted, use)
 	}

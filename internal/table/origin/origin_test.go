@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -181,6 +182,17 @@ func TestRefusedFiles(t *testing.T) {
 		if _, _, err := rows(t, s); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%+v: got %v", s, err)
 		}
+	}
+}
+
+// A small Arrow stream that states a large size is refused before memory of this size is allocated.
+func TestStatedSizeOfArrow(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := rows(t, origin.Source{From: file(t, "large.arrows", []byte("\xff\xff\xff\xff\x00\x00\x00\x20"))})
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 1<<20 {
+		t.Errorf("%d bytes were allocated: %v", took, err)
 	}
 }
 
