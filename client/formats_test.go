@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
 
 	"fedpvi/client"
 	"fedpvi/internal/table/origin"

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	_ "modernc.org/sqlite" // so that --data can name an SQLite database
+
 	"fedpvi/client"
 	"fedpvi/internal/cli"
 	"fedpvi/internal/table/origin"
