@@ -171,9 +171,9 @@ func TestFormulasHoldTheTruth(t *testing.T) {
 				continue
 			}
 			var h holding
-			h.add(t, f, 1000, 10_000)
+			h.add(t, f, 4000, 10_000)
 			rms, width := math.Sqrt(h.squares/h.pooled), math.Exp(h.width/h.pooled)
-			if rms > 2 || h.astray > 0 || h.truths[0] < 0.6 || width > 8 {
+			if rms > 2 || h.astray > 0 || h.truths[0] < 0.6 || width > 4 {
 				t.Errorf("%s: intervals of 90 %% hold %.2f of the truths, the rms of (mean − pooled mode)/sd is %.2f, sds are %.1f times those of the pooled records, and %d of 1 studies have not arrived", f.name, h.truths[0], rms, width, h.astray)
 			}
 		}
