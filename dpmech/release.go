@@ -173,7 +173,7 @@ type Noise struct {
 }
 
 type drawn struct {
-	of    *GaussianSum // mechanism that drew the noise; nil after its use
+	of    *GaussianSum // mechanism that drew the noise; nil after the noise was used
 	steps []int64
 }
 

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API carries out the orders of an operator. The parameter study is the name of a study or
-// the first digits of its digest. An empty string selects the only study.
+// An API carries out the orders of an operator. A study is given by its name, or by the first digits
+// of its digest, in the parameter study. An empty string selects the only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)

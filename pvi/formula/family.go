@@ -31,7 +31,8 @@ type family struct {
 	further []string // names of the parameters besides mu
 	trials  bool     // whether the outcome is the number of successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome. y is the text of the outcome.
+	// density returns the density of the outcome with the given link. y is the expression of the outcome
+	// in the program.
 	density func(w *writer, y, link string) density
 }
 

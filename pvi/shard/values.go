@@ -140,8 +140,8 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded returns x, with the problem fits if x is a possible value of the column, and otherwise
-// with the reason why it is not.
+// bounded returns x and the reason why x is not a possible value of the column. If x is a possible
+// value, the reason is the constant fits.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -5,7 +5,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that calls another Solver with the cavity raised to the power share.
+// splitPrior is a Solver that calls another Solver. It raises the cavity to a power, the value of the
+// field share.
 type splitPrior struct {
 	Solver
 	share  float64

@@ -69,7 +69,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 		// vectors of all other records are the negative of the protected record's vector.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// In a batch of a fixed size, another record takes the place of the absent record.
+		// In a batch of a fixed size, another record takes the place of the record that is absent from
+		// one of the two data sets. Its vector is the negative, so that the sums differ by twice the vector.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {

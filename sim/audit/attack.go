@@ -119,7 +119,7 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides whether a run belongs to a world, by a threshold on a statistic. The threshold
+// A rule decides to which of the two worlds a run belongs, by a threshold on a statistic. The threshold
 // is chosen for one ε.
 type rule struct {
 	statistic statistic

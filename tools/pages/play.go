@@ -69,8 +69,8 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output stores the text that a command has printed. Every call of Write begins with a call of the
-// field first.
+// output stores the text that a command has printed. Every call of Write first calls
+// the function in the field first.
 type output struct {
 	bytes.Buffer
 	first func()

@@ -121,8 +121,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal draws the part of every record, and makes the solvers of the parts. It does so only at
-// the first call.
+// deal assigns every record to a part at random, and makes the solvers of the parts. Only the first
+// call does so.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
