@@ -3,7 +3,6 @@ package origin
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +50,7 @@ func (s Source) query(ctx context.Context, wanted []table.Wanted, named io.Write
 		return fmt.Errorf("%s: the query %s failed%s", address, s.Query, reason(err))
 	}
 	defer rows.Close()
-	r := &queryReader{rows: rows, named: named, show: s.Progress, failed: func(err error) error {
+	r := &queryReader{rows: rows, named: named, show: s.Progress, cells: textCells(rows), failed: func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -109,51 +108,16 @@ func reason(err error) string {
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }
 
-// queryReader reads the rows of a query.
-type queryReader struct {
-	rows   pgx.Rows
-	names  []string
-	named  io.Writer
-	show   func(read, all int64)
-	failed func(error) error
-	cells  []table.Cell
-	length []byte
-	read   int64
-}
-
-func (q *queryReader) Columns() []string { return q.names }
-
-func (q *queryReader) Unit() string { return "row" }
-
-func (q *queryReader) Row() int { return int(q.read) }
-
-func (q *queryReader) Next() ([]table.Cell, error) {
-	if !q.rows.Next() {
-		if err := q.rows.Err(); err != nil {
-			return nil, q.failed(err)
+// textCells returns a function that appends the cells of the current row.
+func textCells(rows pgx.Rows) func([]table.Cell) ([]table.Cell, error) {
+	return func(to []table.Cell) ([]table.Cell, error) {
+		for _, value := range rows.RawValues() {
+			cell := table.Cell{Text: string(value)}
+			if value == nil {
+				cell.Kind = table.Missing
+			}
+			to = append(to, cell)
 		}
-		return nil, io.EOF
+		return to, nil
 	}
-	if q.read++; q.show != nil && q.read%batch == 0 {
-		q.show(q.read, 0)
-	}
-	q.cells = q.cells[:0]
-	for _, value := range q.rows.RawValues() {
-		// The bytes that identify the table contain each value after its length. A null has the
-		// length −1.
-		length := int64(len(value))
-		if value == nil {
-			length = -1
-		}
-		q.length = binary.BigEndian.AppendUint64(q.length[:0], uint64(length))
-		if _, err := q.named.Write(append(q.length, value...)); err != nil {
-			return nil, err
-		}
-		if value == nil {
-			q.cells = append(q.cells, table.Cell{Kind: table.Missing})
-		} else {
-			q.cells = append(q.cells, table.Cell{Text: string(value)})
-		}
-	}
-	return q.cells, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -74,11 +73,11 @@ func (s Source) sqlite(ctx context.Context, named io.Writer, use func(table.Read
 		return failed(err)
 	}
 	defer rows.Close()
-	r := &sqliteReader{rows: rows, named: named, show: s.Progress, failed: failed}
-	if r.names, err = rows.Columns(); err != nil || len(r.names) == 0 {
+	names, err := rows.Columns()
+	if err != nil || len(names) == 0 {
 		return fmt.Errorf("the query %s returns no columns: write one SELECT statement", s.Query)
 	}
-	return use(r)
+	return use(&queryReader{rows: rows, names: names, named: named, show: s.Progress, cells: scannedCells(rows, len(names)), failed: failed})
 }
 
 // compiles returns the error of the database for a query that it cannot execute. It reads no rows, so
@@ -108,63 +107,22 @@ func failedSQLite(err error) string {
 	return fmt.Sprintf(" (SQLite error %d): run it with sqlite3 to see the reason", told.Code())
 }
 
-// sqliteReader reads the rows of a query.
-type sqliteReader struct {
-	rows   *sql.Rows
-	names  []string
-	named  io.Writer
-	show   func(read, all int64)
-	failed func(error) error
-	values []any
-	cells  []table.Cell
-	length []byte
-	read   int64
-}
-
-func (q *sqliteReader) Columns() []string { return q.names }
-
-func (q *sqliteReader) Unit() string { return "row" }
-
-func (q *sqliteReader) Row() int { return int(q.read) }
-
-func (q *sqliteReader) Next() ([]table.Cell, error) {
-	if !q.rows.Next() {
-		if err := q.rows.Err(); err != nil {
-			return nil, q.failed(err)
-		}
-		return nil, io.EOF
+// scannedCells returns a function that appends the cells of the current row, which has the given number
+// of columns.
+func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell, error) {
+	values, into := make([]any, columns), make([]any, columns)
+	for i := range values {
+		into[i] = &values[i]
 	}
-	if q.read++; q.show != nil && q.read%batch == 0 {
-		q.show(q.read, 0)
-	}
-	q.values = slices.Grow(q.values[:0], len(q.names))[:len(q.names)]
-	q.cells = q.cells[:0]
-	into := make([]any, len(q.values))
-	for i := range q.values {
-		into[i] = &q.values[i]
-	}
-	if err := q.rows.Scan(into...); err != nil {
-		return nil, q.failed(err)
-	}
-	for _, value := range q.values {
-		cell := sqliteCell(value)
-		// The bytes that identify the table contain each text after its length. A missing value has
-		// the length −1.
-		text, length := cell.Text, int64(len(cell.Text))
-		switch cell.Kind {
-		case table.Missing:
-			length = -1
-		case table.Number:
-			text = strconv.FormatFloat(cell.Number, 'g', -1, 64)
-			length = int64(len(text))
-		}
-		q.length = binary.BigEndian.AppendUint64(q.length[:0], uint64(length))
-		if _, err := q.named.Write(append(q.length, text...)); err != nil {
+	return func(to []table.Cell) ([]table.Cell, error) {
+		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
-		q.cells = append(q.cells, cell)
+		for _, value := range values {
+			to = append(to, sqliteCell(value))
+		}
+		return to, nil
 	}
-	return q.cells, nil
 }
 
 // sqliteCell returns the cell of a value. The driver returns a time for the text of a column that is

@@ -1,0 +1,69 @@
+package origin
+
+import (
+	"encoding/binary"
+	"io"
+	"strconv"
+
+	"fedpvi/internal/table"
+)
+
+// queryReader reads the rows of a query to a database.
+type queryReader struct {
+	rows interface {
+		Next() bool
+		Err() error
+	}
+	cells  func(to []table.Cell) ([]table.Cell, error) // appends the cells of the current row
+	failed func(error) error                           // describes an error without values of the database
+	names  []string
+	named  io.Writer
+	show   func(read, all int64)
+	row    []table.Cell
+	length []byte
+	read   int64
+}
+
+func (q *queryReader) Columns() []string { return q.names }
+
+func (q *queryReader) Unit() string { return "row" }
+
+func (q *queryReader) Row() int { return int(q.read) }
+
+func (q *queryReader) Next() ([]table.Cell, error) {
+	if !q.rows.Next() {
+		if err := q.rows.Err(); err != nil {
+			return nil, q.failed(err)
+		}
+		return nil, io.EOF
+	}
+	if q.read++; q.show != nil && q.read%batch == 0 {
+		q.show(q.read, 0)
+	}
+	var err error
+	if q.row, err = q.cells(q.row[:0]); err != nil {
+		return nil, q.failed(err)
+	}
+	for _, cell := range q.row {
+		if err := q.name(cell); err != nil {
+			return nil, err
+		}
+	}
+	return q.row, nil
+}
+
+// name writes the bytes of a value that identify the table: its length and its text. A missing value
+// has the length −1.
+func (q *queryReader) name(cell table.Cell) error {
+	text, length := cell.Text, int64(len(cell.Text))
+	switch cell.Kind {
+	case table.Missing:
+		length = -1
+	case table.Number:
+		text = strconv.FormatFloat(cell.Number, 'g', -1, 64)
+		length = int64(len(text))
+	}
+	q.length = binary.BigEndian.AppendUint64(q.length[:0], uint64(length))
+	_, err := q.named.Write(append(q.length, text...))
+	return err
+}
