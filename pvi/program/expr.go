@@ -337,7 +337,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals returns the result of the operator op for a and b, of which at least one is a sum over the
+// totals returns the result of the operator op for a and b. At least one of them is a sum over the
 // records (role total).
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a

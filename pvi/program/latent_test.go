@@ -195,7 +195,7 @@ func TestLogLikelihoodOfLatents(t *testing.T) {
 	}
 }
 
-// The messages about latents say what to do.
+// The messages about latents name a remedy.
 func TestMessagesAboutLatents(t *testing.T) {
 	const head = "data { int N; vector[N] x; array[N] int<lower=1> g; }\nparameters { real a; real<lower=0> s; "
 	const tail = "}\nmodel { a ~ normal(0, 1); s ~ normal(0, 1); "

@@ -35,7 +35,7 @@ type posterior struct {
 	Mean, SD, MeanError, SDError []float64
 }
 
-// A sampled posterior is what Stan's sampler found.
+// A sampled posterior has the moments of draws of Stan's sampler.
 type sampled struct {
 	posterior
 	Digest    string  // SHA-256 of the program and the records
