@@ -9,9 +9,12 @@ import (
 	_ "modernc.org/sqlite"
 
 	"fedpvi/client"
+	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/study"
 )
+
+func init() { origin.RegisterArrow(arrowdata.Read) }
 
 const formatsSource = `study = { version = 2, name = "formats" }
 model = { family = "linear", outcome = "pressure", noise_sd = 1, terms = ["age", "dose", "treated", "born", "site"] }

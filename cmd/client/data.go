@@ -11,8 +11,11 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/internal/cli"
+	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
 )
+
+func init() { origin.RegisterArrow(arrowdata.Read) }
 
 // recordFlags are the flags that select the records.
 type recordFlags struct {

@@ -4,20 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math"
-	"os"
-	"slices"
-	"strconv"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"fedpvi/internal/calendar"
-	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
 
@@ -27,237 +15,22 @@ var (
 	streamMagic = []byte("\xff\xff\xff\xff")
 )
 
-// maxBatch is the largest size in bytes of a batch of rows, and of one uncompressed column of it. A
-// damaged file can state any size.
-const maxBatch = 1 << 30
-
-// limit returns the maximum of such sizes for data of the given size in bytes, which is 0 if it is not
-// known. The limit of a small file is at least 64 MiB, because columns
-// with few different values are much smaller when they are compressed.
-func limit(size int64) int64 {
-	const small, compression = 64 << 20, 256
-	if size == 0 || size > maxBatch/compression {
-		return maxBatch
-	}
-	return max(small, compression*size)
-}
-
-// bounded allocates memory, and panics if more than max bytes are wanted at once.
-type bounded struct {
-	memory.Allocator
-	max int64
-}
-
-func (b bounded) Allocate(size int) []byte { return b.Allocator.Allocate(b.checked(size)) }
-
-func (b bounded) Reallocate(size int, old []byte) []byte {
-	return b.Allocator.Reallocate(b.checked(size), old)
-}
-
-func (b bounded) checked(size int) int {
-	if int64(size) > b.max {
-		panic(fmt.Sprintf("%d bytes are too many", size))
-	}
-	return size
-}
-
-// batches is an Arrow file or an Arrow stream.
-type batches interface {
-	Schema() *arrow.Schema
-	Read() (arrow.RecordBatch, error)
-}
-
-var errArrow = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + again)
-
-// arrow calls use with a reader of the wanted columns of an Arrow file or stream, which open opens, of
-// the given size in bytes, or 0 if the size is not known. If the decoder panics, arrow returns an error.
-func (s Source) arrow(ctx context.Context, size int64, open func(...ipc.Option) (batches, error), wanted []table.Wanted, use func(table.Reader) error) (err error) {
-	fault := guard.Run(func() {
-		var from batches
-		most := limit(size)
-		from, err = open(ipc.WithAllocator(bounded{memory.DefaultAllocator, most}), ipc.WithBodySizeLimit(most), ipc.WithMetadataSizeLimit(most))
-		if err != nil {
-			err = errors.Join(ctx.Err(), errArrow) // the error of the package may contain bytes of the file
-			return
-		}
-		rows := &arrowReader{ctx: ctx, from: from, show: s.Progress}
-		if err = rows.find(wanted); err == nil {
-			err = use(rows)
-		}
-	})
-	if fault != nil {
-		return errArrow
-	}
-	return err
-}
-
-// arrowFile returns a function that opens an Arrow file.
-func arrowFile(f *os.File) func(...ipc.Option) (batches, error) {
-	return func(o ...ipc.Option) (batches, error) { return ipc.NewFileReader(f, o...) }
-}
-
-// arrowStream returns a function that opens an Arrow stream.
-func arrowStream(r io.Reader) func(...ipc.Option) (batches, error) {
-	return func(o ...ipc.Option) (batches, error) {
-		// ipc.NewReader ignores the limits on sizes
-		return ipc.NewReaderFromMessageReader(ipc.NewMessageReader(r, o...), o...)
-	}
-}
-
-// arrowReader reads the rows of Arrow data, batch by batch.
-type arrowReader struct {
-	ctx   context.Context
-	from  batches
-	show  func(read, all int64)
-	names []string
-	dates []bool // whether each column must have dates
-	at    []int  // index of each column in a batch
-	cell  []func(row int) table.Cell
-	cells []table.Cell
-	row   int // next row of the batch
-	rows  int // number of rows of the batch
-	read  int64
-}
-
-// find finds the wanted columns, and checks that their types can be read.
-func (a *arrowReader) find(wanted []table.Wanted) error {
-	for i, field := range a.from.Schema().Fields() {
-		w := slices.IndexFunc(wanted, func(w table.Wanted) bool { return w.Name == field.Name })
-		if w < 0 {
-			continue
-		}
-		kind := field.Type
-		if d, ok := kind.(*arrow.DictionaryType); ok {
-			kind = d.ValueType
-		}
-		switch {
-		case wanted[w].Date && !arrowDay(kind.ID()):
-			return noDates(field.Name, field.Type.String())
-		case !wanted[w].Date && !arrowValue(kind.ID()):
-			return unusable(field.Name, field.Type.String())
-		}
-		a.names, a.at, a.dates = append(a.names, field.Name), append(a.at, i), append(a.dates, wanted[w].Date)
-	}
-	a.cells = make([]table.Cell, len(a.names))
-	a.cell = make([]func(int) table.Cell, len(a.names))
-	return nil
-}
-
-// arrowText reports whether values of a type are texts.
-func arrowText(kind arrow.Type) bool {
-	return kind == arrow.STRING || kind == arrow.LARGE_STRING || kind == arrow.STRING_VIEW
-}
-
-// arrowDay reports whether values of a type can be days.
-func arrowDay(kind arrow.Type) bool {
-	return arrowText(kind) || kind == arrow.DATE32 || kind == arrow.DATE64 || kind == arrow.TIMESTAMP
-}
-
-// arrowValue reports whether values of a type are numbers, texts, booleans or dates.
-func arrowValue(kind arrow.Type) bool {
-	return kind != arrow.TIMESTAMP && arrowDay(kind) || kind == arrow.BOOL || kind == arrow.NULL || arrow.IsPrimitive(kind) && (arrow.IsInteger(kind) || arrow.IsFloating(kind)) || kind == arrow.DECIMAL128
-}
-
-func (a *arrowReader) Columns() []string { return a.names }
-
-func (a *arrowReader) Unit() string { return "row" }
-
-func (a *arrowReader) Row() int { return int(a.read) }
-
-func (a *arrowReader) Next() ([]table.Cell, error) {
-	for a.row == a.rows {
-		if err := a.ctx.Err(); err != nil {
-			return nil, err
-		}
-		b, err := a.from.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, io.EOF
-		case err != nil:
-			return nil, errors.Join(a.ctx.Err(), errArrow)
-		}
-		a.row, a.rows = 0, int(b.NumRows())
-		for i, at := range a.at {
-			a.cell[i] = arrowCells(b.Column(at))
-		}
-	}
-	if a.show != nil && a.read%batch == 0 {
-		a.show(a.read, 0)
-	}
-	for i, cell := range a.cell {
-		a.cells[i] = cell(a.row)
-	}
-	a.row++
-	a.read++
-	return a.cells, nil
-}
-
-// arrowCells returns a function that decodes the values of a column.
-func arrowCells(values arrow.Array) func(row int) table.Cell {
-	decode := arrowDecoder(values)
-	return func(row int) table.Cell {
-		if values.IsNull(row) {
-			return table.Cell{Kind: table.Missing}
-		}
-		return decode(row)
-	}
-}
-
-func arrowDecoder(values arrow.Array) func(row int) table.Cell {
-	number := func(x float64) table.Cell { return table.Cell{Kind: table.Number, Number: x} }
-	day := func(d calendar.Day) table.Cell { return table.Cell{Text: d.String()} }
-	switch v := values.(type) {
-	case *array.Dictionary:
-		inner := arrowCells(v.Dictionary())
-		return func(row int) table.Cell { return inner(v.GetValueIndex(row)) }
-	case *array.Float64:
-		return func(row int) table.Cell { return number(v.Value(row)) }
-	case *array.Float32:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Float16:
-		return func(row int) table.Cell { return number(float64(v.Value(row).Float32())) }
-	case *array.Int64:
-		return func(row int) table.Cell { return whole(v.Value(row)) }
-	case *array.Uint64:
-		return func(row int) table.Cell {
-			if x := v.Value(row); x > math.MaxInt64 {
-				return table.Cell{Text: strconv.FormatUint(x, 10)}
-			}
-			return whole(int64(v.Value(row)))
-		}
-	case *array.Int32:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Uint32:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Int16:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Uint16:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Int8:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Uint8:
-		return func(row int) table.Cell { return number(float64(v.Value(row))) }
-	case *array.Decimal128:
-		scale := v.DataType().(*arrow.Decimal128Type).Scale
-		return func(row int) table.Cell {
-			return table.Cell{Text: fmt.Sprintf("%se%d", v.Value(row).BigInt(), -scale)}
-		}
-	case *array.Boolean:
-		return func(row int) table.Cell { return table.Cell{Text: strconv.FormatBool(v.Value(row))} }
-	case *array.Date32:
-		return func(row int) table.Cell { return day(calendar.Day(v.Value(row))) }
-	case *array.Date64:
-		return func(row int) table.Cell { return day(calendar.Containing(int64(v.Value(row)), 1e3)) }
-	case *array.Timestamp:
-		perSecond := int64(1e9) / int64(v.DataType().(*arrow.TimestampType).Unit.Multiplier())
-		return func(row int) table.Cell { return day(calendar.Containing(int64(v.Value(row)), perSecond)) }
-	case array.StringLike:
-		return func(row int) table.Cell { return table.Cell{Text: v.Value(row)} }
-	}
-	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // the type without values
-}
-
 // isArrow reports whether a file begins as an Arrow file or an Arrow stream.
 func isArrow(start []byte) (file, stream bool) {
 	return bytes.HasPrefix(start, arrowMagic), bytes.HasPrefix(start, streamMagic)
+}
+
+// An ArrowDecoder reads Arrow data, as the function Read of package arrowdata does.
+type ArrowDecoder func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, show func(read, all int64), use func(table.Reader) error) error
+
+// decodeArrow is the decoder of Arrow data in this program, or noArrow.
+var decodeArrow ArrowDecoder = noArrow
+
+// RegisterArrow sets the decoder of Arrow data. A program that reads Arrow data calls it before it reads
+// any table. The package does not import the decoder, which takes long to compile.
+func RegisterArrow(d ArrowDecoder) { decodeArrow = d }
+
+// noArrow refuses Arrow data.
+func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(read, all int64), func(table.Reader) error) error {
+	return errors.New("this program reads no Arrow data, as client does: write the rows to a CSV or Parquet file")
 }

@@ -92,8 +92,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	arrow, stream := isArrow(start)
 	switch {
 	case stream:
-		s.Progress = nil // buffered already reports the bytes
-		err = s.arrow(ctx, info.Size(), arrowStream(buffered), wanted, use)
+		err = decodeArrow(ctx, buffered, info.Size(), wanted, nil, use) // buffered already reports the bytes
 		return errors.Join(err, rest(buffered, err))
 	case (isParquet(start) || arrow) && !info.Mode().IsRegular():
 		return errors.New("a Parquet file or an Arrow file cannot be read from a pipe: name the file")
@@ -102,7 +101,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 			return err
 		}
 		if arrow {
-			return s.arrow(ctx, info.Size(), arrowFile(f), wanted, use)
+			return decodeArrow(ctx, f, info.Size(), wanted, s.Progress, use)
 		}
 		return s.guarded(ctx, f, info, wanted, use)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -20,14 +21,11 @@ import (
 
 func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")) }
 
-// again is the remedy for a damaged Parquet file.
-const again = "copy the file again, or write it again with the program that made it"
-
 // guarded reads a Parquet file as parquet does. If the decoder panics, guarded returns an error.
 func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
 	var err error
 	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
-		return errors.New("this Parquet file is damaged, or of a kind that cannot be read: " + again)
+		return errors.New("this Parquet file is damaged, or of a kind that cannot be read: " + table.Again)
 	}
 	return err
 }
@@ -37,7 +35,7 @@ func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []ta
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
 		// the error of the package may contain bytes of the file
-		return errors.New("this Parquet file ends early or is damaged: " + again)
+		return errors.New("this Parquet file ends early or is damaged: " + table.Again)
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {
@@ -143,22 +141,12 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	c := &column{index: field.Index(), texts: map[string]string{}}
 	if date {
 		if c.decode = c.day(field.Type()); c.decode == nil {
-			return nil, noDates(field.Name(), field.Type().String())
+			return nil, table.NoDates(field.Name(), field.Type().String())
 		}
 	} else if c.decode = c.decoder(field.Type()); c.decode == nil {
-		return nil, unusable(field.Name(), field.Type().String())
+		return nil, table.Unreadable(field.Name(), field.Type().String())
 	}
 	return c, nil
-}
-
-// unusable is the error for a column whose type cannot be read.
-func unusable(column, kind string) error {
-	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", column, kind)
-}
-
-// noDates is the error for a column that the study declares as a column of dates.
-func noDates(column, kind string) error {
-	return fmt.Errorf("column %s: the study reads dates, and these values have the type %s: write dates, times or texts such as 2020-12-31", column, kind)
 }
 
 // day returns a function that decodes values of a type as days, or nil for a type that has no days.
@@ -238,21 +226,8 @@ func integer(v parquet.Value) int64 {
 	return v.Int64()
 }
 
-// exact is the bound on the absolute value of whole numbers below which a float64 represents each
-// of them exactly.
-const exact = 1 << 53
-
 func signed(v parquet.Value) table.Cell {
-	return whole(integer(v))
-}
-
-// whole returns the cell of a whole number: a number, or a text if a float64 may not represent it
-// exactly.
-func whole(x int64) table.Cell {
-	if -exact < x && x < exact {
-		return table.Cell{Kind: table.Number, Number: float64(x)}
-	}
-	return table.Cell{Text: strconv.FormatInt(x, 10)}
+	return table.Whole(integer(v))
 }
 
 func unsigned(v parquet.Value) table.Cell {
@@ -260,10 +235,10 @@ func unsigned(v parquet.Value) table.Cell {
 	if v.Kind() == parquet.Int32 {
 		x = uint64(v.Uint32())
 	}
-	if x < exact {
-		return table.Cell{Kind: table.Number, Number: float64(x)}
+	if x > math.MaxInt64 {
+		return table.Cell{Text: strconv.FormatUint(x, 10)}
 	}
-	return table.Cell{Text: strconv.FormatUint(x, 10)}
+	return table.Whole(int64(x))
 }
 
 // text returns b as a string. Equal texts share one copy, up to maxTexts different texts.

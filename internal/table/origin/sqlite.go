@@ -132,7 +132,7 @@ func sqliteCell(value any) table.Cell {
 	case nil:
 		return table.Cell{Kind: table.Missing}
 	case int64:
-		return whole(v)
+		return table.Whole(v)
 	case float64:
 		return table.Cell{Kind: table.Number, Number: v}
 	case bool:

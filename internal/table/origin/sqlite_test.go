@@ -10,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
 )
+
+func init() { origin.RegisterArrow(arrowdata.Read) }
 
 // The rows of a query to an SQLite database, which sqlite3 of Python wrote, are those of the CSV
 // file. The name of the source depends on the values alone. A query cannot change the database, and

@@ -69,8 +69,8 @@ func files(t *testing.T) []file {
 // layer.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
-	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/origin", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
-	{"accountant", "gpu/cuda/emulator", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
+	{"accountant", "gpu/cuda/emulator", "internal/table/origin", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
@@ -277,6 +277,14 @@ var forbidden = []struct {
 	{
 		"github.com/jackc", func(f file) bool { return f.folder == "internal/table/origin" },
 		"one package reads databases, and the coordinator reads none",
+	},
+	{
+		"fedpvi/internal/table/arrowdata", func(f file) bool { return f.folder == "cmd/client" || f.test },
+		"the decoder of Arrow takes long to compile, and the client alone needs it",
+	},
+	{
+		"modernc.org/sqlite", func(f file) bool { return f.folder == "cmd/client" || f.test },
+		"SQLite takes long to compile, and the client alone needs it",
 	},
 	{
 		"fedpvi/internal/table/origin", func(f file) bool { return !coordinator(f) },

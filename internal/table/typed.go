@@ -1,0 +1,32 @@
+package table
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// exact is the bound on the absolute value of whole numbers below which a float64 represents each
+// of them exactly.
+const exact = 1 << 53
+
+// Whole returns the cell of a whole number: a number, or a text if a float64 may not represent it
+// exactly.
+func Whole(x int64) Cell {
+	if -exact < x && x < exact {
+		return Cell{Kind: Number, Number: float64(x)}
+	}
+	return Cell{Text: strconv.FormatInt(x, 10)}
+}
+
+// Again is the remedy for a damaged file, as the end of an error message.
+const Again = "copy the file again, or write it again with the program that made it"
+
+// Unreadable returns the error for a column whose type cannot be read.
+func Unreadable(column, kind string) error {
+	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", column, kind)
+}
+
+// NoDates returns the error for a column that the study declares as a column of dates.
+func NoDates(column, kind string) error {
+	return fmt.Errorf("column %s: the study reads dates, and these values have the type %s: write dates, times or texts such as 2020-12-31", column, kind)
+}
