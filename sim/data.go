@@ -25,9 +25,10 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns the path of a file of records that a study names. It looks for a relative
-// path in the folder of the study, and then in the folder FEDPVI_DATA, which is ../shared/data
-// by default.
+// FindData returns the path of a file of records that a study names. FindData first looks for a
+// relative path in the folder of the study, and then in the folder of public data sets. The
+// environment variable FEDPVI_DATA names the folder of public data sets, and its default is
+// ../shared/data.
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -45,7 +46,7 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast is the clients of a simulated study with their records, and the held-out records.
+// A cast holds the clients of a simulated study with their records, and the held-out records.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // held-out records; nil if there are none
@@ -143,7 +144,8 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the study's own files of held-out records, if it names any.
+// readTest reads the held-out records from the files that the study names for them, if the study
+// names any.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -161,9 +163,9 @@ func noTest(st *study.Study, n int) error {
 	return fmt.Errorf("study %s: simulation.test = %g leaves none for the clients, or none for the test, of %d %s", st.Name, st.Simulation.Test, n, what)
 }
 
-// holdOut divides records into records for the clients and held-out records. It chooses the
-// held-out records at random, or takes the last records, as the study requires. If the records have
-// persons, it chooses persons instead of records, so that the records of a person stay together.
+// holdOut divides records into records for the clients and held-out records. As the study requires,
+// the held-out records are chosen at random or are the last records. If the records belong to
+// persons, whole persons are chosen, so that the records of a person stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()
 	n := len(people)
@@ -178,9 +180,9 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	return records.Select(rowsOf(people, order[out:])), records.Select(rowsOf(people, order[:out])), nil
 }
 
-// readFiles reads files of records into one table. If own is true, the user gave the paths, and
-// readFiles uses them unchanged. Otherwise the study gave the paths, and readFiles looks for
-// them with [FindData].
+// readFiles reads files of records into one table. The argument own is true if the user gave the
+// paths. The paths are then used unchanged. Otherwise the study gave the paths, and readFiles looks
+// for them with [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()
@@ -226,7 +228,8 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 	return records, report, nil
 }
 
-// rowsOf returns the rows of the persons with the given indices.
+// rowsOf returns the rows of some of the persons. The argument people holds the rows of each
+// person, and some holds the indices of the persons.
 func rowsOf(people [][]int, some []int) []int {
 	var rows []int
 	for _, i := range some {

@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients. A device computes
-// the steps of all its clients in a round in one launch. UseDevices calls failed when a device
-// fails (see [solver.Accelerator]). The devices draw the batches with a Feistel network, which
-// does not protect records and is only for simulations. The stated privacy cost of the study is
-// the same. For the same seed, a run with devices has other noise than a run without devices.
+// UseDevices makes devices compute the private gradient steps of all clients. A device computes the
+// steps of its clients in a round in one launch. UseDevices calls the function failed when a device
+// fails (see [solver.Accelerator]). The devices draw the batches with a Feistel network, which does
+// not protect records and is only for simulations. The stated privacy cost of the study is the
+// same. For the same seed, a run with devices has other noise than a run without devices.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices manages the devices that the user allows. It opens them for the first study that can
-// use them. Its methods may be called concurrently.
+// Devices manages the devices that the user allows. The devices are opened for the first study that
+// can use them. The methods may be called concurrently.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -43,7 +43,7 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // combines the steps of clients of all federations into common launches of a device
+	gathering cuda.Gathering // combines the steps of the clients of all federations, so that a device computes them in one launch
 }
 
 // NewDevices returns the devices of a source. It passes each message for the user once to the
@@ -62,9 +62,10 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the private steps of a federation if they can. The first client
-// uses the device with the index first, and the next clients use the next devices in turn. Use
-// returns an error if the user requires a device and no device can compute the steps.
+// Use makes the devices compute the private steps of a federation if they can. The argument first
+// is the index of the device that computes the steps of the first client, and the next clients use
+// the next devices in turn. Use returns an error if the user requires a device and no device can
+// compute the steps.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -118,8 +119,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. It returns err if the user requires a device.
-// Otherwise it returns nil, and the CPU computes the task.
+// Failed handles the failure of a device. If the user requires a device, it returns err. Otherwise
+// it returns nil, and the CPU computes the task.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

@@ -28,7 +28,7 @@ type Client struct {
 	BuiltIn solver.Solver // the solver that inference.solver names
 }
 
-// Likelihood returns the log likelihood of the client's records.
+// Likelihood returns the log likelihood of the client's records as a function that solvers use.
 func (c Client) Likelihood() (solver.Likelihood, error) {
 	return c.Model.Likelihood(c.Records, c.Clients)
 }
@@ -53,18 +53,19 @@ var (
 	ownClips      = &registry[Clip]{kind: "clip", all: map[string]Clip{}}
 )
 
-// RegisterPartition gives a partition a name, under which studies find it: simulation.partition =
-// "own:NAME". It panics if the name is taken.
+// RegisterPartition makes p available to studies under a name. A study selects it by the setting
+// simulation.partition = "own:NAME". RegisterPartition panics if the name is taken.
 func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 
-// RegisterSolver gives a solver a name, under which studies find it: simulation.solver = "own:NAME".
-// It panics if the name is taken. The privacy unit of the studies must be the client, because the
-// mechanism then hides the result of any solver, or there must be no privacy promise.
+// RegisterSolver makes s available to studies under a name. A study selects it by the setting
+// simulation.solver = "own:NAME". RegisterSolver panics if the name is taken. The study must have
+// the client as its privacy unit, because the mechanism then hides the result of any solver, or the
+// study must promise no privacy.
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
-// RegisterClip gives a clip a name, under which studies find it: simulation.clip = "own:NAME". It
-// panics if the name is taken. As in [RegisterSolver], the privacy unit of the studies must be the
-// client, or the studies must promise no privacy.
+// RegisterClip makes c available to studies under a name. A study selects it by the setting
+// simulation.clip = "own:NAME". RegisterClip panics if the name is taken. As with [RegisterSolver],
+// the study must have the client as its privacy unit, or promise no privacy.
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
 
 func (r *registry[T]) add(name string, extension T) {
@@ -110,8 +111,8 @@ func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int
 	return rows, nil
 }
 
-// newSite returns the site of a client, with the solver and the clip of extensions if the study names
-// them.
+// newSite returns the site of a client. If the study names an extension for the solver or the clip,
+// the site uses the extension.
 func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site, error) {
 	own := p.Study().Simulation
 	if own.Solver == "" && own.Clip == "" {
@@ -153,7 +154,7 @@ func extensionNotes(st *study.Study) (notes []string) {
 	return notes
 }
 
-// clipped is a solver whose changes are shortened by a clip of an extension.
+// clipped is a solver whose changes an extension's clip shortens.
 type clipped struct {
 	solver.Solver
 	shorten Clip

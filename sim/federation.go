@@ -28,21 +28,22 @@ type Federation struct {
 	post     post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is the outcome of the last round. It is nil before the last round, and in a
-	// study without one.
+	// LastOutcome is the outcome of the last round. It is nil until the last round has ended, and
+	// in a study that has no last round.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	adder *Adder // adds up releases by secure sums; nil if the server adds them up
+	adder *Adder // adds up releases by secure sums; nil if the server adds up the releases
 
 	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
 }
 
-// New returns a federation of the given holders whose posterior is the prior. If the study
-// requests a standardisation, New runs the scale phase and standardises the columns. At most
-// workers goroutines compute at a time. The number of goroutines does not change any result.
+// New returns a federation of the given holders whose posterior is the prior. If the study requests
+// a standardisation, New runs the scale phase and standardises the columns. The argument workers is
+// the maximum number of goroutines that compute at a time. The number of goroutines does not change
+// any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	return newFederation(st, holders, seed, workers, nil)
 }
@@ -101,8 +102,8 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 	return f, nil
 }
 
-// kept returns the holders. If the study protects persons, it reduces their records to the
-// records that clients use.
+// kept returns the holders with the records that clients use. If the study protects persons, these
+// are not all records, because a client keeps a limited number of rows of each person.
 func kept(st *study.Study, holders []Holder) []Holder {
 	out := make([]Holder, len(holders))
 	for m, h := range holders {
@@ -172,12 +173,13 @@ func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	return outcome, err
 }
 
-// propose computes the answers of the clients that a plan names, and passes them to the post.
+// propose computes the answers of the clients that a plan names, and passes the answers to the
+// post, which delivers them.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // the loop ends, because the participants are in the order of the sites
+		for f.Sites[m].ID() != id { // the loop ends, because the plan names its participants in the order of f.Sites
 			m++
 		}
 		asked[i] = m
@@ -196,7 +198,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	return nil
 }
 
-// Message returns the last release of site m. It is valid until the next Step.
+// Message returns the last release of site m. The release is valid until the next call of Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
 // forSites calls do(i) for every i from 0 to n−1, where i is the index of a site. It uses several
@@ -228,8 +230,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns the number of outcomes so far with the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run runs the study until it ends or ctx is done. It calls observe after every outcome except
-// the outcome of the last round.
+// Run runs the study until the study ends or ctx is done. It calls observe after every outcome
+// except the outcome of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
 	for {
 		if err := ctx.Err(); err != nil {

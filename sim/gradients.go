@@ -12,8 +12,8 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients. With this number, a client's share of a prior
-	// that is not Gaussian is negligible.
+	// apart is a very large number of clients. Divided by this number, a prior that is not Gaussian
+	// adds almost nothing to a client's log likelihood.
 	apart = 1 << 40
 )
 

@@ -1,6 +1,6 @@
 package sim
 
-// A History keeps some points of a run for plots. It drops points as the run grows, so that its
+// A History keeps some points of a run for plots. As the run grows, it drops points, so that its
 // size stays bounded.
 type History struct {
 	Points []Point

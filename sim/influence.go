@@ -29,10 +29,10 @@ type Influence struct {
 // computation solves a system of this many linear equations for each client.
 const widestInfluence = 200
 
-// influences returns the influence of every client on the reference, the largest first. It takes
-// one Newton step from the mean of the reference, which is exact if the model is conjugate. It
-// returns nil if only sums are opened, if there is only one client, if the model is not a
-// regression or has too many parameters, or if the reference has no full covariance.
+// influences returns the influence of every client on the reference, the largest first. For each
+// client it takes one Newton step from the mean of the reference. The step is exact if the model is
+// conjugate. The result is nil if only sums are opened, if there is only one client, if the model
+// is not a regression or has too many parameters, or if the reference has no full covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

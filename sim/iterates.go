@@ -10,7 +10,8 @@ import (
 )
 
 // iterates accumulates the mean and the variance of the means of q over the last outcomes of a
-// study, for [study.Iterates]. It reads only outcomes, which are public.
+// study, for studies whose intervals are [study.Iterates]. It reads only outcomes, which are
+// public.
 type iterates struct {
 	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error
@@ -56,7 +57,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variances of the means to the diagonal of a covariance.
+// widen adds the variances of the means of q to the diagonal of a covariance.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

@@ -32,9 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting returns the overrides with which a study runs without privacy. If the solver adds no noise,
-// its settings stay. The default solver replaces a private solver, because the number and size of a
-// private solver's steps are chosen for the noise.
+// fitting returns the overrides with which a study runs without privacy. If the solver adds no
+// noise, its settings stay. The default solver replaces a private solver, because the number and
+// the size of a private solver's steps suit the noise.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -54,8 +54,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys of private gradient steps that have another meaning for other
-// solvers.
+// descentAlone removes the keys that have one meaning for private gradient steps and another
+// meaning for other solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware describes the noise-aware posterior and compares it with q. It appears only in
-// reports. Factors and predictions use q.
+// A NoiseAware describes the noise-aware posterior and compares it with q. Only reports contain the
+// noise-aware posterior. Factors and predictions use q.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
@@ -57,8 +57,8 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound runs the last round of the study. It does nothing if the study has no last round or
-// has already run it.
+// lastRound runs the last round of the study. If the study has no last round, or the last round was
+// run before, lastRound does nothing.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
@@ -94,7 +94,7 @@ func (f *Federation) lastRound() error {
 }
 
 // Releases returns the number of releases of client m that cost privacy, including the release in
-// the last round. [pvi.Protocol.Costs] returns the cost of that many releases.
+// the last round. [pvi.Protocol.Costs] returns the cost of a number of releases.
 func (f *Federation) Releases(m int) int {
 	n := f.Sites[m].Releases()
 	if f.last != nil {

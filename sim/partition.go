@@ -15,8 +15,8 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients, as the study's partition defines. The
-// records of a person go to the same client, unless the partition is by a column that names the
+// deal divides the records among the study's clients, as the study's partition defines. The records
+// of a person go to the same client. The exception is a partition by a column that names the
 // client.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
@@ -52,13 +52,14 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID returns the name of client m. It pads the number with zeros, so that names sort like
-// numbers.
+// clientID returns the name of client m. The number in the name is padded with zeros, so that names
+// sort like numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records at random to clients. Their sizes differ by at most one.
+// balanced deals n records at random to clients. The numbers of records of two clients differ by at
+// most one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, shuffled(n, variates(seed, purposePartition)))
@@ -88,7 +89,8 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides order into contiguous parts. Their lengths differ by at most one.
+// spread divides the row numbers in order into contiguous parts, one for each client. The lengths
+// of the parts differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {

@@ -20,13 +20,13 @@ type Options struct {
 	Workers   int    // number of goroutines; 1 if 0
 
 	// Secure, if not nil, makes the clients add up securely in all phases, as the daemons do in a
-	// study with secure aggregation. The function returns the seconds since a fixed time. The
-	// results stay the same to the bit.
+	// study with secure aggregation. The function returns a time in seconds. The results are the
+	// same to the bit with and without Secure.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
-	// has not converged. The report then states this. If Stop is nil, only the number of steps is
-	// limited.
+	// has not converged. The report then states that the fit is unfinished. If Stop is nil, only
+	// the number of steps is limited.
 	Stop func() bool
 }
 
@@ -89,11 +89,11 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // distance by which the last outcome moved λ, relative to the distance of λ from the prior
+	Change   float64  // size of the last change of λ, relative to the distance of λ from the prior
 	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
 }
 
-// Run runs the study until it ends or ctx is done, and returns the result. It calls observe
+// Run runs the study until the study ends or ctx is done, and returns the result. It calls observe
 // after every outcome.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
 	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
@@ -139,9 +139,9 @@ func (p *Play) predict(r *Result) (err error) {
 	return nil
 }
 
-// Check adds posterior predictive checks to a result of [Play.Run]. It checks the held-out records,
-// or the records of all clients if there are none. It does nothing in version 1 of the study
-// language, and without a posterior.
+// Check adds posterior predictive checks to a result of [Play.Run]. The checks use the held-out
+// records, or the records of all clients if there are no held-out records. In version 1 of the
+// study language, and without a posterior, Check does nothing.
 func (p *Play) Check(r *Result) error {
 	m := p.Federation.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {
@@ -182,7 +182,7 @@ func (p *Play) PooledTest() (*Predictions, error) {
 
 // odometer returns a function that computes the proven ε of a client's releases so far, for an
 // observer that sees the public messages. The function returns nil if the study has no privacy. It
-// recomputes ε only after a new release.
+// computes ε again only after a new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -202,8 +202,8 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the distance by which λ moved since the previous call, relative to the distance
-// of λ from the prior.
+// moved returns the size of the change of λ since the previous call, relative to the distance of λ
+// from the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -237,8 +237,8 @@ func (p *Play) Posterior() []float64 {
 // family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the simulation to a history. It does nothing if the study has
-// no model. It also does nothing if [History.Wants] is false for the outcome, unless the outcome is
+// Observe adds the present state of the simulation to a history. It adds nothing if the study has
+// no model. It also adds nothing if [History.Wants] is false for the outcome, unless the outcome is
 // the last planned one.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
@@ -275,9 +275,9 @@ func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for clients with invented names. If clients is 0, their
-// number comes from the study's simulation. If the study requests a standardisation, Protocol uses
-// the public bounds of the columns in place of estimated scales.
+// Protocol derives the protocol of a study for clients with invented names. If clients is 0, the
+// number of clients comes from the study's simulation. If the study requests a standardisation,
+// Protocol uses the public bounds of the columns in place of estimated scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -7,16 +7,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post decides the order in which the answers of clients arrive at the server.
+// A post delivers the answers of clients to the server. It decides the order in which the answers
+// arrive.
 type post interface {
 	send(client int)
-	// next returns the client whose answer arrives next. If no answer is on the way, ok is
-	// false.
+	// next returns the client whose answer arrives next. If no answer is on the way to the server,
+	// ok is false.
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule. In the asynchronous schedule answers arrive in the
-// order of a virtual clock. In other schedules they arrive in the order in which they were sent.
+// newPost returns the post for a schedule. In the asynchronous schedule answers arrive in the order
+// of a virtual clock. In other schedules answers arrive in the order in which they were sent.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)

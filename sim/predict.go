@@ -18,10 +18,10 @@ type Predictions struct {
 	// unit of the outcome. For a discrete outcome it is the mean log predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose most likely outcome was observed
-	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
-	// probability that a positive record gets a higher prediction than a negative record; ties
-	// count half
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome was predicted as the most likely one
+	Majority *float64 `json:"majority,omitempty"` // accuracy of a prediction that is always the most frequent outcome
+	// probability that a record with the event gets a higher prediction than a record without the
+	// event; ties count half
 	AUC   *float64 `json:"auc,omitempty"`
 	Brier *float64 `json:"brier,omitempty"` // mean square of predicted probability minus outcome
 	// root mean squared difference between expected and observed outcome, in the unit of the
@@ -162,8 +162,8 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// Limits of a calibration table: the maximum number of groups, and the minimum number of records in
-// a group.
+// Limits of a calibration table. The first is the maximum number of groups, and the second is the
+// minimum number of records in a group.
 const (
 	bins   = 10
 	fewest = 10

@@ -20,7 +20,7 @@ const (
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the scale phase, by client and pass
-	purposeAside     = "aside"     // choice of the records on which settings are compared, by client
+	purposeAside     = "aside"     // random choice of the records that a comparison of settings holds out, by client
 	purposeCheck     = "check"     // draws of outcomes for predictive checks
 	purposeScore     = "score"     // noise of the scores by which settings are compared, by client
 )

@@ -20,8 +20,8 @@ import (
 )
 
 // A Reference is a posterior that is computed from the pooled records without privacy. No
-// federation could compute it. It is the exact posterior if the model is conjugate, and
-// otherwise the Gaussian that the study's approximation finds in its family.
+// federation could compute it. The posterior is exact if the model is conjugate. Otherwise it is
+// the Gaussian that the study's approximation finds in its family.
 type Reference struct {
 	family gaussian.Family
 	// Natural has the natural parameters, in the layout of gaussian.Full if Exact is true, and
@@ -31,13 +31,13 @@ type Reference struct {
 	Method  string // description of the method for people
 }
 
-// ExactReference is the value of [Reference.Method] if the reference is the exact posterior.
+// ExactReference is the value of [Reference.Method] for an exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards. The fit ends when stop returns true, even
-// if it has not converged. If stop is nil, only the number of steps is limited. If the study
-// requests a Markov chain, NewReference starts the chain at this fit and returns the normal
-// distribution with the moments of the chain.
+// NewReference fits the pooled records of all shards. The fit ends when stop returns true, even if
+// the fit has not converged. If stop is nil, only the number of steps is limited. If the study
+// requests a Markov chain, NewReference starts the chain at the mean of this fit. It then returns
+// the normal distribution with the moments of the chain.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -99,7 +99,7 @@ func widens(p *pvi.Protocol) bool {
 }
 
 // fit fits the pooled records. If the steps do not converge, the reference is the best q that they
-// found, or the prior, and the description of the method states this.
+// found, or the prior. The description of the method then states that the steps did not converge.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
 	switch {
@@ -111,8 +111,8 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit uses stochastic gradients. This is the case if the
-// federation uses stochastic gradients and the model has no closed expectations, and also if the
+// stochastic reports whether the pooled fit uses stochastic gradients. There are two such cases:
+// the federation uses stochastic gradients and the model has no closed expectations, or the
 // federation uses private steps and the model has groups.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
@@ -126,16 +126,16 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// Limits for the squared length of a step, in posterior sds. After a step shorter than near,
-	// average keeps the region of spreads over which it integrates. A step shorter than scored ends
-	// the search.
+	// near and scored are limits for the squared length of a step, in posterior sds. After a step
+	// below near, average keeps the region of spreads over which it integrates. A step below scored
+	// ends the search.
 	near, scored = 1e-3, 1e-10
 )
 
-// average searches for a θ that is the mean of its own posterior. The score and the information of
-// the pooled records at θ define a normal likelihood, and the posterior for this likelihood must
-// have the mean θ. For a linear regression with known noise the likelihood is exactly normal, so the
-// only approximation is the normal form of the result.
+// average searches for a point θ that is the mean of its own posterior. The score and the
+// information of the pooled records at θ define a normal likelihood. The posterior for this
+// likelihood must have the mean θ. For a linear regression with known noise the likelihood is
+// exactly normal. The only approximation is then the normal form of the result.
 func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	m := p.Model()
 	prior, order := m.Hierarchy()
@@ -167,8 +167,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// After a short step the region of integration over the spreads stays the same. A new
-		// region would change the mean a little, and the search would not end.
+		// After a short step, the region of integration over the spreads stays the same. A new
+		// region would change the mean slightly after every step, and the search would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {

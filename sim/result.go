@@ -27,18 +27,18 @@ type Result struct {
 	Records int    `json:"records"` // number of records of all clients
 
 	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes in which every client answers once
-	Outcomes int `json:"outcomes"` // number of outcomes; a pass has one for each client
+	Outcomes int `json:"outcomes"` // number of outcomes; a pass over the clients has one for each client
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
 	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the
-	// study requests none. From version 2 of the study language on it is always nil, because
-	// Posterior is then the noise-aware posterior.
+	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the study
+	// requests no noise-aware posterior. From version 2 of the study language on it is always nil,
+	// because the field Posterior is then the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
 	// Posterior has the marginal distributions of the posterior. If the study reports only point
-	// estimates, it is nil, and Estimates has the estimates.
+	// estimates, Posterior is nil, and Estimates has the estimates.
 	Posterior  []Marginal     `json:"posterior,omitempty"`
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
@@ -57,18 +57,19 @@ type Result struct {
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
 	// KL is the KL divergence of the posterior from the posterior of the pooled records without
-	// privacy, in nats. In version 1 of the study language it is the divergence of q. It is nil
-	// for point estimates.
+	// privacy, in nats. In version 1 of the study language, KL is the divergence of q. For point
+	// estimates, KL is nil.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is the root mean square, over coefficients, of the difference between the estimate and
-	// the mean of the pooled posterior, in sds of the pooled posterior. It is nil unless the study
-	// reports only point estimates.
+	// Apart is a root mean square over coefficients. For each coefficient it includes the
+	// difference between the estimate and the mean of the pooled posterior, in sds of the pooled
+	// posterior. Apart is nil unless the study reports only point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
-	// the pooled fit predicts them. Both are nil if there are no held-out records. Without a
-	// posterior, and in version 1 of the study language, the predictions are made by q.
+	// the fit of the pooled records predicts them. Both are nil if there are no held-out records.
+	// Without a posterior, and in version 1 of the study language, Test measures the predictions of
+	// q.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
@@ -109,7 +110,7 @@ type Result struct {
 	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
 	Q     *Q        `json:"-"`
 	Units fit.Units `json:"-"`
-	// Generator computes the values that Quantities describes; nil if there are none.
+	// Generator computes the values in Quantities. It is nil if there are none.
 	Generator *model.Generator `json:"-"`
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
@@ -133,7 +134,7 @@ type Marginal struct {
 	fit.Natural
 }
 
-// Shown returns the marginals of the posterior that reports show. It is the noise-aware
+// Shown returns the marginals of the posterior that reports show. This posterior is the noise-aware
 // posterior if there is one, and otherwise q.
 func (r *Result) Shown() []Marginal {
 	if r.NoiseAware != nil {
@@ -158,7 +159,7 @@ type Promise struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta     float64              `json:"delta"`
-	// μ of Gaussian differential privacy; 0 if the sequence of releases has no μ
+	// μ of Gaussian differential privacy; 0 if no μ describes the sequence of releases
 	Mu              float64     `json:"mu,omitempty"`
 	NoiseMultiplier float64     `json:"noise_multiplier"`
 	Clip            float64     `json:"clip"`
@@ -168,7 +169,7 @@ type Promise struct {
 	Scores    bool `json:"scores,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release also had tables that describe the records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
-	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of sites
+	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of the factors of records
 	// LastRelease is true if the study's last release is a gradient and a curvature, each with its
 	// own noise.
 	LastRelease bool `json:"last_release,omitempty"`
@@ -185,10 +186,12 @@ type Promise struct {
 	Views      []Spent    `json:"views"`
 
 	// Sound is false if the releases may cost more than the claimed cost. An example is a study
-	// with published factors in which the coordinator opens only sums. Published names the setting
-	// that runs a method as its publication describes it (see [method.PublishedFactors]), and is
-	// empty without one. With this setting Claimed, True and Proven can be different costs to an
-	// outsider, and otherwise they are equal.
+	// with published factors in which the coordinator opens only sums.
+	//
+	// Published names the setting that runs a method as its publication describes it (see
+	// [method.PublishedFactors]). It is empty if the study has no such setting. With such a
+	// setting, Claimed, True and Proven can be different costs to an outsider. Otherwise the three
+	// costs are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -196,12 +199,12 @@ type Promise struct {
 	Proven    Outside `json:"proven"`
 }
 
-// Selection describes a choice of settings by the private records.
+// Selection describes how settings were chosen by the private records.
 type Selection struct {
 	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
 	Chosen     int      `json:"chosen"`     // index of the chosen element of Candidates
 	Score      string   `json:"score"`
-	// noisy sum of the scores of each candidate, minus the mean over candidates
+	// noisy sum of the scores of each candidate, minus the mean of these sums over candidates
 	Totals     []float64 `json:"scores"`
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
@@ -344,8 +347,8 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that are computed from the parameters. The posterior has the given
-// family and mean.
+// generate adds the quantities that are computed from the parameters. The argument family is the
+// family of the posterior, and mean is its mean.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))

@@ -41,7 +41,7 @@ type Adder struct {
 	clock      func() float64 // seconds since a fixed time
 	plans      int
 	up, down   int
-	work, hubs float64 // computing time of all clients (work) and of the coordinator (hubs), in seconds
+	work, hubs float64 // computing time of all clients (work) and of the coordinator, whose directory is a hub (hubs), in seconds
 }
 
 type secureClient struct {
@@ -51,9 +51,9 @@ type secureClient struct {
 	deal   []byte // body of the client's last deal
 }
 
-// NewAdder returns an adder whose clients have exchanged their keys. A sum is opened if at least
-// fewest clients answer. Vectors have at most length elements. The function clock returns the
-// seconds since a fixed time.
+// NewAdder returns an adder whose clients have exchanged their keys. The argument fewest is the
+// number of clients that must answer before a sum is opened, and length is the maximum number of
+// elements of a vector. The function clock returns a time in seconds.
 func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
 	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
@@ -77,7 +77,8 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	}
 	names := make([]identity.Name, clients)
 	for m := range names {
-		// The names of a simulation are replaced, because they may not be allowed in a roster.
+		// The names of the clients are replaced, because a roster may not allow the names of a
+		// simulation.
 		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
 		c := &secureClient{}
 		if c.signer, c.opener, err = enter(names[m], identity.Client); err != nil {
@@ -133,8 +134,8 @@ func (s *Adder) exchange(names []identity.Name) (err error) {
 	return nil
 }
 
-// Add returns the opened sum of the clients' vectors. The sum has the largest length that a vector
-// may have.
+// Add returns the opened sum of the clients' vectors. The sum has as many elements as the longest
+// vector that the adder allows.
 func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	s.asked++
 	s.plans++
@@ -172,7 +173,7 @@ func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	return sum, s.publish("outcome", nil, true, nil)
 }
 
-// each calls f for every client and measures its time.
+// each calls f for every client and measures the time of each call.
 func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	began := s.clock()
 	defer func() { s.work += s.clock() - began }()
@@ -261,8 +262,8 @@ func (s *Adder) describe() *Secure {
 	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
 }
 
-// newAdder returns the adder of a study that aggregates securely. Its vectors are as long as the
-// longest release of any phase, as in the daemons.
+// newAdder returns the adder of a study that aggregates securely. The vectors of the adder are as
+// long as the longest release of any phase, as in the daemons.
 func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Adder, error) {
 	if a := st.Federation.Aggregation; a != study.Secure {
 		return nil, fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)

@@ -19,8 +19,8 @@ type Standardisation struct {
 }
 
 // standardise runs the scale phase, and returns the study with the estimated scale of its columns.
-// If the study requests no standardisation, it returns the study unchanged. If adder is not nil,
-// adder adds up the releases securely.
+// If the study requests no standardisation, standardise returns the study unchanged. The argument
+// adder, if not nil, adds up the releases by secure sums.
 func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil

@@ -35,8 +35,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records of a study. It returns nil if the records come
-// from a file, if clients differ in θ, or if the study standardises its columns.
+// truthOf returns the θ that generated all records of a study. The result is nil if the records
+// come from a file, if clients differ in θ, or if the study standardises its columns.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -60,8 +60,8 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 		if spread, ok := m.Spread(i); ok {
 			sd = truth[spread]
 		}
-		// A number is drawn for every coefficient, even if the study gives its value, so that
-		// giving a value does not change the draws of other coefficients.
+		// A number is drawn for every coefficient, even if the study gives its value. A value in
+		// the study therefore does not change the draws of the other coefficients.
 		z := r.NormFloat64()
 		theta := p.Prior.Mean + sd*z
 		if p.HalfNormal > 0 {
@@ -126,7 +126,7 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 }
 
 // drawValue draws a value of a column from a uniform distribution, or from a normal distribution if
-// the study declares one. It repeats a normal draw until the value is within the bounds. A drawn
+// the study declares one. A normal draw is repeated until the value is within the bounds. A drawn
 // date is rounded to a whole day, because a file of records contains days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)

@@ -30,7 +30,8 @@ func accounted(context.Context, task) (Check, error) {
 	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for sums of many records"), nil
 }
 
-// muOfGate returns the μ of a mechanism's event, and the same μ by a separate formula.
+// muOfGate returns two values of μ for one mechanism: got, from the mechanism's accounting event,
+// and want, from the sensitivity divided by σ.
 func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
 	const clip, multiplier = 2.5, 1.25
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -69,8 +70,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 		// vectors of all other records are the negative of the protected record's vector.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// In a batch of a fixed size, another record takes the place of the record that is absent from
-		// one of the two data sets. Its vector is the negative, so that the sums differ by twice the vector.
+		// In a batch of a fixed size, another record takes the place of the record that is absent
+		// from one of the two data sets. The vector of that other record is the negative of the
+		// protected record's vector, so the two sums differ by twice the vector.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {

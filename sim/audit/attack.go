@@ -92,7 +92,7 @@ func (a attack) run(ctx context.Context, task task) (Check, error) {
 	return profile.verdict(), nil
 }
 
-// play observes n runs in each world. The runs are numbered from first.
+// play observes n runs in each world. The number of the first run is the argument first.
 func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {

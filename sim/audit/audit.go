@@ -28,7 +28,8 @@ type Options struct {
 // some cases. The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// pilotShare is the number of runs divided by the number of pilot runs, from which an attack learns.
+// pilotShare is the ratio of all runs to pilot runs. An attack learns its statistics from the pilot
+// runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -153,8 +154,8 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), first
 }
 
-// late is the key by which questions are sorted. It returns 0 for a question about the case ahead,
-// so that such questions come first, and 1 for all others.
+// late returns a sort key: 0 for a question about the case with the name ahead, so that such a
+// question comes first, and 1 for any other question.
 func late(q question, ahead string) int {
 	if q.about == ahead {
 		return 0

@@ -8,8 +8,8 @@ import (
 )
 
 // binomialLower returns the lower end of a one-sided confidence interval for a probability, from
-// hits in n trials. It exceeds the true probability with probability at most alpha (Clopper and
-// Pearson 1934).
+// hits in n trials. The lower end exceeds the true probability with probability at most alpha
+// (Clopper and Pearson 1934).
 func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
@@ -20,11 +20,12 @@ func binomialLower(hits, n int, alpha float64) float64 {
 }
 
 // binomialUpper returns the upper end of a one-sided confidence interval for a probability, from
-// hits in n trials. It is below the true probability with probability at most alpha.
+// hits in n trials. The upper end is below the true probability with probability at most alpha.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns the smallest p in [0, 1] above which beyond is true, to the resolution of
-// float64. The result is never above the exact value.
+// bisect returns the smallest p in [0, 1] for which the function beyond returns true, to the
+// resolution of float64. The function must return false below some p and true above it. The result
+// is never above the exact value.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {

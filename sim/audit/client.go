@@ -19,7 +19,7 @@ type federation struct {
 	name      string
 	adjacency accountant.Adjacency
 	protocol  *pvi.Protocol
-	insider   bool // whether the observer is the last client, which subtracts its own message
+	insider   bool // whether the observer is the last client, which knows its own message and subtracts it from the sum
 }
 
 const (
@@ -117,8 +117,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation. The first client uses the solver first. If others is not nil, the
-// other clients use this solver.
+// play sets up the federation. The argument first is the solver of the first client. The argument
+// others, if not nil, is the solver of the other clients.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {
@@ -156,8 +156,8 @@ func (proposes) State() []byte { return nil }
 func (proposes) Restore([]byte) error { return nil }
 
 // quiet returns a solver that proposes no change. If clients store their factors without noise, a
-// factor starts at zero and stays zero. If all clients share one tied factor, a client's factor
-// depends on λ, so the solver computes it from the cavity.
+// factor starts at zero and stays zero. If all clients share one tied factor, the factor of a
+// client depends on λ, and the solver computes that factor from the cavity.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}

@@ -23,14 +23,14 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a kind of release. The fields inference and others contain text of the study file that
-// selects it.
+// A mode is a kind of release. The fields inference and others contain the text of the study file
+// that selects the kind of release.
 type mode struct {
 	name      string
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	// whether no mechanism's sensitivity bounds the difference of two messages: a message is
+	// whether the accounted sensitivity does not bound the difference of two messages: a message is
 	// computed from several releases, or the study has a scale phase
 	derived   bool
 	allocated bool // whether no bound on the cost of the sampling is known under replace-one adjacency
@@ -64,14 +64,14 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale contains tables of a study that finds the scale of its columns under noise. They
-// replace the setting that takes the scale from the bounds.
+// privateScale is the text of the tables of a study that finds the scale of its columns under
+// noise. The text replaces the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
 var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
 
-// notNumbers are texts in place of a missing number. The studies declare them as missing. A record
-// with any other text instead of a number is left out.
+// notNumbers are texts that a file has in place of a missing number. The studies declare these
+// texts as missing values. A record with any other text instead of a number is left out.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -98,7 +98,7 @@ func (c combination) source() string {
 	add("[model]\n" + c.model())
 	version := 1
 	if c.family == study.ByProgram {
-		version = 2 // version 2 is required for programs, and for noise-aware intervals of solvers other than scoring
+		version = 2 // the features of this study require version 2: programs, and noise-aware intervals of solvers other than scoring
 		if !c.mode.scores() {
 			add("[inference]\nintervals = \"none\"")
 		}
@@ -187,8 +187,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file: rows whose values are at the ends of the declared bounds, and one
-// row with each text of notNumbers.
+// corners returns rows of a file. The rows have values at the ends of the declared bounds, and one
+// row has each text of notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
 	if c.family == study.Poisson || c.family == study.NegativeBinomial {
@@ -221,8 +221,8 @@ func (c combination) shared() string { return file(rowsOfAll...) }
 
 // neighbours returns two files, without and with the given rows. Under replace-one the given rows
 // take the place of other rows. If clients are protected, all rows but one are replaced. If records
-// are divided into parts, the given rows come last. Otherwise the draws for the other records would
-// be shifted by one record, and these records could get into other parts.
+// are divided into parts, the given rows come last. If they came earlier, the random draws for the
+// other records would be shifted by one record, and these records could get into other parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -236,8 +236,8 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether the clients of a study keep factors. The study file then states the
-// kind of the factors.
+// hasFactors reports whether the clients of a study keep factors. The file of such a study states
+// the kind of the factors.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }
@@ -258,9 +258,9 @@ func (m mode) adjacencies() []accountant.Adjacency {
 // mode.
 const mostFamilies = 3
 
-// sample returns combinations in which every mode occurs with several of the families that it fits,
-// and every family occurs with several modes. The values of the other options change from
-// combination to combination. The sample is computed once.
+// sample returns a sample of all combinations. Every mode occurs with several of the families that
+// the mode allows, and every family occurs with several modes. The values of the other options
+// change from combination to combination. The sample is computed once.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {

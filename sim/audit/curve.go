@@ -14,8 +14,8 @@ var shownRates = func() []float64 {
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
 
-// best returns the trade-off curve of the statistic whose curve has the largest area below it.
-// The curve is used only in plots, because it is chosen on the test runs. The tests of the audit use
+// best returns the largest of the statistics' trade-off curves, by the area below the curve. Only
+// plots use the result, because the choice is made on the test runs. The tests of the audit use
 // thresholds that were chosen on pilot runs.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate

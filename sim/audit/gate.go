@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gateDim is the dimension of the vectors in the tests of the gate. It is even, because some
-// vectors have one half that is zero.
+// gateDim is the dimension of the vectors in the tests of the gate. The dimension is even, because
+// some vectors have one half that is zero.
 const gateDim = 6
 
 func newGate() (*dpmech.GaussianSum, error) {

@@ -41,7 +41,7 @@ type gradients struct {
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
-	last      bool // whether the study has a last round, with a release of gradient and curvature
+	last      bool // whether the study has a last round, which releases a gradient and a curvature
 }
 
 func (g gradients) name() string {
@@ -123,13 +123,13 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 }
 
 // steps runs the study and returns the noise of every step, in units of the claimed standard
-// deviation. There is one value for the mean and, if it has noise of its own, one for the log
-// sd.
+// deviation. Each step has one value for the mean of q and, if the log sd has noise of its own, one
+// for the log sd.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	// claimed standard deviation of the mean over draws
+	// claimed standard deviation of the noise in the mean of q, averaged over the draws of θ
 	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws))
 	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {

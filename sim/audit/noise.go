@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of releases in units of the claimed standard deviation. The noise is
-// the release minus the value that it hides. The indices are the run, the release within the
+// noises holds the noise of releases in units of the claimed standard deviation. The noise is the
+// release minus the number that the noise hides. The indices are the run, the release within the
 // run, the sender and the coordinate.
 type noises [][][][]float64
 
@@ -120,7 +120,7 @@ func (z noises) correlations() []trial {
 	return trials
 }
 
-// A pairing defines which draws are compared.
+// A pairing defines pairs of draws whose correlation is tested.
 type pairing struct {
 	name string
 	step [4]int // difference of the indices of the two draws in noises: run, release, sender and coordinate
@@ -149,8 +149,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index i of each pair (i, i+step) in a set of disjoint pairs in 0..n-1.
-// If step is 0, it yields all indices.
+// firsts yields the first index i of each pair (i, i+step) in a set of disjoint pairs of indices in
+// 0..n-1. If step is 0, firsts yields all indices.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		apart, first := max(step, -step), max(-step, 0)

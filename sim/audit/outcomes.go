@@ -23,10 +23,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An outcome is everything about an answer, besides its numbers, that others may see and that must not
-// depend on one record: whether the file is read, whether there is an answer, the error, the size of
-// the answer, its charges, whether the state can be saved, and lines of logs. The size of the state is
-// not part of it. It depends on the digits of numbers, and the state stays at the client.
+// An outcome is everything about an answer, besides its numbers, that others may see and that must
+// not depend on one record: whether the file is read, whether there is an answer, the error, the
+// size of the answer, its charges, whether the state can be saved, and lines of logs. An outcome
+// does not include the size of the state, which depends on the digits of numbers and which others
+// never see.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -56,8 +57,8 @@ func (o outcome) differs(from outcome) string {
 // logging serialises the audits that listen to the log of the whole program.
 var logging sync.Mutex
 
-// listen calls f, and returns the lines that the program logs while f runs. It removes the time
-// from each line.
+// listen calls f, and returns the lines that the program logs while f runs, without the time of
+// each line.
 func listen(f func()) string {
 	logging.Lock()
 	defer logging.Unlock()
@@ -74,10 +75,10 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare simulates a study in which one client has two files. At every plan the client answers twice
-// from the same state and with the same noise: with its own file, and with a file that also has the
-// given rows. compare describes the first difference between the two answers that others may see, or
-// returns "".
+// compare simulates a study in which one client has two files. At every plan the client answers
+// twice from the same state and with the same noise. One answer uses the client's own file, and the
+// other uses a file that also has the given rows. The function describes the first difference
+// between the two answers that others may see, or returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -107,7 +108,7 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 }
 
 // A play runs a study of two clients. The first client has two files, which differ in one record. A
-// play compares the runs with either file.
+// play compares the answers for one file with the answers for the other.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID
@@ -127,8 +128,8 @@ type play struct {
 	found string
 }
 
-// run simulates the study until it ends or a difference is found. It returns the difference, or "".
-// The second client has the records in the text others.
+// run simulates the study until the study ends or a difference is found. It returns a description
+// of the difference, or "". The argument others is the file of the second client.
 func (p *play) run(others string) (string, error) {
 	second, err := read(p.study, others)
 	if err != nil {
@@ -231,8 +232,8 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	return p.server.Collect(p.roster[m], plan, release)
 }
 
-// far returns a description of two answers if their numbers are further apart than the sensitivity.
-// Otherwise it returns "".
+// far describes two answers if their numbers are further apart than the sensitivity. Otherwise it
+// returns "".
 func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
 	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)

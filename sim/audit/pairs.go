@@ -22,9 +22,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
-// There is a pair for each mode of release. The likelihood and the other options of a pair are
-// chosen so that as many of them as possible did not occur in earlier pairs. If all is true, there
-// is a pair for each combination that an audit simulates.
+// There is a pair for each mode, which is a kind of release. The likelihood and the other options
+// of a pair are chosen so that as many options as possible did not occur in earlier pairs. If all
+// is true, there is a pair for each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -43,8 +43,8 @@ func Pairs(all bool) (pairs []Pair) {
 	return pairs
 }
 
-// newest returns the combination with the largest number of options that are not in seen, and adds
-// these options to seen.
+// newest returns the combination with the largest number of options that the map seen does not
+// have, and adds the options of this combination to seen.
 func newest(candidates []combination, seen map[string]bool) (best combination) {
 	most := -1
 	for _, c := range candidates {
@@ -64,7 +64,7 @@ func newest(candidates []combination, seen map[string]bool) (best combination) {
 	return best
 }
 
-// options names the options of a combination.
+// options returns the names of the options of a combination.
 func (c combination) options() []string {
 	return []string{
 		string(c.family), c.mode.name, c.q + " q", string(c.mode.unit), fmt.Sprint(c.mode.unit, c.adjacency),
@@ -72,8 +72,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first answers of the first client for its two files. It returns a description if
-// their numbers are further apart than the sensitivity, and otherwise "".
+// Far compares the first answers of the first client for the two files. It describes the answers if
+// their numbers are further apart than the sensitivity, and otherwise returns "".
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// partsStudy has one client whose records are divided into two parts. Everybody can read the
-// noisy sum of the parts' changes in two rounds. The precision of the prior is far above the
-// noise, so that q stays proper.
+// partsStudy has one client whose records are divided into two parts. Everybody can read the noisy
+// sum of the parts' changes in two rounds. The precision of the prior is far above the noise, so
+// that q stays proper.
 const partsStudy = columns + "bounds = [-1e6, 1e6]" + linearModel + `[prior]
 sd = 0.01
 [inference]
@@ -34,7 +34,7 @@ type partsCase struct {
 	adjacency            accountant.Adjacency
 }
 
-// partsCases has a case for each way to combine the changes of parts.
+// partsCases has a case for each way in which a client combines the changes of its parts.
 var partsCases = []partsCase{
 	{"virtual", "exact", accountant.AddRemove},
 	{"averaged", "exact", accountant.AddRemove},
@@ -48,8 +48,8 @@ func (c partsCase) name() string {
 // attack returns an attack that tests whether a client, which divides its records into parts, has
 // one more record. Without the record, the change of the part's factor has the norm of the clip
 // along the first coordinate. With the record, the change has the same norm in the opposite
-// direction. Under replace-one, the client has a replacement record in the null world, which does
-// not affect the change.
+// direction. Under replace-one, the client has a replacement record in the null world, and the
+// replacement does not affect the change.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// personRows is the number of rows of a person that a client uses. manyRows is a larger number,
-// for persons with more rows than that.
+// personRows is the number of rows of a person that a client uses. manyRows is the number of rows
+// of a person with more rows than a client uses.
 const personRows, manyRows = 4, 7
 
 // personSettings make a study protect persons.
@@ -30,8 +30,8 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 }
 
 // personPair returns two data sets of a client that differ by all rows of a person. These rows come
-// first in the data set. If the choice of rows were faulty, they could then change which rows of
-// other persons are kept.
+// first in the data set. Rows at the beginning would show a faulty choice of rows, by which one
+// person changes which rows of other persons are kept.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
@@ -77,7 +77,8 @@ func (c personCase) name() string {
 	return "sampled gradients of a person"
 }
 
-// protocol returns the protocol of a case. If ofPersons is false, the study protects single rows.
+// protocol returns the protocol of a case. If the argument ofPersons is false, the study protects
+// single rows.
 func (c personCase) protocol(ofPersons bool, more ...study.Override) (*pvi.Protocol, error) {
 	settings := c.settings
 	if ofPersons {

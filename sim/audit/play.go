@@ -27,7 +27,8 @@ name = "y"
 type = "numeric"
 `
 
-// linearModel has one coefficient, so changes of natural parameters have two elements.
+// linearModel has one coefficient and a Gaussian q, so changes of natural parameters have two
+// elements.
 const linearModel = `
 [model]
 family = "linear"
@@ -41,8 +42,9 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// binaryColumns and binaryModel are parts of a study with a binary outcome: the text before and
-// the text after the name of the model's family. The event is an outcome of 1.
+// binaryColumns and binaryModel are parts of a study with a binary outcome. binaryColumns is the
+// text before the name of the model's family, and binaryModel is the text after the name. The event
+// is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -117,9 +119,9 @@ func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Rec
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that run to their end. For every outcome the function
-// see returns the features that the observer sees. If the study has a last round, the observer also
-// sees its sums.
+// playAttack returns an attack on federations that run to their end. The function see returns the
+// features of one outcome, which are the numbers that the observer sees. If the study has a last
+// round, the observer also sees the sums of the last round.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),

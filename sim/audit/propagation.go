@@ -14,8 +14,8 @@ import (
 )
 
 // propagationStudy has one client that takes one step of private expectation propagation in each
-// round. The site of a record is longer than the clip and has almost no precision, so the sites
-// for the two outcomes are opposite.
+// round. The factor of each record is longer than the clip and has almost no precision, so the two
+// possible outcomes of a record give opposite factors.
 const propagationStudy = binaryColumns + `family = "probit"` + binaryModel + `[inference]
 solver = "dp-sep"
 rounds = 6
@@ -31,9 +31,9 @@ max_records = 100
 nominal_records = 20
 `
 
-// A propagation is a test case of a client that takes steps of private expectation propagation.
-// The observer reads the client's releases. The client may have the protected record, and other
-// records whose sites are zero.
+// A propagation is a test case of a client that takes steps of private expectation propagation. The
+// observer reads the client's releases. The client may have the protected record, and other records
+// whose factors are zero.
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -52,7 +52,7 @@ var propagationCases = []propagation{
 	{"poisson", 0.2, 4, accountant.ReplaceOne},
 }
 
-// quietPropagation is a case in which no record has a site in the null world.
+// quietPropagation is a case in which the factor of every record is zero in the null world.
 var quietPropagation = propagation{"poisson", 1, 1, accountant.AddRemove}
 
 // protocol returns the protocol of the case.
@@ -81,7 +81,8 @@ func (c propagation) attack() (attack, error) {
 	}, nil
 }
 
-// play computes all steps in a world. It returns every sum of the client in units of its noise.
+// play computes all steps in a world. It returns every sum that the client releases, in units of
+// the noise of the sum.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
 	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {
@@ -107,8 +108,8 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]f
 	return sums, nil
 }
 
-// quiet collects the noise of every step of a client whose records have zero sites. Because of
-// the noise, the client's factor is mostly improper.
+// quiet collects the noise of every step of a client whose records have factors of zero. Because of
+// the noise, the client's own factor is improper in most steps.
 func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 120
 	p, err := c.protocol()

@@ -9,9 +9,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A descent is a test case of a private local solver. In every step the solver releases the
-// noisy sum of the clipped gradients of a random batch. The gradient of record 0, the canary, is
-// far longer than the clip. In the null world record 0 is absent, or has a gradient that is zero
+// A descent is a test case of a private local solver. In every step the solver releases the noisy
+// sum of the clipped gradients of a random batch. The gradient of record 0, the canary, is far
+// longer than the clip. In the null world record 0 is absent, or the gradient of record 0 is zero
 // or has the opposite sign.
 type descent struct {
 	name      string
@@ -22,9 +22,10 @@ type descent struct {
 	noise     float64 // noise multiplier
 	adjacency accountant.Adjacency
 
-	// crowd is the component of the other records' gradients along the canary, in units of the
-	// clip. If record 0 is absent from a batch of a fixed size, another record takes its place. In
-	// the worst case the gradients of the other records are equal to the gradient of record 0.
+	// crowd is the component of the other records' gradients along the gradient of record 0, in
+	// units of the clip. If record 0 is absent from a batch of a fixed size, another record takes
+	// its place. In the worst case the gradients of the other records are equal to the gradient of
+	// record 0.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -102,8 +103,8 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics. The first is the likelihood ratio of the steps, under the rule by
-// which records are drawn and with the measured sd of the steps. The second is Fisher's linear
+// learn returns two statistics. The first is the likelihood ratio of the steps, which uses the
+// measured sd of the steps and the rule by which records are drawn. The second is Fisher's linear
 // discriminant, a weighted sum of the steps.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
@@ -117,8 +118,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	sd := spread(null)
 	if without != d.crowd {
 		// The measured variance contains the noise and the random draws of the record. A record
-		// that changes the sum by d and is drawn with probability q adds q(1−q)d², which is
-		// subtracted here.
+		// that changes the sum by d and is drawn with probability q adds q(1−q)d² to the variance.
+		// The line below subtracts this term.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
@@ -128,8 +129,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps in an epoch, in which each record is in exactly one step. It
-// returns 1 if steps are independent.
+// epoch returns the number of steps in an epoch if each record is in exactly one step of an epoch.
+// It returns 1 if steps are independent.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -140,8 +141,9 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients that is orthogonal to the canary,
-// in units of the clip. It is 1 if their component along the canary is 0, and 0 otherwise.
+// across returns the component of the other records' gradients that is orthogonal to the gradient
+// of record 0, in units of the clip. The result is 1 if the other gradients have no component along
+// the gradient of record 0, and 0 otherwise.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

@@ -50,9 +50,9 @@ min_clients = 3
 
 // A scored is a test case of clients that release scores. The first client has the protected
 // record, or is protected as a whole. The second client contributes nothing, and the last client
-// can be a colluder. The outcome of every round is void, so that the queries of all runs are the
-// same. The observer sees the answers of the first client or, if only sums are opened, the sum of
-// the first two clients.
+// can be a colluder. The outcome of every round is void, so every run asks the same queries. The
+// observer sees the answers of the first client or, if only sums are opened, the sum of the first
+// two clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
@@ -140,14 +140,14 @@ func (c scored) nothing() *shard.Records {
 	return copies(1, math.NaN(), 1, 0)
 }
 
-// far returns the records of the first client in one of the two worlds of an attack. In world 1
-// their contributions exceed most clips. In world 0 they have the opposite outcome under
-// replace-one, and they contribute nothing under the other adjacencies.
+// far returns the records of the first client in one of the two worlds of an attack. In world 1 the
+// vectors of these records exceed most clips. In world 0 the records have the opposite outcome
+// under replace-one, and their vectors are zero under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		// with larger x the client would have more information, and package population bounds the
-		// gradient of a client with much information
+		// with larger x the client would have more information about θ, and package population
+		// limits the gradient of a client with much information
 		n, x = 60, 1
 	}
 	switch {
@@ -167,8 +167,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the honest clients' messages in all rounds. The outcome of every round is void. A
-// message is cut to the dimension of the mechanism of its round.
+// answers returns the messages of the honest clients in all rounds. The outcome of every round is
+// void. A message is cut to the dimension of the mechanism of its round.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -223,8 +223,8 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client, which tries to distinguish the two worlds. It has a
-// feature for each round: the component of the client's answer along the difference between the
+// attack returns an attack on the first client, which tries to distinguish the two worlds. Each
+// round has one feature: the component of the client's answer along the difference between the
 // noiseless answers in the two worlds. The feature is zero for a round in which the worlds do not
 // differ.
 func (c scored) attack() (attack, error) {
@@ -265,7 +265,7 @@ func (c scored) attack() (attack, error) {
 }
 
 // neighbours tests whether the answers of a client with two neighbouring data sets, under the same
-// noise, differ by more than the accounted sensitivity of their round.
+// noise, differ by at most the accounted sensitivity of the round.
 func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	const pairs = 40
 	p, err := c.protocol()
@@ -338,8 +338,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 }
 
 // charged tests the privacy cost that the ledger charges. A client may miss rounds, so the charge
-// for n releases must be the cost of the n most expensive rounds. That cost must follow from the
-// clips and the noise of these rounds.
+// for n releases must be the cost of the n most expensive rounds. The cost of a round must follow
+// from the clip and the noise of the round.
 func (c scored) charged(context.Context, task) (Check, error) {
 	p, err := c.protocol()
 	if err != nil {

@@ -34,7 +34,7 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // kinds of factors whose accounting is sound, each with one adjacency
+	for _, c := range []struct { // kinds of factors for which the accounting is proven, each with one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{

@@ -14,9 +14,9 @@ import (
 )
 
 // A summed is a test case of clients whose gradients are opened only as a sum. The last clients
-// collude with the observer, which knows the messages of these clients. The records of these
-// clients have no gradient. Only the noise shares of the other clients protect the record. There
-// are as few other clients as the study assumes.
+// collude with the observer and tell it their messages. The records of these colluders have no
+// gradient. Only the noise shares of the other clients protect the record. The number of other
+// clients is the smallest that the study allows.
 type summed struct {
 	mode      string // kind of gradients
 	rate      float64
@@ -82,9 +82,9 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the real messages of clients without gradients, which consist of noise
-// shares only. The accountant assumes that the shares of the honest clients add up to noise with
-// the study's noise multiplier.
+// messages collects the real messages of clients without gradients. Such a message consists of the
+// client's noise share alone. The accountant assumes that the shares of the honest clients add up
+// to noise with the study's noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

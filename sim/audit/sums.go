@@ -54,8 +54,9 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds up vectors by products of float matrices, as if they were the gradients of two
-// layers with one input and two outputs each. In a large batch it adds the last records one by one.
+// products adds up vectors by products of float matrices, as if the vectors were the gradients of
+// two layers with one input and two outputs each. In a large batch, products adds the last records
+// one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {

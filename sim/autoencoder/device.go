@@ -21,9 +21,9 @@ type onDevice struct {
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first of the devices, if there is one, compute all steps. The CPU still draws
-// the batches, so the privacy cost of the run is the same. For the same seed, a run with a device has
-// other random numbers than a run without a device.
+// Use opens the first of the given devices, if there is one, and that device then computes all
+// steps. The CPU still draws the batches, so the privacy cost of the run is the same. For the same
+// seed, a run with a device has other random numbers than a run without a device.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {

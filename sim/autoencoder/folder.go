@@ -102,9 +102,9 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// These constants set the layout of the picture. The constant columns is the number of images in
-// a row. The first row shows the first images of the test set, and the second row their
-// reconstructions. The next rows show images drawn from the network.
+// These constants set the layout of the picture, in which columns is the number of images in a row.
+// The first row shows the first images of the test set, and the second row their reconstructions.
+// The next rows show images drawn from the network.
 const (
 	columns   = 10
 	made      = 4 // number of rows with drawn images

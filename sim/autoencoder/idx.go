@@ -19,12 +19,12 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the IDX format of the MNIST data. It means
-// that the file contains bytes in three dimensions.
+// idxImages is the first word of a file of images in the IDX format of the MNIST data. The word
+// states that the file contains bytes in three dimensions.
 const idxImages = 0x00000803
 
-// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. It
-// returns an error if the file contains more than most images.
+// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. The
+// argument most is the largest number of images that the file may contain.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -125,9 +125,9 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train computes all steps. After each step, or after each plan of several steps, it calls
-// progress with the latest loss of the test set. The loss is computed after every epoch, and the
-// test set is public.
+// Train computes all steps. After each step, or after each plan of several steps, it calls progress
+// with the latest loss on the test set. The loss is computed after every epoch. The test set is
+// public, so its loss costs no privacy.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{
@@ -158,7 +158,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 }
 
 // steps computes the next steps and returns their number. On the CPU it computes one step. On a
-// device it computes several steps, but at most left.
+// device it computes several steps, at most as many as the argument left.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

@@ -125,8 +125,8 @@ func (s *Spec) readPrivacy(t *document.Table) {
 	}
 }
 
-// number returns the integer at key, or byDefault if the key is missing. It reports an error
-// unless the integer is between 1 and most.
+// number returns the integer at key, or byDefault if the key is missing. It reports an error unless
+// the integer is between 1 and the argument most.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -164,9 +164,9 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns the maximum number of images of a batch whose gradients are added in one
-// floating-point sum. It is the mean size of a batch plus six standard deviations plus twelve.
-// Fewer than one in 10^9 batches are larger. The gradients of further images are added one by
-// one.
+// floating-point sum. The maximum is the mean size of a batch plus six standard deviations plus
+// twelve. Fewer than one in 10^9 batches are larger. The gradients of further images are added one
+// by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

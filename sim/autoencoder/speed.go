@@ -25,8 +25,8 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed is a report of a machine's speed that includes training steps of an autoencoder. Its
-// fields replace the fields of the same name in the embedded report.
+// A Speed is a report of a machine's speed that includes training steps of an autoencoder. The
+// fields Processor and GPUs replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
 	// Network describes the autoencoder in words.

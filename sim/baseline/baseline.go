@@ -20,9 +20,9 @@ type Cost struct {
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline method that the study of p selects, on the records of its only client. The
-// result is a Gaussian with independent coordinates. It becomes the posterior of p. The seed
-// determines the noise and the Markov chains.
+// Play runs the baseline method that the study of p selects, on the records of the only client of
+// p. The method finds a Gaussian with independent coordinates, which becomes the posterior of p.
+// The seed determines the noise and the Markov chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	switch p.Federation.Protocol.Study().Simulation.Baseline {
 	case study.EP, study.SEP:

@@ -10,18 +10,18 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg
-// and Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
-// algorithm 2). It uses the clip, the batches and the noise of the study's private gradient
-// steps, so it has the same cost. A step of size η is
+// langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg and
+// Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
+// algorithm 2). The function uses the clip, the batches and the noise of the study's private
+// gradient steps, so the cost is the same. A step of size η is
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
-// where G is the noisy sum of clipped gradients divided by the sampling rate. If the variance of
-// the noise in η/2·G is below η, the term e is normal noise that raises it to η. The function
-// returns the mean and standard deviation of θ over the last steps. Their number is the study's
-// averaging share of all steps. Because of the noise in G, the samples spread more widely than
-// the posterior.
+// where p is the density of the prior, and G is the noisy sum of clipped gradients divided by the
+// sampling rate. If the variance of the noise in η/2·G is below η, the term e is normal noise that
+// raises the variance to η. The function returns the mean and standard deviation of θ over the last
+// steps. The number of these steps is the study's averaging share of all steps. Because of the
+// noise in G, the samples spread more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -40,7 +40,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	query := func(batch []uint32, sum *dpmech.Accumulator) error {
 		rows = solver.AppendBatch(rows[:0], batch)
 		s.Sum = sum
-		// The clip is infinite because the mechanism clips the gradients.
+		// The clip of the query is infinite because the mechanism clips the gradients.
 		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s)
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}

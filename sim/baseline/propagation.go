@@ -51,9 +51,9 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie runs stochastic expectation propagation, which finds one common factor for all records. In
-// a diagonal family the step of each coordinate ignores the other coordinates, so steps are
-// divided by the number of coordinates.
+// tie runs stochastic expectation propagation, which finds one common factor for all records. In a
+// diagonal family the step of each coordinate ignores the other coordinates, so steps are divided
+// by d, the number of coordinates.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

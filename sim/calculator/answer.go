@@ -8,7 +8,7 @@ import (
 )
 
 // An Answer contains a question with all its values, and the resulting privacy bounds. The JSON
-// names of the fields are stable. A bound that guarantees nothing is null, and then Vacuous is
+// names of the fields are stable. If a bound guarantees nothing, the bound is null and Vacuous is
 // true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
@@ -30,8 +30,8 @@ type Answer struct {
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk describes the success of an attacker. The attacker sees all releases and wants to know
-// from which of two adjacent inputs they came.
+// Risk describes the success of an attacker. The attacker sees all releases and wants to know which
+// of two adjacent inputs led to them.
 type Risk struct {
 	// upper bound on the true-positive rate minus the false-positive rate of any attack
 	Advantage float64 `json:"advantage"`
@@ -52,14 +52,14 @@ type Risk struct {
 	Group Group    `json:"group"`
 }
 
-// Rate describes the best attack with the false-positive rate FPR. TPR is an upper bound on the
-// true-positive rate of this attack, and TPRLow is a lower bound.
+// Rate describes the best attack with the false-positive rate FPR. The true-positive rate of this
+// attack is at least TPRLow and at most TPR.
 type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Posterior is an upper bound on the probability that the record was used, if the attack
-	// reports that it was used.
+	// Posterior is an upper bound on the probability that the record was used, given that the
+	// attack reports it as used.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -77,8 +77,8 @@ type Compare struct {
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε that one method gives under one adjacency. If the method gives no bound, Reason
-// states why. Otherwise Reason is empty.
+// Compared is the ε that one method gives under one adjacency. Reason is empty, unless the method
+// gives no bound. Reason then states why.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -139,8 +139,8 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets the guaranteed ε and δ of the answer. It returns the δ at which the other bounds are
-// computed.
+// promise sets the guaranteed ε and δ of the answer. The result is the δ at which the other bounds
+// are computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

@@ -1,6 +1,6 @@
 // Package calculator computes the privacy of a planned series of noisy releases without a study.
-// It computes the cost of the releases and the success of an attacker. For a target it computes
-// the noise, the sampling rate or the number of steps.
+// The package computes the cost of the releases and the success of an attacker. For a target (ε, δ)
+// it computes the noise, the sampling rate or the number of steps.
 package calculator
 
 import (
@@ -30,9 +30,9 @@ const (
 	Permutation Sampling = "permutation"
 )
 
-// A Question describes a series of releases. Each release is a sum of vectors of L2 norm at most
-// 1, plus Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil, and
-// [Ask] computes it. Without sampling the rate is 1, and may also be nil.
+// A Question describes a series of releases. Each release is a sum of vectors of L2 norm at most 1,
+// plus Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask]
+// computes that one. Without sampling the rate is 1, and may be nil as well.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -156,7 +156,8 @@ func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve returns the question with a value for unknown that meets the target.
+// solve returns the question with a value that meets the target (ε, δ). The argument unknown is the
+// JSON name of this value.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

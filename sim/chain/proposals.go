@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is the number of degrees of freedom of the t distribution that proposes states. Its
-// tails are heavier than the tails of a posterior with a normal prior, so that the chain
-// converges at a geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings
-// and Metropolis algorithms", 1996, theorem 2.1).
+// freedom is the number of degrees of freedom of the t distribution that proposes states. The tails
+// of the t distribution are heavier than the tails of a posterior with a normal prior, so the chain
+// converges at a geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings and
+// Metropolis algorithms", 1996, theorem 2.1).
 const freedom = 5
 
 // proposals generates independent draws from a multivariate t distribution around a point.
@@ -25,9 +25,13 @@ func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
 	return &proposals{at, root, r, mat.NewVecDense(len(at), nil), mat.NewVecDense(len(at), nil)}
 }
 
-// draw writes a proposal to dst. The proposal is at + U⁻¹z·√(ν/χ²), where U is the root of the
-// precision, z is standard normal, ν is the number of degrees of freedom, and χ² is a sum of ν
-// squares of standard normal numbers.
+// draw writes a proposal to dst:
+//
+//	proposal = at + U⁻¹z·√(ν/χ²)
+//
+// The point at is the centre of the t distribution, U is the root of the precision, z is a vector
+// of standard normal numbers, ν is the number of degrees of freedom, and χ² is a sum of ν squares
+// of standard normal numbers.
 func (p *proposals) draw(dst []float64) {
 	var squares float64
 	for range freedom {
@@ -39,7 +43,7 @@ func (p *proposals) draw(dst []float64) {
 		p.z.SetVec(i, scale*p.random.NormFloat64())
 	}
 	if err := p.x.SolveVec(p.root, p.z); err != nil {
-		panic("chain: " + err.Error()) // unreachable, because root is a Cholesky factor
+		panic("chain: " + err.Error()) // unreachable: the matrix root is a Cholesky factor, which has an inverse
 	}
 	for i, centre := range p.at {
 		dst[i] = centre + p.x.AtVec(i)

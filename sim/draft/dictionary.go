@@ -18,8 +18,8 @@ import (
 )
 
 // Read reads a data dictionary. It accepts a Frictionless table schema or data package, a CSVW
-// description of a table, and a REDCap data dictionary. If madeUp is true, b is a CSV file of
-// made-up records, and Read takes bounds and levels from them.
+// description of a table, and a REDCap data dictionary. If madeUp is true, the argument b is a CSV
+// file of made-up records, and Read takes bounds and levels from these records.
 func Read(b []byte, madeUp bool) (*Dictionary, error) {
 	var d *Dictionary
 	var err error
@@ -66,7 +66,7 @@ func (c *Column) check() {
 	}
 }
 
-// day returns the day with which a text begins, or "" if the text begins with none.
+// day returns the day with which a text begins, or "" if the text does not begin with a day.
 func day(text string) string {
 	text = text[:min(len(text), len("2020-12-31"))]
 	if _, ok := calendar.Parse(text); !ok {
@@ -172,7 +172,8 @@ func first(raw json.RawMessage) string {
 	return ""
 }
 
-// categories returns the values and labels of categories, which are values or objects.
+// categories returns the values and labels of a field's categories. In the JSON text, a category is
+// a value, or an object with a value and a label.
 func categories(all []json.RawMessage) (levels, labels []string) {
 	for _, raw := range all {
 		var c struct {
@@ -245,7 +246,7 @@ func csvw(columns []described) *Dictionary {
 	return d
 }
 
-// oneOrMore returns the elements of a list, or a value as the only element.
+// oneOrMore returns the elements of a list. It returns a single value as a list of one element.
 func oneOrMore(raw json.RawMessage) []json.RawMessage {
 	var many []json.RawMessage
 	if raw == nil || json.Unmarshal(raw, &many) == nil {
@@ -351,8 +352,9 @@ func readREDCap(b []byte) (*Dictionary, error) {
 // column becomes a categorical column with these texts as levels. With more texts it cannot be used.
 const maxLevels = 30
 
-// madeUpRecords describes the columns of made-up records. Bounds are the range of the values,
-// rounded outwards to one digit. Levels are in the order in which they first occur.
+// madeUpRecords describes the columns of made-up records. The bounds of a column are the range of
+// its values, rounded outwards to one digit. The levels of a column are in the order in which they
+// first occur.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))

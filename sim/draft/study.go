@@ -28,7 +28,7 @@ type Choices struct {
 // maxTerms is the number of columns that a draft uses if the author names none.
 const maxTerms = 12
 
-// A Draft is a study file with open choices.
+// A Draft is a study file in which the author must still make some choices.
 type Draft struct {
 	Text string
 	// Open has a sentence for each choice that the author must still make. Programs refuse the
@@ -68,7 +68,8 @@ func Study(d *Dictionary, c Choices) (*Draft, error) {
 	return draft, nil
 }
 
-// terms returns the columns that explain the outcome, and the names of the other columns.
+// terms returns the columns that explain the outcome as terms, and the names of all other columns
+// as left.
 func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []string, err error) {
 	for _, name := range c.Terms {
 		t, err := d.column(name)
@@ -110,7 +111,8 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a key with its value and, the first time, with a comment.
+// key writes a key with its value. The first time that a comment occurs, key writes the comment as
+// well.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
@@ -230,7 +232,7 @@ func (w *writer) days(c *Column) {
 	w.openBounds(c, "first", "last", "day")
 }
 
-// openBounds writes bounds that the author must choose.
+// openBounds writes bounds that the author of the study must choose.
 func (w *writer) openBounds(c *Column, low, high, what string) {
 	w.open = append(w.open, fmt.Sprintf("column %s: write the %s and the %s %s that a record may have, from public knowledge", clean(c.Name), low, high, what))
 	w.line("bounds = []  # write [%s, %s] %s that a record may have, from public knowledge", low, high, what)

@@ -159,7 +159,7 @@ func odds(x float64) string {
 	return digits(math.Exp(x), 4, true)
 }
 
-// apart reports whether the upper bound of ε is more than a hundredth above the lower bound.
+// apart reports whether the upper bound of ε is more than 1 % above the lower bound.
 func apart(a *calculator.Answer) bool {
 	return a.EpsilonLower != nil && a.EpsilonUpper != nil && *a.EpsilonUpper > *a.EpsilonLower*1.01
 }

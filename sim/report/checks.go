@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim"
 )
 
-// checked returns a description of the records of a result's posterior predictive checks.
+// checked describes the records that a result's posterior predictive checks use.
 func checked(r *sim.Result) string {
 	if r.Test != nil {
 		return plural(r.Test.Records, "held-out record")
@@ -40,8 +40,8 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 }
 
 // Checks draws a figure of posterior predictive checks. For every statistic the figure shows the
-// observed value and the 95 % interval of drawn outcomes, in units of half the interval. records is a
-// description of the records.
+// observed value and the 95 % interval of drawn outcomes, in units of half the interval. The
+// argument records is a description of the records.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
@@ -63,7 +63,7 @@ func Checks(all []fit.Check, records string) (Figure, error) {
 			return Figure{}, err
 		}
 	}
-	const legend = 1.2 // height of the legend in rows
+	const legend = 1.2 // height of the legend, in the height of a row
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
 	p.Y.Min, p.Y.Max = -0.5, float64(len(all))-0.5+legend

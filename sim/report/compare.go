@@ -18,7 +18,7 @@ import (
 
 // A Comparison compares the posteriors of runs by how well they predict the same records (Vehtari,
 // Gelman and Gabry, "Practical Bayesian model evaluation using leave-one-out cross-validation and
-// WAIC", 2017). It depends on the records.
+// WAIC", 2017). The result depends on the records.
 type Comparison struct {
 	Records int        `json:"records"`  // number of records that all runs predict
 	LeftOut int        `json:"left_out"` // number of records that some runs predict and others leave out
@@ -37,8 +37,8 @@ type Compared struct {
 }
 
 // Compare compares the runs in the given folders by their predictions of the records in a file. It
-// returns an error if a run has no log density of a record, or if the studies declare a column
-// differently, because then log densities may be on different scales.
+// returns an error if a run has no log density of a record. It also returns an error if the studies
+// declare a column differently, because log densities may then be on different scales.
 func Compare(ctx context.Context, folders []string, path string) (*Comparison, error) {
 	var first *study.Study
 	densities := make([]map[int]float64, len(folders))

@@ -36,8 +36,8 @@ func sumsMoveQ(p *pvi.Protocol) bool {
 	return ok
 }
 
-// descentRows returns the rows, in the table that [Plan] writes, that describe private gradient
-// steps. It returns nil if the study has none.
+// descentRows returns the rows that describe private gradient steps in the table that [Plan]
+// writes. It returns nil if the study has no private steps.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

@@ -13,12 +13,12 @@ import (
 	"fedpvi/sim"
 )
 
-// shown is a result with the posterior that a report shows. This is the noise-aware posterior if
-// there is one, and otherwise q.
+// shown is a result with the posterior that a report shows. This posterior is the noise-aware
+// posterior if there is one, and otherwise q.
 type shown struct {
 	*sim.Result
 	family  gaussian.Family
-	natural []float64 // natural parameters of the posterior, in the layout of the family
+	natural []float64 // natural parameters of the posterior, in the order that the family defines
 }
 
 // newShown returns the posterior that a report shows for a result whose q is in the given

@@ -6,8 +6,9 @@ import (
 	"fedpvi/pvi"
 )
 
-// plannedFetched describes, in the JSON that [PlanJSON] writes, the releases that clients fetch
-// separately because they are too long to be part of an outcome. The numbers are bytes.
+// plannedFetched describes the releases that clients fetch separately from an outcome, because an
+// outcome would become too long with them. The numbers are bytes. It is a part of the JSON that
+// [PlanJSON] writes.
 type plannedFetched struct {
 	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
 	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle

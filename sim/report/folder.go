@@ -25,8 +25,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the folder of results of a run. It has a temporary name next to its final path
-// until it is complete.
+// A Folder is the folder of results of a run. Until the folder is complete, it has a temporary name
+// beside its final path.
 type Folder struct {
 	path       string
 	work       string
@@ -101,7 +101,7 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// Numbers of chains, and of draws in each chain, that a run saves.
+// The number of chains that a run saves, and the number of draws in each chain.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
@@ -166,8 +166,8 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	return err
 }
 
-// texts writes the study, the result and the privacy statement. If q is not the posterior, it
-// writes q too.
+// texts writes the study, the result and the privacy statement. If the posterior is not q, it
+// writes q as well.
 func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	var err error
 	if r.Q != nil {
@@ -327,12 +327,12 @@ type posteriorFile struct {
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
+	// precision times mean, and then the precision: the lower triangle by rows, or the diagonal
 	Natural    []float64   `json:"natural_parameters"`
 	Covariance [][]float64 `json:"covariance"`
 
 	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. For
-	// a parameter that is fitted on the log scale, it is the covariance of the parameter's
+	// a parameter that is fitted on the log scale, the covariance is that of the parameter's
 	// logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
@@ -381,8 +381,8 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return out.Error()
 }
 
-// spread returns the mean, the sd and the two ends of the interval of a quantity as texts. The
-// texts are empty if the quantity has no spread, because it is not always finite.
+// spread returns the mean, the sd and the two ends of the interval of a quantity as texts. A
+// quantity may be infinite for some θ. Such a quantity has no spread, and the texts are empty.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)

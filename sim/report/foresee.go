@@ -17,13 +17,13 @@ import (
 
 // foreseenFederations and leastForeseen are the largest and the smallest number of federations that
 // are simulated to estimate the widths of intervals. A study with many coefficients has fewer
-// simulations, because their time grows with the cube of the number of coefficients.
+// simulations, because the time of a simulation grows with the cube of the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
 )
 
-// A foreseen is the expected width of a coefficient's 95 % interval.
+// A foreseen holds the expected width of a coefficient's 95 % interval.
 type foreseen struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit,omitempty"`
@@ -34,8 +34,9 @@ type foreseen struct {
 
 // An expectation has the expected widths of a study's intervals.
 type expectation struct {
-	// Federations is the number of simulated federations from which the widths are estimated. It is
-	// 0 if they are computed from the noise and the information of made-up records alone.
+	// Federations is the number of simulated federations from which the widths are estimated. The
+	// number is 0 if the widths are computed from the noise and the information of made-up records
+	// alone.
 	Federations  int        `json:"federations"`
 	Coefficients []foreseen `json:"coefficients"`
 }
@@ -61,7 +62,8 @@ func foresee(p *pvi.Protocol) (*expectation, error) {
 	return expect(p, federations, shares), err
 }
 
-// expect returns the expectation for the given shares, which are expected sds divided by prior sds.
+// expect returns the expectation for the given shares. A share is the expected sd of a coefficient
+// divided by the sd of its prior.
 func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 	if shares == nil {
 		return nil
@@ -86,15 +88,16 @@ func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 	return out
 }
 
-// informedBy is the number of made-up records whose mean information sharesByNoise uses.
+// informedBy is the number of made-up records from which sharesByNoise computes the mean
+// information of a record.
 const informedBy = 4000
 
 // sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It
 // assumes that the noise is added to one sum of gradients at the mode. If the posterior has the
-// precision B and the noise has the sd τ, the covariance of the estimate is B⁻¹ + τ²B⁻². B is computed
-// from made-up records, and the effects of clipping and of unfinished steps are ignored. sharesByNoise
-// returns nil if the model is not a regression or has groups, or if the study does not state the number
-// of records.
+// precision B and the noise has the sd τ, the covariance of the estimate is B⁻¹ + τ²B⁻². The matrix
+// B is computed from made-up records. The effects of clipping and of unfinished steps are ignored.
+// The result is nil if the model is not a regression or has groups, or if the study does not state
+// the number of records.
 func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	m, st := p.Model(), p.Study()
 	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
@@ -129,8 +132,8 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 }
 
 // mostForeseen is the maximum number of coefficients in the text that [Plan] writes. The constant
-// silent is a limit for the expected posterior sd divided by the prior's sd. Above this limit the
-// text states that the records give hardly any information about the coefficient.
+// silent is a limit for the expected posterior sd of a coefficient divided by the prior's sd. Above
+// this limit the text states that the records give hardly any information about the coefficient.
 const (
 	mostForeseen = 40
 	silent       = 0.9

@@ -91,14 +91,15 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	legend := 0.6 * float64(len(sets)) // height of the legend in rows
+	legend := 0.6 * float64(len(sets)) // height of the legend, in the height of a row
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil
 }
 
-// add draws the first n intervals. It shifts them up or down, so that the intervals of two
-// posteriors for the same coefficient do not overlap. A mean that is not a number is not drawn.
+// add draws the first n intervals, moved up or down by shift. With different shifts, the intervals
+// of two posteriors for the same coefficient do not overlap. A mean that is not a number is not
+// drawn.
 func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {

@@ -37,8 +37,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the rows, in the table that [Plan] writes, that describe the noise-aware
-// posterior. It returns nil if the study requests none.
+// intervalRows returns the rows that describe the noise-aware posterior in the table that [Plan]
+// writes. It returns nil if the study requests no noise-aware posterior.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil

@@ -32,8 +32,8 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	return page.Write(w, report)
 }
 
-// conditional adds the conditional effects to the report on a result. It adds nothing if the result
-// has no posterior, and for a study of version 1.
+// conditional adds the conditional effects to the report on a result. It adds nothing for a result
+// without a posterior, and for a study of version 1.
 func conditional(report *page.Report, r *sim.Result) error {
 	m := report.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows returns the rows, in the table that [Plan] writes, that describe how each client
-// divides its records into parts. It returns nil if clients do not divide them.
+// partsRows returns the rows that describe how each client divides its records into parts, in the
+// table that [Plan] writes. It returns nil if clients do not divide their records.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
 	if in.Partitions.Count == 0 {

@@ -156,8 +156,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the rows, in the table that [Plan] writes, that describe the clients'
-// releases and their noise.
+// releaseRows returns the rows that describe the clients' releases and their noise, in the table
+// that [Plan] writes.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -221,7 +221,7 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// personRows returns the rows, in the table that [Plan] writes, with the cost to a person. It
+// personRows returns the rows with the cost to a person, in the table that [Plan] writes. It
 // returns nil if the study does not protect persons.
 func personRows(p *pvi.Protocol) [][]string {
 	privacy := p.Study().Privacy
@@ -245,11 +245,12 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows, in the table that [Plan] writes, that compare two ways to clip with the
-// same C under the same ε: clipping the vector of each row of a person, and clipping the sum over
-// the person's rows. The first way needs k times the noise, where k is the largest number of rows.
-// With it, a person with k vectors of norm C moves a sum by kC if the vectors are equal, and by
-// √k·C if they are orthogonal. With the second way, such a person moves the sum by C in both cases.
+// clipRows returns rows of the table that [Plan] writes. They compare two ways to clip to the same
+// norm C under the same ε. The first way clips the vector of each row of a person. The second way
+// clips the sum over the person's rows. The first way needs k times the noise, where k is the
+// largest number of rows of a person. Consider a person with k vectors of norm C. In the first way,
+// the person moves a sum by kC if the vectors are equal, and by √k·C if they are orthogonal. In the
+// second way, the person moves the sum by C in both cases.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"
@@ -265,7 +266,7 @@ func clipRows(p *pvi.Protocol) [][]string {
 	}
 }
 
-// starts reports whether each client first releases noisy statistics of its records.
+// starts reports whether the first release of each client is the noisy statistics of its records.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

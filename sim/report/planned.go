@@ -29,7 +29,7 @@ type planned struct {
 	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
-// plannedPrivacy is the part about privacy of the JSON that [PlanJSON] writes. The embedded fields
+// plannedPrivacy is the part of the JSON of [PlanJSON] that describes privacy. The embedded fields
 // are the same as in a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`

@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedTables has the expected widths of the 95 % intervals in the tables that describe the records,
-// for the number of records that the study expects. A width is half an interval.
+// plannedTables has the expected widths of the 95 % intervals in the tables that describe the
+// records. The widths are for the number of records that the study expects. Each width is half the
+// length of an interval.
 type plannedTables struct {
 	Budget  float64 `json:"share_of_budget"`
 	NoiseSD float64 `json:"noise_sd"` // sd of the noise of a released count

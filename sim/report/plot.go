@@ -137,8 +137,8 @@ func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	f.draw(draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6)))
 }
 
-// draw draws the panels. It draws the labels of vertical axes itself, because gonum would
-// reserve too much space for them on a logarithmic axis.
+// draw draws the panels, with the labels of the vertical axes. gonum does not draw these labels,
+// because it would reserve too much space for them on a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
@@ -176,15 +176,16 @@ func (f Figure) draw(area draw.Canvas) {
 // rowHeight is the height of each panel in the figure of [Rounds], in points.
 const rowHeight vg.Length = 200
 
-// A Target is a posterior with which the plot of a run compares q. It has the mean and sds, and
+// A Target is a posterior with which the plot of a run compares q. It has the mean, the sds, and
 // the names of the parameters.
 type Target struct {
 	Names    []string
 	Mean, SD []float64
 }
 
-// Rounds plots the mean of q against the outcomes of a run, in sds of a target, and the spent ε.
-// If divergence is true, it also plots the divergence of q from the target.
+// Rounds plots the mean of q and the spent ε against the outcomes of a run. The unit of the mean is
+// an sd of the target. If divergence is true, Rounds also plots the divergence of q from the
+// target.
 func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bool) (Figure, error) {
 	means, err := meansPanel(h, family, target)
 	if err != nil {
@@ -225,8 +226,8 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// divergencePanel plots the divergence from the pooled posterior. It omits a divergence that rounds
-// to zero, because a logarithmic axis cannot show it.
+// divergencePanel plots the divergence of q from the pooled posterior. It omits a divergence that
+// rounds to zero, because a logarithmic axis cannot show zero.
 func divergencePanel(h *sim.History) (*plot.Plot, error) {
 	apart := new(sim.History)
 	for _, p := range h.Points {
@@ -262,7 +263,7 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 }
 
 // distances plots the distances of coefficients in sds, with one line for each coefficient. The
-// axis is linear in the arsinh of the distance, and is labelled with the given unit.
+// axis is linear in the arsinh of the distance, and the label of the axis has the given unit.
 func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.Plot, error) {
 	p := NewPanel(title, "", unit+" (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}

@@ -20,7 +20,7 @@ type Progress struct {
 	quiet bool
 }
 
-// NewProgress returns a Progress that writes to f. If quiet is true, it writes nothing.
+// NewProgress returns a Progress that writes to f. If quiet is true, the Progress writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	p := &Progress{log: f, now: time.Now, quiet: quiet}
 	if cli.Terminal(f) {
@@ -35,8 +35,9 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows how many units of a task are finished: done, out of total. The text unit names the
-// unit. If Update writes a line, it calls the function text and adds the result as a description.
+// Update shows that done of total units of a task are finished. The argument unit is the name of
+// the unit. If Update writes a line, it calls the function text and appends the result as a
+// description.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

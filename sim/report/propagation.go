@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the rows, in the table that [Plan] writes, that describe private
-// expectation propagation.
+// propagationRows returns the rows that describe private expectation propagation, in the table that
+// [Plan] writes.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -37,9 +37,9 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows returns the rows, in the table that [Plan] writes, that describe how the mean of q
-// moves. A record with several regressors contributes to several coefficients at once, so each
-// coefficient moves by less. meanRows returns nil if a record contributes to one coefficient only.
+// meanRows returns the rows that describe how the mean of q moves, in the table that [Plan] writes.
+// A record with several regressors contributes to several coefficients at once, so each coefficient
+// moves by less. The result is nil if a record contributes to one coefficient only.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()

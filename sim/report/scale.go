@@ -61,10 +61,10 @@ func tidy(label string) string {
 	return fmt.Sprintf("%se%d", mantissa, e)
 }
 
-// LogY makes the vertical axis of p logarithmic if all its values are positive.
+// LogY makes the vertical axis of p logarithmic if all values on the axis are positive.
 func LogY(p *plot.Plot) { logarithmic(&p.Y) }
 
-// LogX makes the horizontal axis of p logarithmic if all its values are positive.
+// LogX makes the horizontal axis of p logarithmic if all values on the axis are positive.
 func LogX(p *plot.Plot) { logarithmic(&p.X) }
 
 func logarithmic(axis *plot.Axis) {
@@ -75,7 +75,7 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // gonum would extend the axis of a single power of ten to 0
+	if axis.Min == axis.Max { // gonum would extend an axis with one value, a power of ten, down to 0
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}

@@ -10,19 +10,19 @@ import (
 // plannedSecure describes secure aggregation in the JSON that [PlanJSON] writes. The numbers of
 // bytes are for one client in one round.
 type plannedSecure struct {
-	// Hidden is the largest number of clients that, together with the coordinator, cannot read
+	// Hidden is the largest number of clients that can collude with the coordinator without reading
 	// another client's message.
 	Hidden  int `json:"h"`
 	Missing int `json:"d"`            // number of clients whose answers may be missing in a round
 	Numbers int `json:"numbers"`      // number of elements of a message, in all phases together
-	Deal    int `json:"deal_up"`      // bytes of the client's columns, with their envelope
-	Columns int `json:"columns_down"` // bytes of the other clients' columns, with the cut and its certificate
+	Deal    int `json:"deal_up"`      // bytes of the columns that a client sends, with their envelope
+	Columns int `json:"columns_down"` // bytes of the columns that a client receives, with the cut and its certificate
 	Share   int `json:"share_up"`
 	Opening int `json:"opening_down"`
 }
 
-// Sizes in bytes of the parts of secure aggregation: a word of a column, the tag of a column, an
-// element of a cut, a signature with its position, and an envelope.
+// Sizes in bytes. They are the size of a word of a column, of the tag of a column, of an element of
+// a cut, of a signature with its position, and of an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16
@@ -40,11 +40,12 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
 }
 
-// sizesOfSecure returns the sizes of secure aggregation for messages with the given number of
-// elements from m clients. At least fewest clients must answer.
+// sizesOfSecure returns the sizes of secure aggregation for m clients whose messages have the given
+// number of elements. The argument fewest is the number of clients that must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
-	// each word of a column packs one more element than clients may be missing
+	// a word of a column packs several elements: the number of clients that may be missing, plus
+	// one
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
 	sent := 2*s.Missing + 1
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)

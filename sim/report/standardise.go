@@ -40,7 +40,7 @@ func scaleTable(w io.Writer, columns []scale.Column) error {
 }
 
 // planScale writes the releases and the cost of the scale phase, which precedes the first round.
-// If the study has no scale phase, it writes nothing.
+// Without a scale phase it writes nothing.
 func planScale(w io.Writer, p *pvi.Protocol) error {
 	for _, s := range p.Before() {
 		return planPasses(w, p, s)

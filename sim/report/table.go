@@ -20,7 +20,7 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
 
-// Reading writes the changes that were made to records and values while reading. See
+// Reading writes the changes to records and values that were made when a file was read. See
 // [words.Reading].
 func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
 

@@ -20,9 +20,9 @@ const cellLimit = 150
 // groupShapes are the shapes of the groups of records in a figure of tables.
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
-// Tables draws the share of records in each level and in each bin of the described columns, with
-// its interval for the privacy noise. It draws the groups of records that the text of the tables
-// shows side by side. A share without an estimate has only its interval.
+// Tables draws the share of records in each level and in each bin of the described columns. Each
+// share has an interval for the privacy noise. The figure has the groups of records that the text
+// of the tables shows side by side. A share without an estimate has only its interval.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string
@@ -54,13 +54,14 @@ func Tables(s *describe.Summary) (Figure, error) {
 		}
 	}
 	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
-	legend := 0.8 * float64(groups) // height of the legend in rows
+	legend := 0.8 * float64(groups) // height of the legend, in the height of a row
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, nil
 }
 
-// shareOf returns a share in percent. Its mean is not a number if the share has no estimate.
+// shareOf returns a share in percent. If the share has no estimate, the mean of the result is not a
+// number.
 func shareOf(v describe.Value) sim.Marginal {
 	m := sim.Marginal{Mean: 100 * v.Estimate, Lower: 100 * v.Low, Upper: 100 * v.High}
 	if v.IntervalOnly {

@@ -14,12 +14,12 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes two tables. The first compares the reported posterior with the posterior of
-// the pooled records, in natural units. The second shows the reported posterior on the model's
-// scale, and also q if q is a different posterior. For ratios see [words.Natural].
+// Posterior writes two tables. The first compares the reported posterior with the posterior of the
+// pooled records, in natural units. The second shows the reported posterior on the model's scale,
+// and also q if q is a different posterior. For ratios see [words.Natural].
 //
-// For point estimates it writes one table, which compares them with the posterior of the pooled
-// records.
+// For point estimates it writes one table, which compares the estimates with the posterior of the
+// pooled records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Model.Absent() {
 		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))
@@ -143,8 +143,8 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable writes the text below a table of the posterior: a note about the posterior to the right
-// of the vertical bar, and then the notes of the result.
+// belowTable writes the text below a table of the posterior. The text consists of a note about the
+// posterior to the right of the vertical bar, and the notes of the result.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -310,8 +310,8 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// costs returns the costs of a result for every observer and adjacency. The cost for the
-// target's observer and the study's adjacency is the first.
+// costs returns the costs of a result for every observer and adjacency. The first cost is for the
+// observer of the privacy target and the study's adjacency.
 func costs(p sim.Privacy) []method.Cost {
 	var out []method.Cost
 	for _, v := range p.Views {
@@ -320,11 +320,11 @@ func costs(p sim.Privacy) []method.Cost {
 	return out
 }
 
-// oddsInWords describes in words how much all releases can change the odds with which the observer
-// of the highest cost believes a statement about the records. If the releases together are
-// equivalent to a Gaussian mechanism, the distribution of the privacy loss is known. Otherwise the
-// loss L exceeds ε + log 2 with probability at most 2δ, because δ bounds the mean of the positive
-// part of 1 − exp(ε − L).
+// oddsInWords describes in words how much all releases can change the odds with which an observer
+// believes a statement about the records. It uses the cost to the observer whose cost is highest.
+// If the releases together are equivalent to a Gaussian mechanism, the distribution of the privacy
+// loss is known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ
+// bounds the mean of the positive part of 1 − exp(ε − L).
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta

@@ -57,8 +57,8 @@ func Trace(w io.Writer, t *session.Trace) error {
 }
 
 // TraceFigure plots the distance of q from the result against the plans. If the trace contains
-// influences, it also plots for every client the distance by which q would have been different
-// without the client's answer to a plan.
+// influences, the figure has a second plot. It shows, for every client, the distance by which q
+// would have been different without the client's answer to a plan.
 func TraceFigure(t *session.Trace) (Figure, error) {
 	lines := make([]plotter.XYs, len(t.Names))
 	shifts := map[string]plotter.XYs{}

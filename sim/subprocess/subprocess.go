@@ -1,19 +1,19 @@
-// Package subprocess is a solver of simulations that another program computes, such as a program in
-// Python.
+// Package subprocess runs a solver of simulations as another program, such as a program in Python.
 //
-// The program reads requests from standard input and writes answers to standard output. Each is one
-// JSON object on one line. The first request describes the client:
+// The program reads requests from standard input and writes answers to standard output. Each
+// request and each answer is one JSON object on one line. The first request describes the client:
 //
 //	{"family": "full", "names": ["intercept", "x"], "records": [{"x": [1, 0.5], "y": 2}, ...]}
 //
-// Here x has the regressors of a record, and y its outcome, on the model's scale. The answer is {}. Each
-// further request asks for a factor:
+// Here x has the regressors of a record, and y has the outcome of the record, on the model's scale.
+// The answer is {}. Each further request asks for a factor:
 //
 //	{"mean": [...], "natural": [...], "cavity": [...], "weight": 2, "tied": false}
 //
-// These are the fields of [solver.Problem]. Natural parameters have the layout of package gaussian. The
-// answer is {"factor": [...]}, the natural parameters of the new factor. An answer {"error": "text"}
-// ends the simulation. The program ends when its input ends.
+// The fields of this request are the fields of [solver.Problem]. Natural parameters are in the
+// order that package gaussian defines. The answer is {"factor": [...]}, the natural parameters of
+// the new factor. An answer {"error": "text"} ends the simulation. The program ends when its input
+// ends.
 package subprocess
 
 import (
@@ -74,15 +74,16 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending has the resources of a process, which must be released when no simulation uses the
-// solver any more.
+// An ending has the resources of a process that must be released when no simulation uses the solver
+// any more.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd
 }
 
-// end closes the input of a program, so that the program ends, and releases its resources in the
-// background. Errors of a program that has ended before were reported earlier, so end ignores them.
+// end closes the input of a program, so that the program ends, and releases the resources of the
+// program in the background. If the program has ended before, the errors were reported earlier, and
+// end ignores them.
 func end(e ending) {
 	_ = e.input.Close()
 	go func() { _ = e.run.Wait() }()
@@ -136,8 +137,8 @@ func (p *process) ask(request, answer any) error {
 	return p.dead
 }
 
-// exchange writes a line to the program and reads its answer. It returns an error if this takes
-// longer than the Timeout of the command.
+// exchange writes a line to the program and reads the answer. It returns an error if the exchange
+// takes longer than the Timeout of the command.
 func (p *process) exchange(line []byte, answer any) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -179,7 +180,8 @@ type problem struct {
 	Tied    bool      `json:"tied"`
 }
 
-// Propose implements [solver.Solver]. JSON has neither NaN nor infinity, so all numbers are finite.
+// Propose implements [solver.Solver]. The program writes JSON, which has neither NaN nor infinity,
+// so all numbers of an answer are finite.
 func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	var answer struct {
 		Factor []float64 `json:"factor"`
@@ -205,7 +207,7 @@ func (p *process) Restore(state []byte) error {
 	return nil
 }
 
-// A tail keeps the last bytes that were written to it.
+// A tail keeps the last bytes of the text that was written to it.
 type tail struct {
 	lock sync.Mutex
 	kept []byte
@@ -219,7 +221,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text returns what the program wrote to standard error, for an error message.
+// text returns the last bytes that the program wrote to standard error, for an error message.
 func (t *tail) text() string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -6,10 +6,10 @@ import (
 	"fedpvi/sim"
 )
 
-// addCoverage adds the shares of the true coefficients that lie inside the central 90 % intervals
-// of q and of the noise-aware posterior. The two shares are equal if the study requests no
-// noise-aware posterior. If the true coefficients are unknown, as for records from files, or if the
-// study reports only point estimates, addCoverage adds nothing.
+// addCoverage adds the shares of the true coefficients that lie inside the central 90 % intervals:
+// one share for q, and one for the noise-aware posterior. The two shares are equal if the study
+// requests no noise-aware posterior. addCoverage adds nothing if the true coefficients are unknown,
+// as for records from files, or if the study reports only point estimates.
 func addCoverage(values map[string]float64, p *sim.Play) error {
 	if p.Truth == nil || p.Federation.Protocol.Study().Points() {
 		return nil

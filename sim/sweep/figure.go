@@ -12,7 +12,7 @@ import (
 type Plot struct {
 	File  string
 	Title string
-	X     string // horizontal axis: an axis of the grid, a metric, or "round" for the trace
+	X     string // quantity on the horizontal axis: the name of an axis of the grid, of a metric, or "round" for the trace
 	Y     string // vertical axis: a metric
 	By    string // axis of the grid whose cases are the series of the plot; may be empty
 	Where map[string]string
@@ -24,14 +24,14 @@ type Plot struct {
 	// deciles.
 	Deviation bool
 
-	// Pooled makes the plot also show the result of the pooled records without privacy.
+	// Pooled adds to the plot the result of the pooled records without privacy.
 	Pooled bool
 
 	Lines     []Line
 	Published []Published
 }
 
-// A Line is a horizontal line that a plot shows for comparison.
+// A Line is a horizontal line in a plot, with which the reader compares the results.
 type Line struct {
 	Label string
 	Y     float64
@@ -40,7 +40,7 @@ type Line struct {
 // Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // position of each point on the horizontal axis: a number, or the name of a case
+	X     []string // position of each point on the horizontal axis: a number, or the label of a case
 	Y     []float64
 }
 
@@ -118,7 +118,8 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports an error if the axis has no case with the given label.
+// checkCase reports an error if no case of the axis has the given label. A case is a point of an
+// axis.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -174,9 +175,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the horizontal positions of the cases of an axis. If all labels are numbers, it
-// returns the number of each label, and otherwise the names of all cases. If the sweep has no
-// such axis, both results are nil.
+// places returns the horizontal positions of the cases of an axis, which are the points of the
+// axis. If all labels of the cases are numbers, places returns these numbers, and otherwise the
+// labels as names. If the sweep has no axis of this name, both results are nil.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -202,8 +203,8 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest names the first part of the sweep that needs held-out records. It returns an empty
-// string if no part needs them.
+// needsTest names the first plot or setting of a sweep that needs held-out records. It returns an
+// empty string if none needs them.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

@@ -9,7 +9,7 @@ import (
 
 // A Point describes a point of the grid in an [Overview].
 type Point struct {
-	Cases   map[string]string  `json:"cases"`   // label of the case on each axis
+	Cases   map[string]string  `json:"cases"`   // label of the point on each axis
 	Summary map[string]float64 `json:"summary"` // columns of summary.csv, without empty values
 }
 
@@ -57,7 +57,7 @@ func (r *Results) Finish() error {
 	return nil
 }
 
-// write creates a file in the folder, with the content that the function content writes.
+// write creates a file in the folder. The function content writes the content of the file.
 func (r *Results) write(name string, content func(*os.File) error) error {
 	file, err := os.Create(filepath.Join(r.Folder, name))
 	if err != nil {

@@ -79,8 +79,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loop adds up the squared errors of the means in units of the reference's sd, and the
-	// squared ratios of sds. The metrics are root mean squares over coefficients.
+	// The loop adds up squared errors of the means, divided by the squared sd of the reference, and
+	// the squared ratios of the sds. The metrics are root mean squares over coefficients.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -130,8 +130,9 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε of the rounds so far to an outsider. If a publication claims too low an ε for
-// its method, truth returns the true ε instead. For a study without privacy truth returns NaN.
+// truth returns the ε that the rounds so far cost with respect to an outsider. If a publication
+// claims an ε for its method that is too low, truth returns the true ε. For a study without privacy
+// the result is NaN.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

@@ -67,15 +67,15 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// Heights in points. The figure has the height plain if its legend has at most the number roomy
-	// of lines. Every further line adds the height key.
+	// Heights in points. A figure has the height plain if the legend has at most as many lines as
+	// roomy says. Every further line adds the height key.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend returns an explanation of the marks in a plot, in words.
+// legend returns a text that explains the marks in a plot.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -172,7 +172,7 @@ var published = color.Gray{0x44}
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
-		x, _ := strconv.ParseFloat(label, 64) // the label was checked when the sweep file was read
+		x, _ := strconv.ParseFloat(label, 64) // the label was parsed once when the sweep file was read, so there is no error
 		if names != nil {
 			x = float64(slices.Index(names, label))
 		}

@@ -42,7 +42,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 		})
 	}
 	// Runs start in order. A run starts only if its number is less than window above the number of
-	// the oldest unfinished run. This limits how many finished rows wait to be written.
+	// the oldest unfinished run. With this rule, few finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -89,8 +89,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs the run with the given index. The argument worker is the number of the
-// goroutine, which selects a device.
+// play performs the run with the given index. The argument worker is the number of the goroutine,
+// by which play selects a device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)

@@ -10,18 +10,18 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// A series is the part of a plot for one case of the By axis. It contains the middle (median or
-// mean) of a metric at each x, and the spread around the middle.
+// A series is the part of a plot for one case (one point) of the axis By. It contains the middle
+// (median or mean) of a metric at each x, and the spread around the middle.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	aside func(x float64) float64 // shifts x, so that the marks of several series do not overlap
+	aside func(x float64) float64 // returns x with a small shift, so that the marks of several series do not overlap
 }
 
-// collect returns the series of a plot. If x is not a number, names holds the cases of the
-// horizontal axis. Otherwise names is nil.
+// collect returns the series of a plot. If x is not a number, names holds the labels of the points
+// on the horizontal axis. Otherwise names is nil.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -91,7 +91,8 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the position of a grid cell's runs on the horizontal axis.
+// place returns the position of a cell's runs on the horizontal axis. A cell is a point of the grid
+// of settings.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -111,7 +112,8 @@ func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
 	}
 }
 
-// label returns the label of a grid cell's case on the given axis.
+// label returns the label of a cell's point on the given axis. A cell is a point of the grid of
+// settings.
 func (r *Results) label(cell int, axis string) string {
 	for i, c := range r.spec.cases(cell) {
 		if r.spec.Axes[i].Name == axis {
@@ -125,7 +127,8 @@ func (r *Results) matches(cell int, p Plot, by string) bool {
 	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
 }
 
-// shows reports whether a plot includes the runs of a grid cell.
+// shows reports whether a plot includes the runs of a cell. A cell is a point of the grid of
+// settings.
 func (r *Results) shows(cell int, p Plot) bool {
 	for axis, label := range p.Where {
 		if r.label(cell, axis) != label {
@@ -135,7 +138,7 @@ func (r *Results) shows(cell int, p Plot) bool {
 	return true
 }
 
-// pooled returns the mean metric of the pooled fits, over all runs in a plot.
+// pooled returns the mean metric of the fits of the pooled records, over all runs in a plot.
 func (r *Results) pooled(p Plot) float64 {
 	var values []float64
 	for cell := range r.spec.cells() {
@@ -158,10 +161,10 @@ func (s series) at(values []float64) plotter.XYs {
 	return xy
 }
 
-// aside returns a function that shifts the x of series i, so that the whiskers of several series
-// at the same x do not overlap. All shifts together span half of the distance between two names,
-// or an eighth of the least distance between two numbers. On a logarithmic axis the distance is
-// between the logarithms.
+// aside returns a function that shifts the x of series i, so that the whiskers of several series at
+// the same x do not overlap. All shifts together span a part of the distance between two points:
+// half of the distance between two names, or an eighth of the least distance between two numbers.
+// On a logarithmic axis the distance is between the logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

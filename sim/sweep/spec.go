@@ -112,8 +112,8 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a grid cell. It records the data files and the metrics that the
-// study needs.
+// checkCell reads the study of a cell. It records the data files and the metrics that the study
+// needs.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -198,7 +198,7 @@ func readOverrides(t *document.Table) []study.Override {
 	return overrides
 }
 
-// encode returns a decoded TOML value as TOML text.
+// encode returns a decoded TOML value in the form of TOML text.
 func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -258,7 +258,7 @@ func readValues(t *document.Table, key string) Axis {
 	return axis
 }
 
-// readCases reads an axis on which every case has several settings.
+// readCases reads an axis on which every case sets several keys.
 func readCases(t *document.Table) Axis {
 	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
 	var axis Axis
@@ -300,8 +300,8 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case on every axis for a grid cell. Cells are numbered so that the last axis
-// varies fastest.
+// cases returns the case on every axis for a cell. Cells are numbered so that the last axis varies
+// fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {
@@ -326,7 +326,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// The values depend only on the seed, so all cells use the same random values.
+	// The random values depend only on the seed, so all cells use the same random values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

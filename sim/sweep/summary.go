@@ -71,8 +71,8 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics are the statistics of cells with held-out records. They are the mean and the
-// standard deviation of every test metric.
+// testStatistics are the statistics of cells with held-out records: the mean and the standard
+// deviation of every test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -121,7 +121,7 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
-// plusMinus returns a column that shows a mean and, if it is known, the mean's uncertainty.
+// plusMinus returns a column that shows a mean and, if it is known, the uncertainty of the mean.
 func plusMinus(head, mean, uncertainty string) shown {
 	return shown{head, func(found map[string]float64) string {
 		if math.IsNaN(found[uncertainty]) {
@@ -155,8 +155,8 @@ func (r *Results) shown() []shown {
 }
 
 // shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
-// of the sweep show. A coverage is shown with its standard error, and the other metrics with
-// standard deviations.
+// of the sweep show. The column of a coverage has its standard error. The columns of the other
+// metrics have standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},

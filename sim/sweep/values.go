@@ -21,7 +21,7 @@ func parseField(field string) (float64, error) {
 	return strconv.ParseFloat(field, 64)
 }
 
-// traceKey identifies a metric of the trace at a round of a grid cell's runs.
+// traceKey identifies a metric of the runs of one cell after one round.
 type traceKey struct {
 	cell, round, metric int
 }

@@ -32,13 +32,14 @@ type Cell struct {
 
 	Groups int `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
 	// "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first
-	// column vary too
+	// column also vary between groups
 	Varies string `json:"varies,omitempty"`
-	// "prior" if the sd of the effects is drawn from the prior, "none" if it is 0
+	// "prior" if the sd of the effects is drawn from the prior; "none" if the sd is 0
 	Spread string `json:"spread,omitempty"`
 }
 
-// A factor is a property of a cell with its possible levels, as in the design of experiments.
+// A factor is a property of a cell with its possible levels. This meaning of factor is that of the
+// design of experiments.
 type factor struct {
 	name   string
 	levels []string
@@ -59,8 +60,8 @@ var factors = []factor{
 }
 
 // groupFactors are the properties that the covering design of models with groups combines. The
-// frequency of a group is proportional to 1/rank. With the split "groups" a client has all records
-// of its groups.
+// frequency of a group is proportional to one divided by its rank. With the split "groups" a client
+// has all records of its groups.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -87,8 +88,8 @@ func Names() []string {
 }
 
 // Level returns the level of the property with the given name. A cell with a public data set has
-// levels of the properties set, epsilon and unit only. A cell without groups has no levels of the
-// properties of groups.
+// levels of three properties only: set, epsilon and unit. A cell without groups has no levels of
+// the properties that describe groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
 		return ""
@@ -170,10 +171,10 @@ func (r row) cell(factors []factor) Cell {
 	}
 }
 
-// These limits exclude cells that are not valid studies, or whose simulation takes too long.
+// These limits exclude cells that are not valid studies and cells that take too long to simulate.
 const (
 	// maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled
-	// records is proportional to it
+	// records is proportional to this product
 	mostWork  = 2.5e9
 	leastMany = 10 // minimum number of clients in a study whose privacy unit is the client
 	// maximum number of coefficients if the privacy unit is the client; the time grows with the
@@ -202,10 +203,11 @@ func (c *Cell) possible() bool {
 	return float64(c.Records)*float64(d)*float64(d) <= mostWork
 }
 
-// size and groupSize are the numbers of cells of the designs without and with groups.
+// size is the number of cells of the design without groups, and groupSize is the number of cells of
+// the design with groups.
 const size, groupSize = 400, 60
 
-// nothing is a cell with groups that have no effect on the outcome.
+// nothing is a cell with groups whose effects on the outcome are all zero.
 var nothing = Cell{
 	Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Split: "balanced", Epsilon: 1, Unit: study.Record,
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
@@ -252,10 +254,10 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design returns a covering design that it builds cell by cell. For each next cell it generates
-// many random cells, and chooses the cell with the most pairs of levels that occur in no earlier
-// cell. When every possible pair occurs, it counts triples of levels in place of pairs. The first
-// cells are therefore a smaller design of the same kind.
+// design returns a covering design, which it builds cell by cell. It generates many random cells,
+// and chooses the cell with the most pairs of levels that occur in no earlier cell. When every
+// possible pair occurs, design counts triples of levels in place of pairs. The first cells of a
+// design are therefore a smaller covering design.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // pairs of levels that can occur, but do not occur in any chosen cell yet
@@ -305,7 +307,8 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n levels of the cell. The key identifies the choice.
+// combinations calls do for every choice of n levels of the cell. The argument key of do is a text
+// that identifies the choice.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)
@@ -332,9 +335,9 @@ func count(is bool) int {
 
 // Select returns the cells that meet a selection. A selection is a list of items separated by
 // commas. An item is a number, a range of numbers ("1-40"), or a condition on a property
-// ("records<=20000", "family=logistic", "set!="). A cell is selected if its number is in the list
-// and it meets all conditions. A list without numbers allows all numbers, so an empty selection
-// selects all cells.
+// ("records<=20000", "family=logistic", "set!="). A cell is selected if the list has the cell's
+// number and the cell meets all conditions. A list without numbers allows all numbers, so an empty
+// selection selects all cells.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool

@@ -15,12 +15,16 @@ var clips = []float64{.5, .7, .85, .95, .99, 1}
 
 // ideal returns the posterior variances after one ideal release, which is possible only with
 // knowledge of the pooled fit. The release is a sum of clipped scores at the mode, in units of the
-// pooled precision, with noise of sd noise·clip on every element. The curvature is known. Let P be
-// the precision of the prior, Λ the information, b the sum of the parts that clipping removes, and
-// R the covariance of the noise plus bbᵀ. The variances are the diagonal of (P + Λ(Λ + R)⁻¹Λ)⁻¹. If
-// the prior is weak, they are the pooled variance plus the variance of the release. The function
-// chooses the best of six clips. If whole is true, it clips the sum of each client's scores, and
-// otherwise the score of each record.
+// pooled precision. The noise of every element has the sd noise·clip, and the curvature is known.
+// The variances are the diagonal of
+//
+//	(P + Λ(Λ + R)⁻¹Λ)⁻¹
+//
+// Here P is the precision of the prior, Λ is the information of the records, and R is the
+// covariance of the noise plus bbᵀ, where b is the sum of the parts that clipping removes. If the
+// prior is weak, these variances are the pooled variance plus the variance of the release. The
+// function chooses the best of six clips. If whole is true, each client's sum of scores is clipped.
+// Otherwise the score of each record is clipped.
 func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky
@@ -71,7 +75,7 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with the vector L⁻¹·score, where L = lower and the score is the
+// eachContribution calls do with the vectors L⁻¹·score. L is the matrix lower, and score is the
 // gradient of the log likelihood at the mode. If whole is true, there is one score for each client,
 // and otherwise one for each record.
 func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
@@ -106,8 +110,8 @@ func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []f
 }
 
 // afterRelease returns the posterior variances after one release. The release is the vector
-// L⁻¹·score, where L = lower is the Cholesky root of the pooled precision. Each element of the
-// release has noise of the given sd, and the vector has the given bias.
+// L⁻¹·score, where L is the matrix lower, the Cholesky root of the pooled precision. Each element
+// of the release has noise of the given sd, and the vector has the given bias.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -152,8 +156,8 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 }
 
 // averaged returns the posterior variances of the coordinates, averaged over the posterior of the
-// spreads of groups. The argument seen is the information about the coordinates that a release
-// contains.
+// spreads of groups. The argument seen is the information that a release contains about the
+// coordinates.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

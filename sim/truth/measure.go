@@ -23,8 +23,8 @@ import (
 type Measures struct {
 	// share of true coordinates within their 90 % intervals; nil if there is no truth
 	Truth  *float64 `json:"truth,omitempty"`
-	Pooled float64  `json:"pooled"` // share of the mass of the pooled posterior within the 90 % intervals
-	// share of the mass of the pooled posterior within 90 % intervals of the prior
+	Pooled float64  `json:"pooled"` // share of the pooled posterior's probability within the 90 % intervals
+	// share of the pooled posterior's probability within 90 % intervals of the prior
 	Prior float64 `json:"prior"`
 
 	Width float64 `json:"width"` // median over coordinates of the posterior sd divided by the ideal sd
@@ -44,10 +44,10 @@ type Replication struct {
 	// spreads of effects. It is nil if there are no groups.
 	Kinds map[string]*Measures `json:"kinds,omitempty"`
 
-	// Spread is the largest posterior mean of a spread, on the scale of the predictor. It is nil if
-	// there are no groups.
+	// Spread is the largest posterior mean of a spread, which is the sd of the effects of groups,
+	// on the scale of the predictor. It is nil if there are no groups.
 	Spread *float64 `json:"spread,omitempty"`
-	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of the spreads of all effects contain 0
+	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
 
 	// Log is the mean log predictive density of held-out records, on the model's scale.
 	Log       float64 `json:"log"`
@@ -61,7 +61,7 @@ type Replication struct {
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play simulates a cell once. It records a failure of the federation in the result. The function
+// Play simulates a cell once. If the federation fails, the result has the failure. The function
 // clock returns a time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	w, err := c.world(seed)
@@ -142,7 +142,8 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 	return r.predict(w, f, all)
 }
 
-// Kinds are the kinds of coordinates in a model with groups.
+// Kinds are the kinds of coordinates in a model with groups. A spread is the sd of the effects of
+// groups.
 var Kinds = []string{"coefficients", "effects", "spreads"}
 
 // kindOf returns the kind of a coordinate of a model with groups.
@@ -158,7 +159,7 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played holds the marginals of a posterior and the values with which they are compared.
+// A played holds the marginals of a posterior, and the numbers that the posterior is compared with.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -227,8 +228,8 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return score(&r.LogPooled, fit.mode, fit.cov)
 }
 
-// hold returns the share of the mass of the pooled posterior that lies within the 90 % intervals of
-// the given marginals.
+// hold returns the share of the pooled posterior's probability that lies within the 90 % intervals
+// of the given marginals.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))

@@ -12,8 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// A pooled is the fit of all records in one place. It is a normal distribution at the mode of the
-// posterior. Its precision is the prior's precision plus the Fisher information at the mode.
+// A pooled is the fit of all records in one place. The fit is a normal distribution at the mode of
+// the posterior. The precision of the fit is the prior's precision plus the Fisher information at
+// the mode.
 type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
@@ -53,11 +54,11 @@ func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, erro
 
 const (
 	mostScorings = 200
-	arrived      = 1e-10 // squared length of a step in posterior sds, at which the mode is found
+	arrived      = 1e-10 // squared length of a step, in posterior sds, below which the search for the mode ends
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until it does
-// not lower the log posterior.
+// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until the step
+// does not lower the log posterior.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// An Outcome holds the results of several replications of a cell. It is one line of the file of
-// results.
+// An Outcome holds the results of several replications of a cell. The file of results has one line
+// for each Outcome.
 type Outcome struct {
 	Cell         Cell           `json:"cell"`
 	Seed         uint64         `json:"seed"` // seed of the first replication; the others have the next seeds
@@ -25,7 +25,7 @@ type Options struct {
 	Cells        []Cell
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
-	Jobs         int    // number of cells that are simulated at a time; the results do not depend on it
+	Jobs         int    // number of cells that are simulated at a time; results do not depend on this number
 	// file to which results are added; cells that the file already has with the same seed are
 	// skipped
 	Out      string
@@ -103,8 +103,8 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a file of results. It returns nothing if the file does not exist. If
-// an interruption has left the last line incomplete, Read removes this line from the file.
+// Read returns the outcomes in a file of results. If the file does not exist, Read returns nothing.
+// If an interruption has left the last line incomplete, Read removes this line from the file.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,8 @@ var files embed.FS
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
 // open returns the study of a public data set, the clients with their records, and the held-out
-// records. The files with records are in the folder FEDPVI_DATA. The seed determines which records
-// are held out, and which client has each of the other records.
+// records. The environment variable FEDPVI_DATA names the folder that has the files of records. The
+// seed determines which records are held out, and which client has each of the other records.
 func (c *Cell) open(seed uint64) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

@@ -42,7 +42,8 @@ type Summary struct {
 	Width, WidthPooled float64 // medians over replications
 	Ideal              float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                float64 // root mean square over replications
-	// mean differences of log scores: pooled fit − posterior (Loss), posterior − prior (Gain)
+	// mean differences of log scores. Loss is the score of the pooled fit minus that of the
+	// posterior. Gain is the score of the posterior minus that of the prior.
 	Loss, Gain float64
 	Seconds    float64 // mean over replications
 
@@ -51,8 +52,8 @@ type Summary struct {
 	Small  int                 // number of replications in which no spread of effects is clearly above 0
 }
 
-// Signal reports whether the records of this cell have much information. This means that the sds
-// after the ideal release are at most half of the prior sds.
+// Signal reports whether the records of this cell have much information. They do if the sds after
+// the ideal release are at most half of the prior sds.
 func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
 // Summarise returns a summary for each cell, in the order of their numbers.
@@ -288,9 +289,9 @@ All:
 	return failures(w, all)
 }
 
-// spreads writes a table for models with groups. It has the coverage for each kind of coordinate, over
-// the cells whose records have much information about this kind. Below the table it writes the spreads
-// of cells whose groups do not differ.
+// spreads writes a table for models with groups. The table has the coverage for each kind of
+// coordinate, over the cells whose records have much information about this kind. Below the table,
+// spreads writes the posterior spreads of cells whose groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {
@@ -323,7 +324,7 @@ func spreads(w io.Writer, all []Summary) error {
 	return nil
 }
 
-// fails reports whether the coverage of a cell is too low, and chance cannot explain this.
+// fails reports whether the coverage of a cell is so low that chance cannot explain it.
 func fails(s *Summary) bool { return s.Upper < tooLittle }
 
 // failures writes the cells whose coverage is too low (see fails), and the cells with failed runs.

@@ -17,7 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A model describes how the outcomes of a cell are drawn, and which regression is fitted to them.
+// A model describes how the outcomes of a cell are drawn, and which regression is fitted to the
+// outcomes.
 type model struct {
 	family study.Family
 	keys   string       // further keys of [model]
@@ -26,7 +27,7 @@ type model struct {
 	// bound]
 	outcome    string
 	bound      float64
-	effect     float64 // prior sd of the change of the predictor if a column changes by its sd
+	effect     float64 // prior sd of the change of the predictor when a column changes by one sd of the column
 	intercept  float64 // prior sd of the intercept
 	rare       float64 // prior mean of the intercept if an outcome is rare; 0 if the family has no rare outcomes
 	predictors int
@@ -65,11 +66,11 @@ type layout struct {
 	numbers []number // numeric regressors
 	levels  int      // levels of the categorical regressor; 0 if there is none
 	bound   float64  // bound of the outcome, if it is a number
-	half    float64  // length in the outcome's unit that is 1 on the model's scale
+	half    float64  // length in the outcome's unit that equals 1 on the model's scale
 }
 
-// A number is a numeric column with values unit·(z + shift), where z has mean 0, variance 1, and
-// is within ±half.
+// A number is a numeric column with values unit·(z + shift). The variable z has mean 0 and variance
+// 1, and lies within ±half.
 type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
@@ -79,8 +80,8 @@ const (
 	heavy   = 12  // half of the range of a column with Student's t distribution, in sds
 	freedom = 3   // degrees of freedom of Student's t distribution
 	shared  = .95 // correlation of two columns in cells with correlated columns
-	spread  = .5  // sd of coefficients between heterogeneous clients, in sds of the prior
-	// noise multiplier of cells with almost no noise; it is about the smallest noise multiplier that a
+	spread  = .5  // sd with which the coefficients of heterogeneous clients differ, in sds of the prior
+	// noise multiplier of cells with almost no noise; about the smallest noise multiplier that a
 	// study with a hundred noise shares can have
 	noiseOff  = 1e-2
 	heldOut   = 500 // number of held-out records
@@ -176,7 +177,7 @@ func (p *layout) study(family study.Family) (*study.Study, error) {
 		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
 	}
 	groups, spread := "", ""
-	if p.Groups > 0 && p.Spread == "prior" { // otherwise the study has the default prior
+	if p.Groups > 0 && p.Spread == "prior" { // without these keys the study has the default prior
 		spread = fmt.Sprintf("spread = %v\n", m.intercept/p.half)
 	}
 	switch p.Varies {
@@ -217,15 +218,15 @@ type world struct {
 	study   *study.Study
 	holders []sim.Holder
 	test    *shard.Records // held out
-	half    float64        // length in the predictor's unit that is 1 on the model's scale
+	half    float64        // length in the predictor's unit that equals 1 on the model's scale
 
 	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
-	// without a true value. It is nil if there is no such θ.
+	// without a true value. It is nil if different records were drawn from different θ.
 	truth []float64
 }
 
-// world returns the study of the cell, and draws the true θ from the prior and the clients' records
-// at this θ. The same seed gives the same records.
+// world returns the study of the cell with records. It draws the true θ from the prior, and the
+// clients' records from the model at this θ. The same seed gives the same records.
 func (c *Cell) world(seed uint64) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if c.Set != "" {
@@ -297,10 +298,11 @@ func (c *Cell) world(seed uint64) (*world, error) {
 }
 
 // takeTruth sets the true values of the fitted model's coordinates. If clients have different
-// coefficients and the privacy unit is the record, there are no true values, because the pooled
-// records have no common coefficients. If the privacy unit is the client, the true values are the
-// coefficients of the population of clients. If a Poisson regression is fitted to overdispersed
-// counts, the coefficients have true values, and the dispersion is not a coordinate.
+// coefficients, the true values depend on the privacy unit. If the unit is the record, there are no
+// true values, because the pooled records have no common coefficients. If the unit is the client,
+// the true values are the coefficients of the population of clients. If a Poisson regression is
+// fitted to overdispersed counts, the coefficients have true values, and the dispersion is not a
+// coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

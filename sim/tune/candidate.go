@@ -42,8 +42,8 @@ func (s Setting) String() string {
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
-	// AsWritten names the study with the settings in its file. It is a candidate only if the
-	// study sets a searched key.
+	// AsWritten names the study with the settings in its file. It is a candidate only if the study
+	// sets a key that the search can change.
 	AsWritten = "as written"
 )
 
@@ -79,13 +79,13 @@ func (c Candidate) String() string {
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings in the form key=, which give the searched keys their default values
+	start []string // settings in the form key=, which remove the searched keys from the study
 	clip  float64  // clip measured on generated records; 0 if the clip has a default rule
 	named bool     // whether the study sets a searched key
 }
 
-// newSpace returns the search space of a study. It determines which keys have an effect in the
-// study, and which have a default rule.
+// newSpace returns the search space of a study. It determines the keys that have an effect in the
+// study, and which of these keys have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -123,16 +123,17 @@ func newSpace(load loader) (*space, error) {
 // A loader reads the study with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no default clip, the clip is the quantile clipQuantile of the norms of gradients of
-// generated records. The norms are computed at clipDraws points θ. One gradient in five is then
-// longer than the clip, about as many as with the default clip for log odds.
+// If a model has no default clip, the clip is the quantile clipQuantile of the norms of gradients
+// of generated records. The norms are computed at random points θ, whose number is clipDraws. One
+// gradient in five is then longer than the clip, about as many as with the default clip for log
+// odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip generates records from the study's model and prior, and computes a clip from their
-// gradients. It returns the study with this clip.
+// measureClip generates records from the study's model and prior, and computes a clip from the
+// gradients of these records. It returns the study with this clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -197,8 +198,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The search varies the product of steps and step size, which is the distance that
-			// all steps together can move.
+			// The search varies the product of the number of steps and the step size. This product
+			// is the distance that all steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
 			rate := d.Rate
@@ -213,17 +214,18 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between maps u in [0, 1] to a multiple of x between low·x and high·x. It rounds to two digits, so
-// that the printed setting is exactly the setting that was tried.
+// between maps a number u in [0, 1] to a multiple of x. The result is between low·x and high·x, and
+// has two digits, so that the printed setting is exactly the setting that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return rounded
 }
 
-// cube returns point n of a sequence that fills the unit cube evenly. The point is an offset
-// plus n times the inverse powers of the root of x^(d+1) = x + 1. For d = 1 this root is the
-// golden ratio (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
+// cube returns point n of a sequence that fills the unit cube evenly. Let r be the positive root of
+// r^(d+1) = r + 1, where d is the dimension of the cube. Coordinate i of the point is the offset
+// plus n/r^i, without the integer part. For d = 1 the root is the golden ratio (Roberts, "The
+// unreasonable effectiveness of quasirandom sequences", 2018).
 func cube(n int, offset []float64) []float64 {
 	d := len(offset)
 	root := 2.0

@@ -17,7 +17,7 @@ import (
 type Chosen struct {
 	Candidate int         // index of the chosen candidate
 	Play      *sim.Play   // run of the chosen candidate
-	Result    *sim.Result // result of the run; its cost includes the whole selection
+	Result    *sim.Result // result of the run; the cost in it is that of the whole selection
 }
 
 // Run runs every candidate, scores all candidates and chooses one. It then repeats the chosen
@@ -104,10 +104,11 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns a vector for each record. It contains the record's scores under all candidates,
-// minus the mean of these scores. A vector depends only on its record and on the results of the
-// runs, which are public. It is zero if the scores of the record cannot be computed. vectors
-// returns an error only if the results have one, so that the error does not depend on records.
+// vectors returns a vector for each record. The elements of the vector are the record's scores
+// under all candidates, minus the mean of these scores. A vector depends only on its record and on
+// the results of the runs, which are public. If the scores of a record cannot be computed, the
+// vector is zero. vectors returns an error only if the results have one, so that the error does not
+// depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err
@@ -178,12 +179,12 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the minimum log density that counts for a record. A log density of −∞ would give
-// an infinite vector, which the release mechanism would replace by zero.
+// leastLog is the minimum log density that counts for a record. With a log density of −∞ the vector
+// of a record would be infinite, and the release mechanism would replace it by zero.
 const leastLog = -1e6
 
-// charge replaces the cost in a result by the cost of the whole selection. The argument best is
-// the index of the chosen candidate.
+// charge sets the cost in a result to the cost of the whole selection. The argument best is the
+// index of the chosen candidate.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

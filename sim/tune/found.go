@@ -14,8 +14,8 @@ import (
 type Row struct {
 	Candidate
 	Runs int `json:"runs"`
-	// Score is the mean over runs whose records did not affect the choice of finalists. It is nil if
-	// no run has a score.
+	// Score is the mean score over runs whose records did not affect the choice of the best
+	// candidates. It is nil if no run has a score.
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
@@ -42,7 +42,7 @@ type Found struct {
 	Tried  int    `json:"candidates"`
 	Failed int    `json:"failed"` // number of candidates that failed
 
-	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, best first
+	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, in the order of their scores
 	// index of the recommended row; the default settings unless another row is significantly better
 	Best int `json:"best"`
 }
@@ -98,9 +98,9 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search. The argument looked contains the rows of all candidates
-// from the first part of the runs. The argument compared contains the rows of the finalists from
-// the second part.
+// found returns the result of a search. The first part of the runs tries all candidates, and looked
+// has the rows of this part. The second part compares the best candidates, and compared has the
+// rows of this part.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -30,21 +30,21 @@ type SelectionOptions struct {
 }
 
 // These constants divide a selection's privacy budget and records. The scores use the share
-// scoreBudget of the study's μ². Each client sets the share asideShare of its records aside, to
-// compute scores.
+// scoreBudget of the study's μ². To compute scores, each client sets a share of its records aside,
+// and asideShare is this share.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
-// A Selection compares candidate settings on the private records of a federation, and chooses
-// one. The federation's messages are public, so every run and every score is a release.
-// All of them together meet the study's target, so each run has more noise than a single run
+// A Selection compares candidate settings on the private records of a federation, and chooses one.
+// The federation's messages are public, so every run and every score is a release. All these
+// releases together meet the study's privacy target, so each run has more noise than a single run
 // would need.
 //
 // Every client sets some records aside and runs all candidates on its other records. For each
-// record set aside it computes a vector of the record's scores under all candidates, minus their
-// mean. The client clips these vectors and releases their sum with noise.
+// record set aside, the client computes a vector: the record's scores under all candidates, minus
+// the mean of these scores. The client clips these vectors and releases their sum with noise.
 type Selection struct {
 	o          SelectionOptions
 	base       *study.Study
@@ -74,7 +74,7 @@ func NewSelection(o SelectionOptions) (*Selection, error) {
 	return s, nil
 }
 
-// selectable returns an error for a study whose selection would have no proven privacy.
+// selectable returns an error if a selection for the study would have no proven privacy.
 func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
@@ -89,7 +89,7 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study without the settings of any candidate.
+// Study returns the study as it is without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
 // choose returns the candidates of the selection: the default settings, and either the
@@ -141,8 +141,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds the noise multipliers with which all runs and scores together meet the target.
-// It starts with equal shares of μ² for all runs.
+// calibrate finds noise multipliers with which all runs and scores together meet the study's
+// privacy target. It starts with equal shares of μ² for all runs.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -175,7 +175,7 @@ func (s *Selection) calibrate() error {
 
 // derive sets the protocol of each candidate's run, and the mechanism that releases the scores. The
 // slice runs has the noise multipliers of the runs, and score is the noise multiplier of the
-// scores. All of them are multiplied by stretch.
+// scores. Every noise multiplier is multiplied by stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -193,9 +193,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism that releases a client's scores of n candidates. If each score of
-// a record is 0 or 1, the scores minus their mean are a vector of norm at most √n/2, which is the
-// clip.
+// newScores returns the mechanism that releases a client's scores of n candidates. The clip is
+// √n/2. If each score of a record is 0 or 1, the scores minus their mean have at most this norm.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -203,8 +202,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of all releases under an adjacency: the releases of every
-// candidate's run, and the scores.
+// Event returns the accounting event of all releases under an adjacency. The releases are those of
+// every candidate's run, and the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {

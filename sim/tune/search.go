@@ -19,7 +19,7 @@ type Score string
 
 const (
 	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
-	Accuracy      Score = "accuracy"       // share of records whose most likely outcome was observed
+	Accuracy      Score = "accuracy"       // share of records whose observed outcome was predicted as the most likely one
 )
 
 // fits returns an error if the score cannot be computed for the study's outcome.
@@ -45,16 +45,17 @@ type Options struct {
 	Score    Score
 	Budget   int // number of runs, at least [LeastBudget]
 	Seed     uint64
-	Workers  int // number of goroutines; the result does not depend on it
+	Workers  int // number of goroutines; the result is the same for any number
 }
 
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// A search has two parts. The first part has the share lookShare of the runs. It tries many
-// candidates, with looks runs for each. The second part compares the best candidates, at most
-// finalists of them, with the default settings, on other records or other splits. The second part
-// is necessary because the best of many scores is biased upwards.
+// A search has two parts. The first part has a share of the runs, lookShare. It tries many
+// candidates, and the constant looks is the number of runs of each. The second part compares the
+// best candidates with the default settings, on other records or other splits. The constant
+// finalists is the maximum number of these candidates. The second part is necessary because the
+// best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -74,7 +75,7 @@ type Search struct {
 	calibrated []func() ([]string, error)
 }
 
-// New prepares a search. Its error lists every problem of the study.
+// New prepares a search. The error of New lists every problem of the study.
 func New(o Options) (*Search, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -118,7 +119,7 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate returns a candidate's settings with a noise multiplier that meets the study's
+// calibrate returns a candidate's settings with a noise multiplier that meets the study's privacy
 // target.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
@@ -132,8 +133,8 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study with the given settings, and replaces its records by the records of the
-// search.
+// load reads the study with the given settings, and replaces the records of the study by the
+// records of the search.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
@@ -215,7 +216,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns the given number of trials for each candidate. All candidates get the same
+// trials returns the same number of trials, times, for each candidate. All candidates get the same
 // seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
@@ -227,9 +228,9 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials, and calls count after each of them. If a trial of the default settings or of
-// the study as written fails, play returns the error. Errors of drawn candidates are recorded in
-// their trials.
+// play runs the given trials, and calls count after each of them. If a trial of the default
+// settings or of the study as written fails, play returns the error. If the trial of a drawn
+// candidate fails, the trial holds the error.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)

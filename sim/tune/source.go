@@ -13,8 +13,8 @@ import (
 // testShare is the share of held-out records in a study that sets no share.
 const testShare = 0.2
 
-// A source provides the records of a search. Its settings replace all records of the study. The
-// settings also replace the held-out records, because these may be private too.
+// A source provides the records of a search. The settings of a source replace all records of the
+// study. The held-out records are replaced as well, because they may be private too.
 type source struct {
 	words    string
 	public   bool // whether the records come from files that the user declares public
