@@ -219,17 +219,15 @@ func (w *writer) monotonic(v *variable, n *node) {
 // A namer makes unused names for a program from names of columns and levels.
 type namer struct{ used map[string]bool }
 
-// reserved lists the words that a program cannot use as names.
-var reserved = strings.Fields(`for in while repeat until if then else true false target int real vector row_vector matrix array simplex
-	ordered positive_ordered unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix complex tuple data parameters model
-	transformed generated quantities functions return break continue print reject fatal_error profile void lower upper offset multiplier
-	auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline long mutable
-	namespace new operator private protected public register short signed sizeof static struct switch template this throw try
+// taken lists words that a formula's program does not use as names of variables, besides those of [syntax.Reserved]:
+// words of C++, and names that the program has already.
+var taken = strings.Fields(`auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline
+	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)
 
 func newNamer() *namer {
 	m := &namer{map[string]bool{}}
-	for _, word := range reserved {
+	for _, word := range taken {
 		m.used[word] = true
 	}
 	return m
@@ -251,7 +249,7 @@ func (m *namer) unique(base string) string {
 		stem = "x" + stem
 	}
 	out := stem
-	for k := 2; m.used[out]; k++ {
+	for k := 2; m.used[out] || syntax.Reserved(out); k++ {
 		out = fmt.Sprintf("%s_%d", stem, k)
 	}
 	m.used[out] = true

@@ -107,6 +107,16 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
+// newName parses the name of something that the program declares.
+func (p *parser) newName() string {
+	t := p.token()
+	name := p.name()
+	if Reserved(name) {
+		p.fail("E400", t.at, "%s is a word of the language and cannot be a name: choose another name, such as %s_1.", name, strings.TrimRight(name, "_"))
+	}
+	return name
+}
+
 // deeper increases the depth of nesting. It returns false if the depth is too large. The caller
 // must decrease the depth after it has parsed the nested expression or statement.
 func (p *parser) deeper() bool {
@@ -168,12 +178,12 @@ func (p *parser) functions() {
 // values of its arguments, which have types. If the function is only declared, its Body is nil.
 func (p *parser) function() *Function {
 	p.unsized()
-	f := &Function{At: p.token().at, Name: p.name()}
+	f := &Function{At: p.token().at, Name: p.newName()}
 	p.need("(")
 	for p.kind() != end && !p.is(")") {
 		p.take("data")
 		p.unsized()
-		f.Parameters = append(f.Parameters, p.name())
+		f.Parameters = append(f.Parameters, p.newName())
 		if !p.is(")") {
 			p.need(",")
 		}
@@ -303,7 +313,7 @@ func (p *parser) one() []*Statement {
 func (p *parser) loop() *Statement {
 	p.next()
 	p.need("(")
-	s := &Statement{Kind: For, Name: p.name()}
+	s := &Statement{Kind: For, Name: p.newName()}
 	p.need("in")
 	s.Low = p.expr(0)
 	if !p.is(":") {
@@ -372,7 +382,7 @@ var types = []string{
 }
 
 func (p *parser) declaration() *Statement {
-	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.name()}
+	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.newName()}
 	if p.take("[") { // the old syntax of arrays
 		s.Type.Array = append(s.Type.Array, p.list("]")...)
 	}

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,17 @@ const (
 	maxTokens  = 50_000
 	maxNesting = 64 // largest depth of nested expressions and statements
 )
+
+// words lists the words, besides those of [types], that Stan does not accept as names.
+var words = strings.Fields(`for in while repeat until if then else true false target struct typedef export auto extern var static
+	lower upper offset multiplier void complex_vector complex_row_vector complex_matrix
+	functions data parameters model transformed generated quantities break continue return print reject fatal_error profile`)
+
+// Reserved reports whether Stan does not accept a word as a name: a word of the language, such as "upper" in
+// the bounds of types, or a word that ends with two underscores.
+func Reserved(word string) bool {
+	return slices.Contains(words, word) || slices.Contains(types, word) || strings.HasSuffix(word, "__")
+}
 
 type kind byte
 
