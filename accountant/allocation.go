@@ -64,8 +64,8 @@ const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of each variable Y_i that is cut off at the upper end
-	allocationSpan = 13    // half-width of the grid for the sum S, in standard deviations
+	allocationTail = 1e-14 // mass that the grid cuts off at the upper end of the distribution of one lognormal variable
+	allocationSpan = 13    // half-width of the grid for the sum of these variables, in standard deviations
 )
 
 func (e RandomAllocation) laws() (upper, lower directions, err error) {
@@ -84,15 +84,16 @@ type allocation struct {
 	width      float64
 	sums       []float64 // grid points of S
 	mass       []float64 // probability of each grid point
-	lostNull   float64   // probability outside the grid under N(0, σ²I)
-	lostRecord float64   // probability outside the grid under the mixture (1/k) Σ N(e_i, σ²I)
+	lostNull   float64   // probability under N(0, σ²I) that S is outside the grid
+	lostRecord float64   // probability under the mixture (1/k) Σ N(e_i, σ²I) that S is outside the grid
 }
 
-// compose computes the distribution of the sum S. It raises the Fourier transform of the
-// distribution of one variable Y_i to the power k.
+// compose computes the distribution of S, a sum of k independent variables (see
+// [RandomAllocation]). It raises the Fourier transform of the distribution of one of these
+// variables to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // A variable Y_i exceeds most with probability at most allocationTail, also if the sample is from N(1, σ²).
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // upper bound on a variable Y_i; Y_i exceeds the bound with probability at most allocationTail, also if the sample is from N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -102,8 +103,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the probability of the cell under N(0, σ²). first is its probability under N(1, σ²),
-		// which equals the integral of the variable Y_i over the cell.
+		// m is the probability of the cell under N(0, σ²). first is the probability of the cell
+		// under N(1, σ²), which equals the integral of the variable Y_i over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -182,8 +183,8 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 }
 
 // outside returns Chernoff bounds on the probability that the sum S is outside of (low, high). null
-// is the bound under N(0, σ²I). record is the bound under the mixture, whose density is S/k times
-// the density of N(0, σ²I).
+// is the bound under N(0, σ²I). record is the bound under the mixture (1/k) Σ N(e_i, σ²I). The
+// density of this mixture is S/k times the density of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -218,7 +219,7 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 
 // law returns the distribution of the privacy loss, for the sum S that [RandomAllocation] defines.
 // For removal the loss is log(S/k), with S drawn under the mixture (1/k) Σ N(e_i, σ²I). For
-// addition it is −log(S/k), with S drawn under N(0, σ²I).
+// addition the loss is −log(S/k), with S drawn under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

@@ -104,9 +104,9 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	// Each step of Newton's method aims a little below the target. The method works on the
 	// logarithm of the certified cost, which is nearly linear. From the second point on, the slope
 	// is computed from the last two points. A mechanism may round σ to steps of its lattice. The
-	// cost is then constant over distances much longer than Newton's steps. For this reason, every
-	// step after a value that misses the target is at least twice as long as the previous step of
-	// this kind.
+	// cost is then constant over distances much longer than Newton's steps. For this reason, a step
+	// that follows a value above the target is at least twice as long as the previous step of this
+	// kind.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x so far that meets the target, and largest x so far that misses it

@@ -9,10 +9,11 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats determines the order of the tilt, which is lower than the order of the saddle point. The
-// integrand of δ(ε) at the order of the tilt is at most e^tiltNats times the integrand at the
-// saddle point. The bounds are as good as for a tilt at the saddle point, and rare events have less
-// weight.
+// tiltNats determines how strongly the distribution of the privacy loss L is tilted. The tilt of
+// order θ multiplies the mass at L by e^(θL). The order of the tilt is lower than the order of the
+// saddle point, so that rare events have less weight. The integrand of δ(ε) at this order is at
+// most e^tiltNats times the integrand at the saddle point, so the bounds are as good as for a tilt
+// at the saddle point.
 const tiltNats = 2
 
 // side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot
@@ -24,9 +25,10 @@ const (
 	fromAbove
 )
 
-// refine calls read with finer and finer grids. It stops when the two bounds are close to each
-// other, or when read returns an error because the grid is too fine. If only the upper bound is
-// wanted, refine instead stops when the bounds of two successive grids are close to each other.
+// refine calls the function read with finer and finer grids. It stops when the two bounds are close
+// to each other, or when the function returns an error because the grid is too fine. If only the
+// upper bound is wanted, refine instead stops when the bounds of two successive grids are close to
+// each other.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -107,7 +109,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 }
 
 // irrelevant reports whether closer bounds on ε(δ) of the composition would not change the result.
-// This is the case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
+// This is the case if ε(δ) is at most the argument lower, if the bounds are already exact, or if no
+// ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -159,8 +162,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ) for a given tilt and grid width: the upper bound if upper is true,
-// and otherwise the lower bound.
+// read returns a bound on ε(δ) for a tilt at the saddle point in the argument at, and for a given
+// grid width. It returns the upper bound if upper is true, and otherwise the lower bound.
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -229,16 +232,16 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 }
 
 // width returns a width of the grid for which each bound differs from the exact value by about a
-// quarter of gap. In every step, cells of width h change the variance of the tilted loss by about
-// h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is the order of the
-// tilt.
+// quarter of the argument gap. In every step, cells of width h change the variance of the tilted
+// loss by about h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is the
+// order of the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points that satisfies two conditions. The window contains
-// all losses at most reach away from the mean, and the mass outside the window changes δ(ε) by at
-// most blur.
+// size returns the least number of grid points that satisfies two conditions. The window, which is
+// the range of losses on the grid, contains all losses up to the distance reach from the mean. The
+// mass outside the window changes δ(ε) by at most the amount blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

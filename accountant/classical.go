@@ -40,7 +40,7 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// For so large an ε, e^ε − 1 is e^ε up to rounding, and e^ε can overflow.
+	// At an ε of 700 or more, e^ε − 1 equals e^ε up to rounding, and e^ε can overflow.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del

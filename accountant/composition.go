@@ -11,8 +11,8 @@ type composition struct {
 	// saddle is searched for and a contour is evaluated. Without the cut, outputs that are too rare
 	// to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules of the last call of cumulant. They are accurate for orders up to
-	// made.
+	// rules are the quadrature rules of the last call of cumulant. The rules are accurate for
+	// orders up to the number in the field made.
 	rules []*moments
 	made  float64
 }
@@ -44,7 +44,7 @@ func (c *composition) length() float64 {
 }
 
 // cumulant returns K(order) = log E e^(order·L) and its first two derivatives. Here L is the
-// composed privacy loss, without the outputs at which it is infinite.
+// composed privacy loss, without the outputs at which the loss is infinite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
 		c.made = order + min(order, 8) // slightly larger orders in later calls can use the same rules
@@ -85,8 +85,8 @@ type saddle struct {
 // maxOrder is the largest order at which the search for a saddle ends.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the given order. Its field epsilon is the ε for which the
-// integrand of δ(ε) has its saddle at this order.
+// saddleAt returns the saddle at the given order. The field epsilon of the result is the ε for
+// which the integrand of δ(ε) has its saddle at this order.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -99,9 +99,9 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which beyond is true. The order is accurate to
-// one part in a thousand. The function beyond must be monotone in the order. If there is no such
-// saddle, ok is false.
+// saddleWhere returns the saddle of least order for which the function beyond returns true. The
+// order is accurate to one part in a thousand. This function must be monotone in the order. If
+// there is no such saddle, ok is false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// masses is a discrete distribution of the privacy loss. Its values are multiples of the width of a
-// grid, and infinity. An index can occur more than once.
+// masses is a discrete distribution of the privacy loss. A loss is a multiple of the width of a
+// grid, or infinite. The index of a loss can occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
@@ -99,9 +99,9 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest returns the mean loss of the interval of length width with the largest mass. If a single atom
-// has more than half of this mass, heaviest returns the loss of this atom. ascending lists the indices of
-// the losses in ascending order of the losses.
+// heaviest searches for the interval of length width with the largest mass, and returns the mean
+// loss in this interval. If a single atom has more than half of this mass, heaviest returns the
+// loss of this atom. ascending lists the indices of the losses in ascending order of the losses.
 func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
@@ -116,7 +116,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 			most, mean = inside, moment/inside
 		}
 	}
-	for i := range l.atoms { // the atoms are the first nodes of the rule
+	for i := range l.atoms { // the atoms are the first nodes of the quadrature rule
 		if mass(i) > most/2 {
 			return loss[i]
 		}
@@ -197,15 +197,16 @@ func (l law) split(g grid, cut float64) masses {
 }
 
 // belowReach bounds the probability (under P) of the outputs to the left of the interval that the
-// method reach returns. The interval begins span standard deviations below the mean.
+// method reach returns. The distance from the beginning of this interval to the mean is the
+// constant span, in standard deviations.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, for the densities p
-// and q of the part. The errors of both are about 10⁻¹³·∫ p.
+// and q of the part. Both integrals have an error of about 10⁻¹³·∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change over distances of about smooth. In the tails they change over shorter
+	// The densities change over distances of about the length smooth, and in the tails over shorter
 	// distances.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
@@ -246,9 +247,9 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The interval is so narrow that the last cell would contain most of the mass. Rounding the
-			// loss of this cell would make the bound much looser. The cells are therefore made from the
-			// largest loss downwards.
+			// The interval from lo to hi is so narrow that the last cell would contain most of the
+			// mass. Rounding the loss of this cell would make the bound much looser. The cells are
+			// therefore made from the largest loss downwards.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -378,6 +379,6 @@ func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass flo
 	return 0, 0, false
 }
 
-// mergeError bounds the distance between the loss of a merged cell and the loss of its grid point,
-// in units of the grid width.
+// mergeError bounds the distance between the loss of a merged cell and the loss of the grid point
+// of the cell, in units of the grid width.
 const mergeError = 1e-9

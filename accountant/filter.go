@@ -38,9 +38,9 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. The field main is μ² or a Rényi divergence. The
-// field divergence is the max divergence from an exact Gaussian release, and is used only by
-// Gaussian filters.
+// filterCost is the cost of a release, or a budget. The field main is μ² for a Gaussian filter, and
+// a Rényi divergence for a Rényi filter. The field divergence is the max divergence from an exact
+// Gaussian release. Only Gaussian filters use this field.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not

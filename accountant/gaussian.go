@@ -8,9 +8,9 @@ import "math"
 //	δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 //
 // (Balle and Wang 2018, theorem 8), for μ ≥ 0 and ε ≥ 0. With x = ε/μ − μ/2, the normal density φ
-// and Mills' ratio R, it equals φ(x)(R(x) − R(x+μ)), which neither overflows at large ε nor loses
-// digits at small δ. Its relative error is about (1 + x² + μ²)·10⁻¹⁵: below 10⁻¹² for δ above
-// 10⁻²⁰⁰ and μ up to 20.
+// and Mills' ratio R, the result equals φ(x)(R(x) − R(x+μ)). This product neither overflows at
+// large ε nor loses digits at small δ. The relative error of the result is about (1 + x² +
+// μ²)·10⁻¹⁵: below 10⁻¹² for δ above 10⁻²⁰⁰ and μ up to 20.
 func GaussianDelta(mu, epsilon float64) float64 {
 	if mu == 0 {
 		return 0
@@ -64,8 +64,9 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64 numbers. The function holds is false at
-// the lower number and true at the upper number. The arguments low and high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64 numbers. The condition is the function
+// holds, which is false at the lower number and true at the upper number. The arguments low and
+// high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	// Non-negative floats have the same order as the integers with the same bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)

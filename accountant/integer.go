@@ -9,8 +9,8 @@ import (
 
 // A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
 // N_Z(0, σ²), on the integers from −reach to reach. The noise in the sums that secure aggregation
-// releases has this distribution. The masses in the field half are approximate. Each has a relative
-// error of at most err, and they lack a mass of at most rest in total.
+// releases has this distribution. The masses in the field half are approximate. The field err
+// bounds the relative error of each mass, and the field rest bounds the total mass that is missing.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -81,7 +81,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // the terms before this one are added up; this term bounds every later term
+	const listed = 10_000 // number of terms that are added up one by one; the term with this number bounds every later term
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -100,10 +100,12 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution with the masses in half, which belong to 0, 1, 2, ... The
-// argument missing bounds the mass that half already lacks. finish cuts off masses below leastMass
-// at the end of half and adds a bound on their sum to missing. If half ends at the largest integer
-// that is stored (see sumReach), finish also adds a bound on the mass beyond this integer.
+// finish returns the distribution with the masses in the slice half, which belong to 0, 1, 2, ...
+// The argument missing bounds the mass that the slice already lacks. finish cuts off masses below
+// leastMass at the end of the slice and adds a bound on their sum to missing. If the slice ends at
+// the largest integer that is stored (see sumReach), finish also adds a bound on the mass beyond
+// this
+// integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -180,8 +182,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables with the distributions s and
-// other. other must not have a larger range than s.
+// plus returns the distribution of the sum of two independent variables with the distributions s
+// and other. The range of the argument other must not be larger than the range of s.
 func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
 	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -206,7 +208,8 @@ func (s discreteSum) pmf(k int) float64 {
 // atoms returns the distribution of the privacy loss log P(k)/P(k−shift), for k drawn from P. Here
 // P(k) is the probability of the noise k, and P(k−shift) is the probability of k under the noise
 // shifted by the integer shift. Losses and masses are raised by more than their error. The result
-// leaves out losses that are infinite or not known accurately. Their total mass is at most rest.
+// leaves out losses that are infinite or not known accurately. The result rest bounds their total
+// mass.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // The mass that is missing from s is less than 2⁻⁶⁰ of least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58

@@ -54,14 +54,14 @@ func approximateLaw(epsilon, delta float64) law {
 	}
 }
 
-// replacedLaw returns a distribution of the loss that dominates one step of sampling without replacement
-// at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 it has the profile of
-// (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²). For ε < 0 it has the profile of the reverse pair
-// (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", 2022,
-// proposition 30).
+// replacedLaw returns a distribution of the loss that dominates one step of sampling without
+// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 the
+// distribution has the profile of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²). For ε < 0
+// the distribution has the profile of the reverse pair (Zhu, Dong, Wang, "Optimal Accounting of
+// Differential Privacy via Characteristic Function", 2022, proposition 30).
 //
-// Let the unit of the output be the distance 2 between the two means, and let r be the density ratio of
-// the pair, so that r(½) = 1. The distribution has three parts:
+// Let the unit of the output be the distance 2 between the two means, and let r be the density
+// ratio of the pair, so that r(½) = 1. The distribution has three parts:
 //
 //   - For an output above ½ of the mixture (1−γ)N(0)+γN(2), the loss is log r.
 //   - For an output above ½ of N(0), the loss is −log r.

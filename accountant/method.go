@@ -9,18 +9,19 @@ import (
 type Method string
 
 const (
-	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects
-	// LossDistribution, and narrows its bounds on ε.
+	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects LossDistribution,
+	// and then narrows the bounds on ε.
 	Tightest Method = "tightest"
 	// Planned selects the same methods as Tightest, and does not narrow the bounds of
-	// LossDistribution further. It is used for calibrations and in the statements of studies. Its
-	// bounds must not change in any bit, because the noise of studies is computed from them.
+	// LossDistribution further. It is used for calibrations and in the statements of studies. The
+	// bounds of Planned must not change in any bit, because the noise of studies is computed from
+	// them.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
 	Exact Method = "exact Gaussian"
-	// LossDistribution composes discretised privacy loss distributions. Its lower and upper
-	// bounds are certified.
+	// LossDistribution composes discretised privacy loss distributions. The lower and upper bounds
+	// are certified.
 	LossDistribution Method = "privacy loss distribution"
 	// Contour inverts the moment generating function numerically. It is accurate to a
 	// dozen digits but not certified.
@@ -45,9 +46,10 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the two functions by which a method computes bounds: one on ε for a given δ, and one on
-// δ for a given ε. The upper bound is for the given value low, and the lower bound is for the given value
-// high. The two values differ only for discrete noise, because of its max divergence from Gaussian noise.
+// answers contains the two functions by which a method computes bounds: one on ε for a given δ, and
+// one on δ for a given ε. The upper bound is for the value in the argument low, and the lower bound
+// is for the value in the argument high. The two values differ only for discrete noise, because
+// discrete noise has a max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -125,7 +127,8 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections returns the larger of the bounds for the two directions of an adjacency.
+// overDirections returns the larger of the bounds for the two directions of an adjacency, which are
+// the two orders of two adjacent inputs.
 func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
 		one, err := bound(c)
@@ -145,16 +148,16 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for the given
-// value low, and the lower bound is for the given value high.
+// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for the
+// value in the argument low, and the lower bound is for the value in the argument high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether the bounds for a direction need not be computed. This is the case if
-	// the Rényi bound of the direction is at most the lower bound so far. The Rényi bound takes
-	// little time. Addition usually costs less than removal, so this often saves the computation
-	// for addition.
+	// covered reports whether the bounds for one direction (one order of two adjacent inputs) need
+	// not be computed. This is the case if the Rényi bound of the direction is at most the lower
+	// bound that was computed so far. The Rényi bound takes little time. Addition usually costs
+	// less than removal, so this often saves the computation for addition.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false

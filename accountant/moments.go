@@ -13,19 +13,19 @@ type moments struct {
 	logWeight []float64 // logarithm of the mass under P of each node
 	weight    []float64 // mass of each node under P
 	drop      []float64 // mass under Q minus mass under P, for each node
-	lost      float64   // mass under P of outputs with an infinite loss
+	lost      float64   // mass under P of the outputs with an infinite loss
 }
 
-// maxNodes is the largest number of points of a rule. Orders that would need more points do not
-// give better bounds.
+// maxNodes is the largest number of points of a quadrature rule. Orders that would need more points
+// do not give better bounds.
 const maxNodes = 1 << 18
 
 // moments returns the quadrature rule for the loss l. The rule leaves out the outputs with the
-// largest losses, up to a mass under P of cut. On the whole line it is the trapezoid rule, which
-// converges exponentially for analytic functions. The step h of this rule keeps the error
-// e^(−2πa/h) below 10⁻¹⁵, also for oscillating integrands, where a is the distance to the nearest
-// singularity. On other intervals it is the composite Gauss-Legendre rule. moments returns nil if
-// the rule would need more than maxNodes points.
+// largest losses. The mass of these outputs under P is at most the argument cut. On the whole line
+// it is the trapezoid rule, which converges exponentially for analytic functions. The step h of
+// this rule keeps the error e^(−2πa/h) below 10⁻¹⁵, also for oscillating integrands, where a is the
+// distance to the nearest singularity. On other intervals it is the composite Gauss-Legendre rule.
+// moments returns nil if the rule would need more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {

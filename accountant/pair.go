@@ -78,8 +78,9 @@ func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mas
 // This follows from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
-// share returns the probability that an output of the mixture was drawn from the shifted component,
-// where u is the log ratio of the two components at the output.
+// share returns the probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²) was drawn
+// from N(1,σ²). The argument u is the log ratio of the density of N(1,σ²) to the density of N(0,σ²)
+// at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
 // reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
@@ -185,8 +186,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected. It describes the addition
-// of the record instead of its removal.
+// reversed is the mixture with p and q exchanged and the line reflected. The pair describes the
+// addition of the record instead of the removal.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -219,8 +220,8 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 }
 
 // laplace is the continuous part of the privacy loss of the Laplace mechanism with ε₀ =
-// sensitivity/scale. Its variable x is the loss itself, in (−ε₀, ε₀). The function laplaceLaw adds
-// the atoms.
+// sensitivity/scale. The variable x of the pair is the loss itself, in (−ε₀, ε₀). The function
+// laplaceLaw adds the atoms.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

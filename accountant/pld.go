@@ -15,13 +15,14 @@ import (
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance of the grid points
-	// offset is the loss of the grid point 0. It is the sum of the offsets of the steps.
+	// offset is the loss of the grid point 0. The offset of a composition is the sum of the offsets
+	// of the steps.
 	offset float64
 	order  float64 // θ, the strength of the tilt
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of moved over all steps
+	shift  float64 // sum of the field moved over all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
@@ -127,9 +128,9 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the distribution of the composed loss near its tilted mean. It gives a bound on δ(ε)
-// for every ε in the window. The bound includes three errors: the mass that is removed from each
-// step, the mass that wraps around the ends of the window, and the rounding of the Fourier
+// A window is the distribution of the composed loss near its tilted mean. A window gives a bound on
+// δ(ε) for every ε between its ends. The bound includes three errors: the mass that is removed from
+// each step, the mass that wraps around the ends of the window, and the rounding of the Fourier
 // transform.
 type window struct {
 	*tilting
@@ -138,7 +139,7 @@ type window struct {
 	lowest int     // lowest entry at which the sums can be used; at lower entries they would overflow
 	centre float64 // reference loss in the exponents of the sums of [window.sum]
 	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: the field logM minus order times centre
-	start  int     // position in the row of the entry 0 of the window
+	start  int     // position in the row of the window's entry 0
 	noise  float64 // bound on the error of each mass in the field row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above
 	// the window can add to δ, divided by e^scale.
@@ -223,7 +224,8 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// A window stores its two sums only for every block-th entry, and computes the others from them.
+// A window stores the two sums of [window.sum] only for every block-th entry, and computes the sums
+// for the other entries from the stored ones.
 const block = 64
 
 // sum returns two sums over the entries first, first+1, ... to the last. The argument sums has the same
@@ -270,9 +272,9 @@ func (w *window) tail(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to ws.row. The index of a mass in the row is its grid
-// index minus shift, modulo the size of the transform. compose returns a bound on the error of each
-// mass.
+// compose writes the composed distribution to ws.row. The index of a mass in the row is the grid
+// index of the mass minus the field shift, modulo the size of the transform. compose returns a
+// bound on the error of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// rounding is the relative error of a Fourier transform and its inverse together.
@@ -300,8 +302,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
 			grown := complex(0, 0) // remains 0 if the power underflows
-			// amplified is the ratio of an error in the power to the error in the spectrum that
-			// caused it.
+			// amplified is the ratio of two errors: the error of the power, and the error of the
+			// spectrum from which the power is computed.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -393,7 +395,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // The result is 0 if δ(0) ≤ δ. It is unknown if all entries that can be used have a positive loss.
+		return 0, low == zero // The result is 0 if δ(0) ≤ δ. The result is unknown if all entries that can be used have a positive loss.
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

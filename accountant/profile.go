@@ -92,8 +92,8 @@ func compositions(sides [][]step) []*composition {
 }
 
 // worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences. If
-// the divergences for removal are known to be the larger, this is the composition for removal
-// alone.
+// the divergences for removal are known to be larger than those for addition, worst returns only
+// the composition for removal.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -103,7 +103,7 @@ func (p Profile) worst() []*composition {
 }
 
 // oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
-// the privacy loss. This is then the exact distribution in the worst case.
+// the privacy loss. If they are, that distribution is exact in the worst case.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
@@ -180,8 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by returns the bounds that compute derives from the answers of the method m. It returns an error
-// if the lower bound exceeds the upper bound.
+// by returns the bounds that the function compute derives from the bounds of the method m. It
+// returns an error if the lower bound exceeds the upper bound.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

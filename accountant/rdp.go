@@ -5,12 +5,13 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two directions. It
-// is an upper bound up to the rounding of a quadrature that is exact to 12 digits. It returns +Inf
-// if e has a mass at infinity, and for orders too large to be useful. For sampled Gaussians it
-// computes the moments accountant (Abadi et al., "Deep Learning with Differential Privacy", 2016;
-// Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism", 2019). It
-// uses quadrature instead of a series, and therefore accepts every real order.
+// Renyi returns the Rényi divergence of e at an order above 1, for the order of two adjacent inputs
+// that has the larger divergence. It is an upper bound up to the rounding of a quadrature that is
+// exact to 12 digits. It returns +Inf if e has a mass at infinity, and for orders too large to be
+// useful. For sampled Gaussians it computes the moments accountant (Abadi et al., "Deep Learning
+// with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the
+// Sampled Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore accepts
+// every real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -123,7 +124,7 @@ func (l law) isMixture() (m mixture, ok bool) {
 }
 
 // renyiEpsilon returns the least ε(δ) that follows from Rényi divergences of real orders, and the
-// order for which it is least (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
+// order for which ε(δ) is least (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -133,8 +134,8 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	})
 }
 
-// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order for which it
-// is least.
+// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order for which
+// δ(ε) is least.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
 		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)

@@ -77,8 +77,8 @@ func (p Profile) Accuracy() (Bound, error) {
 }
 
 // OddsFactor returns bounds on the logarithm of the factor by which a release can multiply an
-// attacker's odds. The release multiplies the odds by more than this factor with at most the given
-// probability p over the noise.
+// attacker's odds. The release multiplies the odds by more than this factor with a probability over
+// the noise of at most p, the argument probability.
 //
 // Let ε(δ) be the smallest ε of the profile for δ. The logarithm of the factor can be larger than
 // ε(p), because the loss L of an (ε, δ)-private release can exceed ε with a probability larger than

@@ -2,14 +2,15 @@ package accountant
 
 import "math"
 
-// A test distinguishes two adjacent inputs in one direction. Its hockey-stick divergence H_a
-// depends on a = e^t. For t ≥ 0, H_a is δ(t), where δ is the privacy profile of this direction. For
-// t < 0, H_a is 1 − e^t + e^t·δ'(−t), where δ' is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is
-// an upper bound on the true-positive rate of an attack with false-positive rate fpr. The minimum
-// of B is the largest true-positive rate.
+// A test distinguishes two adjacent inputs in one direction, that is, for one order of the two
+// inputs. The hockey-stick divergence H_a of this order depends on a = e^t. For t ≥ 0, H_a is δ(t),
+// where δ is the privacy profile of the direction. For t < 0, H_a is 1 − e^t + e^t·δ'(−t), where δ'
+// is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is an upper
+// bound on the true-positive rate of an attack with false-positive rate fpr. The minimum of B
+// is the largest true-positive rate.
 type test struct{ forth, back *estimator }
 
-// tests returns one test for each direction.
+// tests returns one test for each direction, that is, for each order of two adjacent inputs.
 func tests(all []*composition) []test {
 	switch len(all) {
 	case 0:
@@ -43,8 +44,8 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 }
 
 // best returns approximately the t at which B(e^t) is smallest (see [test]). B has only one
-// minimum. Because B(a) is at least a·fpr and at least 1 − a(1 − fpr), the search leaves out every
-// t at which one of these bounds exceeds B(1).
+// minimum. B(a) is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at
+// which one of these two bounds exceeds B(1).
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -143,8 +144,9 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both directions. The lower bound is for the
-// false-positive rate lowRate, and the upper bound is for the false-positive rate highRate.
+// rates returns bounds on the largest true-positive rate over both orders of the two inputs. The
+// lower bound is for the false-positive rate lowRate, and the upper bound is for the false-positive
+// rate highRate.
 func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -164,8 +166,8 @@ func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, lowRate), upper
 }
 
-// onePair reports whether the lower bounds of both directions are for the same pair of inputs.
-// Lower bounds on true-positive rates require this.
+// onePair reports whether the lower bounds for both orders of two adjacent inputs are for the same
+// two inputs. A lower bound on a true-positive rate is valid only in this case.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -186,7 +188,7 @@ type estimator struct {
 	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored is a contour together with the ε near which the contour is accurate.
+// anchored consists of a contour and an ε near which this contour is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -225,7 +227,7 @@ func (e *estimator) delta(epsilon float64) float64 {
 	return max(0, line.delta(epsilon))
 }
 
-// certified returns bounds on δ(ε) and caches them in known.
+// certified returns bounds on δ(ε) and stores them in the field known.
 func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	if b, ok := e.known[epsilon]; ok {
 		return b[0], b[1]
@@ -238,9 +240,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns bounds the product of the largest frequency of a contour and the range of losses. The
-// contour would be too long if a density ends almost abruptly, because the moment generating
-// function then hardly falls.
+// maxTurns bounds the product of the largest frequency of a contour and the range of losses. If a
+// density falls almost abruptly to 0, the moment generating function hardly falls along the
+// contour, and the contour would be too long.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of a single step.

@@ -37,8 +37,7 @@ const (
 	binomialLeast     = -288 // log₂ of the smallest weight in a table
 )
 
-// A trial contains the parameters of a binomial distribution. It is the key of the map of shared
-// tables.
+// A trial contains the parameters of a binomial distribution.
 type trial struct {
 	n int
 	q float64
@@ -51,7 +50,8 @@ var binomials struct {
 	of map[trial]*binomial
 }
 
-// mostShared is the largest number of outcomes in a shared table. Each outcome takes 32 bytes.
+// mostShared is the largest number of outcomes of a table that several samplers share. Each outcome
+// takes 32 bytes.
 const mostShared = 1 << 12
 
 // binomialOf returns the sampler of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
@@ -180,8 +180,8 @@ func (b *binomial) sample(src wordSource) int {
 }
 
 // find returns the first outcome for which the highest word of the distribution function is at
-// least u, the highest word of the draw. If that word is greater than u, the draw selects this
-// outcome.
+// least u, the highest word of the draw. If the highest word of the distribution function is
+// greater than u, the draw selects this outcome.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
 	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.

@@ -28,13 +28,14 @@ type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
 
-	// NoiseMultiplier is σ, the standard deviation of the noise in units of Clip: a sum with all
-	// Shares noise shares has noise of standard deviation σ·Clip.
+	// NoiseMultiplier is σ, the standard deviation of the noise in units of Clip. A sum that
+	// contains Shares noise shares has noise of standard deviation σ·Clip.
 	NoiseMultiplier float64
 
-	// Shares is the number of independent noise shares whose sum has NoiseMultiplier. It is 1 if
-	// one release contains all of the noise. If at least U_min releases are summed, and at most t
-	// of them come from colluding clients, which know their own noise, Shares is U_min − t.
+	// Shares is the number of independent noise shares whose sum has the standard deviation
+	// NoiseMultiplier·Clip. Shares is 1 if one release contains all of the noise. If at least U_min
+	// releases are summed, and at most t of them come from colluding clients, which know their own
+	// noise, Shares is U_min − t.
 	Shares int
 
 	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
@@ -49,10 +50,10 @@ type Config struct {
 	// 2·PerUnit·C (triangle inequality).
 	PerUnit int
 
-	// Aggregates is true if the protected unit is only a part of the data behind a vector. For
-	// example, each vector may be a fit to many records, while the unit is one record. The removal
-	// of a record then changes a vector instead of removing it, and the sensitivity is 2C under
-	// every adjacency.
+	// Aggregates is true if the protected unit is only a part of the data from which a vector is
+	// computed. For example, each vector may be a fit to many records, while the unit is one
+	// record. The removal of a record then changes a vector instead of removing it, and the
+	// sensitivity is 2C under every adjacency.
 	Aggregates bool
 }
 

@@ -13,7 +13,7 @@ import "math/bits"
 // over its keys. A bijective mixing of the 32 bits follows. It preserves pairwise independence and
 // makes the function nonlinear. The network has ten rounds, or twelve for few records. With these
 // numbers of rounds, none of our tests finds a bias in permutations of at least eight bits. There
-// is no proof that they suffice.
+// is no proof that these numbers of rounds suffice.
 type feistel struct {
 	records     uint32
 	left, right uint // number of bits of each half
@@ -73,8 +73,8 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function. Its argument is one half of a number. The caller changes the
-// other half by an exclusive or with the result. The argument and the result are in the highest
+// hash computes the round function. The argument is one half of a number. The caller combines the
+// other half with the result by an exclusive or. The argument and the result are in the highest
 // bits of a word. The caller must mask the lower bits of the result.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)

@@ -61,13 +61,13 @@ const provenDim = 1 << 14
 // add adds the clipped and truncated v to sum, which has the length of v. A vector that is not
 // finite adds zero.
 //
-// The following proves that the integer norm is at most clip. Let S be the exact squared norm of v
-// and s the computed squared norm. In the first two cases of the switch, s is at least
-// S·(1−2^-40.9). Truncation can only shorten a vector. In the first case, a product with a power of
-// two is exact or below one step, and the squared integer norm is at most S/step² ≤
-// clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires a finite s. Its factor is
-// clip/√s·(1−2^-40) up to a relative error of 2^-51, and a product is rounded up by a relative
-// error of at most 2^-53. The integer norm is therefore at most
+// The following proves that the integer norm, the norm of the integers that add adds to sum, is at
+// most clip. Let S be the exact squared norm of v and s the computed squared norm. In the first two
+// cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector. In the
+// first case, a product with a power of two is exact or below one step, and the squared integer
+// norm is at most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires
+// a finite s. The factor in this case is clip/√s·(1−2^-40) up to a relative error of 2^-51, and a
+// product is rounded up by a relative error of at most 2^-53. The integer norm is therefore at most
 // clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
@@ -81,8 +81,8 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked does the same as [gate.add] for a v of any length. It checks the integer norm, and
-// shortens v if the norm exceeds the clip.
+// addChecked does the same as [gate.add] for a v of any length. It checks the integer norm, the
+// norm of the integers that are added to sum. If this norm exceeds the clip, addChecked shortens v.
 //
 // The loop shortens v at most once. With four partial sums, the squared norm has a relative error
 // below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33 if it is subnormal,
@@ -99,9 +99,8 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 	}
 }
 
-// factor returns the factor that converts v to lattice steps and clips it, up to rounding. It
-// does not shorten a vector whose norm is within the bound. It returns ok = false if v is not
-// finite.
+// factor returns the factor that converts v to lattice steps and clips it, up to rounding. If the
+// norm of v is within the bound, the factor does not shorten v. If v is not finite, ok is false.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -217,7 +216,7 @@ func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, sp
 	return hi, lo, spread
 }
 
-// subtract undoes the addition by tryAdd.
+// subtract subtracts from sum the integers that tryAdd added for the same v and factor.
 func subtract(sum []int64, v []float64, factor float64) {
 	for i, x := range v {
 		sum[i] -= int64(x * factor)

@@ -98,8 +98,8 @@ func (s *fixedSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.choose(dst, s.batch, src)
 }
 
-// Event uses the sampling rate for this number of records. Adjacent inputs with one more record
-// have a smaller rate, which costs less.
+// Event uses the sampling rate for the sampler's number of records. Adjacent inputs with one more
+// record have a smaller rate, which costs less.
 func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }

@@ -35,5 +35,5 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 }
 
 // columnMask is a table of masks for vector instructions. The slice columnMask[16−n:] begins with n
-// elements that select a lane, and 16 elements that select no lane follow.
+// elements that select a number of a vector register. The following 16 elements select none.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

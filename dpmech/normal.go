@@ -122,8 +122,8 @@ func uniform(src *Stream) float64 {
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the most significant part of the number. Its leading bit is 1, and 64 more bits
-	// follow.
+	// first is the most significant part of the number. The leading bit of this part is 1, and 64
+	// more bits follow.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

@@ -42,7 +42,7 @@ type planSteps struct {
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // two words for each noise sample that Decide computed: its number on the device, and its value
+	decided []uint64          // two words for each noise sample that Decide computed: the number of the sample in the device's numbering, and the value of the sample
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
@@ -182,9 +182,9 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j from
-// word j of the step's stream. If one word is not enough, it takes more words from a separate
-// stream.
+// fillNoise sets every element of dst to a sample of the mechanism's noise. Element j is made from
+// word j of the step's stream. If one word is not enough, fillNoise takes more words from a
+// separate stream.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
@@ -209,8 +209,8 @@ func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise from the word w. If one word is not enough, it takes more words
-// from a separate stream. It moves extra to the start of that stream.
+// sample makes sample j of a step's noise from the word w. If one word is not enough, the method
+// sets the stream extra to the start of a separate stream and takes more words from it.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x

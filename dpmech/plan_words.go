@@ -43,7 +43,7 @@ const (
 // Words appends to dst the data that a device needs to compute all steps: keys, tables and the
 // parameters of clipping. These data reveal the noise, so they may be copied only to the memory of
 // this machine's device. Words returns an error if this machine has already begun to compute the
-// steps, or if they were already given to a device.
+// steps, or if Words has already given them to a device.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 
 // A ProductLayer is the shape of one part of a record's vector. The part is the outer product of a
 // vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer has
-// this form: it is the outer product of the inputs of the layer and the derivatives with respect to
-// its outputs.
+// this form. Its two vectors are the inputs of the layer, and the derivatives with respect to the
+// outputs of the layer.
 type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].

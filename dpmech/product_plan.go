@@ -45,8 +45,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	return p, nil
 }
 
-// mostPlannedPlaces bounds the number of noise samples, so that the number of a sample fits in
-// 32 bits.
+// mostPlannedPlaces bounds the number of noise samples in a step, so that 32 bits can hold the
+// number of a sample.
 const mostPlannedPlaces = 1 << 31
 
 // Plannable returns an error if [ProductRun.Plan] does not support the mechanism. It returns the
@@ -159,9 +159,9 @@ func (p *ProductPlan) Wipe() {
 	}
 }
 
-// fillNoise writes the noise for the first columns of a panel to dst, and sets the other columns
-// to zero. A panel is a block of 16 columns of a part. Word j of the step's stream makes sample
-// j.
+// fillNoise writes the noise for the first columns of a panel to dst, and sets the other columns to
+// zero. A panel is a block of 16 columns of a part. Sample j is made from word j of the step's
+// stream.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // number of columns of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]

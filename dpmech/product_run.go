@@ -11,8 +11,9 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is the number of tiles of rows in a part of a release. The parts are so small that
-// all workers get nearly the same amount of work.
+// tilesOfPart is the number of tiles in a part of a release. A tile consists of [math32.TileRows]
+// rows of a layer's matrix. The parts are so small that all workers get nearly the same amount of
+// work.
 const tilesOfPart = 4
 
 // A ProductPart is a part of a release: rows From to To−1 of the matrix of a layer. The rows of the
@@ -284,8 +285,8 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel, and sets the other columns,
-// which are padding, to zero.
+// fillNoise draws noise for the first columns of every row of a panel, which is a block of columns
+// of a layer's matrix. The other columns of the panel are padding, and fillNoise sets them to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
@@ -297,7 +298,8 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds to dst the integer sums that addBeyond has made for a panel of a part.
+// addExtra adds to dst the integer sums that addBeyond has made for a panel (a block of columns) of
+// a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {

@@ -40,7 +40,8 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 // is saturated. Tables of records have fewer rows.
 const mostVectors = 1 << 27
 
-// saturate limits every element of a sum to the range of the sums of Config.Terms vectors.
+// saturate limits every element of a sum to ±Terms·C, the range of the sums of Config.Terms vectors
+// of norm at most C.
 func (m *GaussianSum) saturate(sum []int64) {
 	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
 	for i, n := range sum {
@@ -48,9 +49,10 @@ func (m *GaussianSum) saturate(sum []int64) {
 	}
 }
 
-// gather replaces the sum by the sum of the vectors that query adds. limit is the maximum number of
-// vectors. If query panics, the sum is zero. A panic must not depend on a record. If the computation for
-// one record panics, query must therefore recover and leave out this record.
+// gather replaces the sum in the accumulator by the sum of the vectors that query adds. The
+// argument limit is the maximum number of vectors. If query panics, the sum is zero. A panic must
+// not depend on a record. If the computation for one record panics, query must therefore recover
+// and leave out this record.
 func (a *Accumulator) gather(limit int, query func() error) (err error) {
 	a.begin(limit) // removes vectors that an earlier query may have added after the end of its call
 	if guard.Run(func() { err = query() }) != nil {
@@ -93,9 +95,9 @@ func (a *Accumulator) begin(limit int) {
 	a.terms, a.most, a.err, a.joining = 0, limit, nil, false
 }
 
-// addTogether adds one vector: the sum of the vectors that query adds, which is clipped as a whole.
-// The sum is computed only from these vectors, in their order. If it is not finite, addTogether
-// adds zero.
+// addTogether adds one vector: the sum of the vectors that query adds. The sum is clipped as a
+// whole. It is computed only from these vectors, in their order. If the sum is not finite,
+// addTogether adds zero.
 func (a *Accumulator) addTogether(query func() error) error {
 	if a.joined == nil {
 		a.joined = make([]float64, len(a.sum))
@@ -177,7 +179,8 @@ type drawn struct {
 	steps []int64
 }
 
-// Draw draws the noise of one release. It replaces the previous content of noise.
+// Draw draws the noise of one release and stores it in the argument noise. Any noise that the
+// argument contained before is lost.
 func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -202,11 +205,11 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 	return nil
 }
 
-// ReleaseSum writes to dst the sum of a with noise, and to sum the same sum without noise.
-// [GaussianSum.Draw] must have drawn the noise before the program read the data. Only dst may be
-// released. ReleaseSum uses up the noise and empties a, even if it returns an error. After an error
-// dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum allocates
-// nothing.
+// ReleaseSum writes to dst the sum in the accumulator a with noise, and to the slice sum the same
+// sum without noise. [GaussianSum.Draw] must have drawn the noise before the program read the data.
+// Only dst may be released. ReleaseSum uses up the noise and empties the accumulator, even if it
+// returns an error. After an error dst and sum are zero, or unchanged if noise contains no unused
+// share. ReleaseSum allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// rowsAtOnce is the number of rows that are clipped and added together. Their elements are at
-// most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
+// rowsAtOnce is the number of rows that are clipped and added together. The elements of the clipped
+// rows are at most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
 // together returns the number of rows of d elements that are added together. Unless they are very

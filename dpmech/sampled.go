@@ -48,14 +48,15 @@ type SampledConfig struct {
 }
 
 // A SampledSum releases, in every step, the sum of one vector of bounded norm for each record of a
-// random batch, with discrete Gaussian noise. It consists of a [Sampling] and a [GaussianSum] whose
-// cost is computed together. It is immutable. A [SampledRun] takes the steps.
+// random batch, with discrete Gaussian noise. It consists of a [Sampling] and a [GaussianSum], and
+// its cost follows from both. It is immutable. A [SampledRun] takes the steps.
 //
 // A record can be all rows of a person (SampledConfig.Rows). The proof is the same: the record is
-// in a batch or not, independently of the rows of other persons. Its vector is the clipped sum over
-// its rows, so it has norm at most Clip and depends only on these rows. A person with any number of
-// rows therefore costs the same as a record of one row. This would not hold if the rows were
-// sampled one by one, or if each row's vector were clipped separately.
+// in a batch or not, independently of the rows of other persons. The vector of the record is the
+// clipped sum of the vectors of its rows. This vector has norm at most Clip and depends only on
+// these rows. A person with any number of rows therefore costs the same as a record of one row.
+// This would not hold if the rows were sampled one by one, or if each row's vector were clipped
+// separately.
 //
 // Guarantee: for two adjacent inputs, all releases of one run together satisfy the privacy profile
 // of [SampledSum.Event], even if the vectors of a step depend on earlier releases. The caller must
@@ -108,7 +109,8 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	return s, nil
 }
 
-// checkRows returns an error if Rows does not divide rows among the records.
+// checkRows returns an error if the field Rows is set and does not give every record a range of
+// consecutive rows, in the order of the records and beginning with row 0.
 func (c *SampledConfig) checkRows() error {
 	if c.Rows == nil {
 		return nil
@@ -214,8 +216,8 @@ func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
 // Adjacency returns the adjacency of [SampledSum.Event].
 func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
 
-// Epoch returns the number of steps in an epoch. The batches of an epoch are drawn
-// together, and its steps are charged together. It is 1 if steps are independent.
+// Epoch returns the number of steps in an epoch. The batches of an epoch are drawn together, and
+// its steps are charged together. The number is 1 if steps are independent.
 func (s *SampledSum) Epoch() int { return s.sampler.Steps() }
 
 // Steps returns the maximum number of steps of a run.

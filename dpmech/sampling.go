@@ -26,8 +26,8 @@ type Sampler interface {
 	// Records returns the number of records.
 	Records() int
 
-	// Steps returns the number of steps of an epoch, which is 1 if steps are independent.
-	// All batches of an epoch are drawn at its start.
+	// Steps returns the number of steps of an epoch, which is 1 if steps are independent. All
+	// batches of an epoch are drawn at the start of the epoch.
 	Steps() int
 
 	// MeanBatch returns the expected size of a batch. If the number of records is public, a sum can

@@ -129,8 +129,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 // chooseMost chooses more than half of the indices. It draws and marks the indices that are left
 // out, and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// chosen first stores the indices that are left out. It has room for them, because fewer
-	// indices are left out than chosen. The loop overwrites them.
+	// The slice chosen first stores the indices that are left out. It has room for these indices,
+	// because fewer indices are left out than chosen. The loop overwrites them.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

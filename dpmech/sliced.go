@@ -230,8 +230,8 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 }
 
 // tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many slots
-// as fit under the curve. The height of a slot is unit. The wedge covers the area above the
-// rectangle.
+// as fit under the curve. The argument unit is the height of a slot. The wedge covers the area
+// above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int
@@ -263,7 +263,7 @@ func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 }
 
 // alias fills the table by the method of Walker ("An Efficient Method for Generating Discrete
-// Random Variables with General Distributions", 1977), in integers. Every column has
+// Random Variables with General Distributions", 1977), in integers. Every column of the table has
 // 2^thresholdBits slots, which belong to at most two slices.
 func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 	var few, many []int

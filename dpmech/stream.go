@@ -24,7 +24,7 @@ func NewStream() *Stream {
 
 // Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot
 // distinguish AES from a random permutation, the bits of dst are independent of the later bits of
-// src and of other streams split from src. A person who has the key of src can compute the bits of
+// src and of other streams split from src. Anybody who has the key of src can compute the bits of
 // all these streams.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte

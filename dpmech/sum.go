@@ -94,7 +94,7 @@ func (m *GaussianSum) Lattice() Lattice { return m.lattice }
 // ShareSigma returns the σ of one noise share, in lattice steps.
 func (m *GaussianSum) ShareSigma() int64 { return m.sigma }
 
-// MaxTotal returns a bound on the absolute value of any element of a sum of releases, in lattice
+// MaxTotal returns a bound on the absolute value of every element of a sum of releases, in lattice
 // steps.
 func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())

@@ -63,8 +63,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that follows from w and the table alone. If the table cannot decide the
-// sample, enough is false.
+// atOnce returns the sample that follows from w and the table alone. If the table is not enough to
+// determine the sample, the result enough is false.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -80,8 +80,8 @@ func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
-// draw makes a sample from w, and from more bits of src if needed. If the point is rejected, kept
-// is false.
+// draw makes a sample from w, and from more bits of src if needed. If the point that the bits
+// select is not under the curve, kept is false.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables contains the ziggurats that were made last, by σ. Keeping them saves time, because all
-// clients of a round, and all runs of a sweep, use the same σ.
+// tables contains, by σ, the ziggurats that were made last. Storing the ziggurats saves time,
+// because all clients of a round, and all runs of a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat

@@ -8,9 +8,9 @@ import (
 // This file computes the squared norm of a record's gradient for components that have a single
 // leaf. A leaf is a place where the program reads a table of shared values. Let a be the adjoint of
 // the value that the leaf returns. If the leaf returns elements of the table, the squared norm is
-// Σa². If it returns the product of the table and a vector x of the row, the squared norm is
-// Σa²·|x|². Weights that differ from 1 multiply the squares. If the query adds a vector inside the
-// clip, the cross terms 2·gradient·vector are added.
+// Σa². If the leaf returns the product of the table and a vector x of the row, the squared norm is
+// Σa²·|x|². Weights that differ from 1 multiply the squares. If the query adds a vector before the
+// clip (Query.Inside), the cross terms 2·gradient·vector are added.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -79,8 +79,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm adds to squared the squared norms of the gradients with respect to a table that
-// multiplies a vector of the row.
+// rowNorm computes the squared norms of the gradients with respect to a table that multiplies a
+// vector of the row. It adds the norms to the elements of the slice squared.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -106,8 +106,9 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm adds to squared the squared norms of the gradients with respect to a table that
-// multiplies a vector which the program computes for each record.
+// outerNorm computes the squared norms of the gradients with respect to a table that multiplies a
+// vector which the program computes for each record. It adds the norms to the elements of the slice
+// squared.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

@@ -65,7 +65,6 @@ func (e *cpu) Dim() int { return e.p.d }
 // Rows implements Evaluator.
 func (e *cpu) Rows() int { return e.table.Rows }
 
-// length returns the number of records in a query.
 func (e *cpu) length(q *Query) int {
 	if q.Batch != nil {
 		return len(q.Batch)
@@ -134,7 +133,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take computes sums of strips until none is left. Each worker calls it.
+// take computes sums of strips (parts of the batch) until no strip is left. Each worker calls take.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -199,7 +198,8 @@ func (e *cpu) gatherStrips(dst []float64) Total {
 }
 
 // write writes the sum of the contributions of one draw to the beginning of dst, and returns the
-// rest of dst. sum has the sum of the gradients, and weight the sum of the records' clip factors.
+// rest of dst. The argument sum has the sum of the gradients, and the argument weight has the sum
+// of the records' clip factors.
 func (w *draw) write(dst, sum []float64, weight float64) []float64 {
 	d := len(sum)
 	copy(dst, sum)

@@ -114,7 +114,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 }
 
 // double returns the squared norm of the contribution of a record whose gradient is 1 in coordinate
-// j and 0 elsewhere. It is 1+v_j² with the vector v of Query.Joint, and 1 without it.
+// j and 0 elsewhere. The result is 1+v_j² if Query.Joint has the vector v, and 1 if Query.Joint is
+// nil.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -159,7 +160,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets to zero those elements of grad that belong to the parameters of a path.
+// clean sets to zero those elements of grad that belong to the parameters of the given path.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

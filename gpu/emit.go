@@ -114,8 +114,8 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// Without a vector inside the clip, all dense contributions write to the same slots. The other
-	// slots stay zero.
+	// If the query adds no vector before the clip, all dense contributions write to the same slots.
+	// The other slots stay zero.
 	o.clean = !o.sparse && q.Inside == nil
 }
 

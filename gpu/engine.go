@@ -44,8 +44,8 @@ type Query struct {
 	// sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
-	// contribution before the clip. The published algorithm uses it for the gradient of the KL
-	// divergence, divided by the number of records.
+	// contribution before the clip. In the published algorithm this vector is the gradient of the
+	// KL divergence, divided by the number of records.
 	Inside []float64
 }
 

@@ -235,7 +235,8 @@ func runs(coords []int32, values []float64) (out []segment) {
 }
 
 // add adds the first term of the formula of [hessian] for a block of rows, and adds the adjoints of
-// the rows to the weights of the second term. It returns false if a log density is not finite.
+// the rows to the weights of the second term. The method returns false if a log density is not
+// finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false
@@ -443,10 +444,10 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	return h.arena[at:len(h.arena):len(h.arena)]
 }
 
-// bend adds the second derivatives of tables, weighted with the adjoints of all records: the second
-// term of the Hessian. In some tables each element is a function of one coordinate. The derivatives
-// with respect to all their coordinates are found together, and the derivatives with respect to
-// other coordinates are found one by one.
+// bend adds the second derivatives of tables, weighted with the adjoints of all records. This is
+// the second term of the Hessian in the formula of [hessian]. In some tables each element is a
+// function of one coordinate. The derivatives with respect to all their coordinates are found
+// together, and the derivatives with respect to other coordinates are found one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {

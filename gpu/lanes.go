@@ -82,8 +82,9 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded calls the function compute, and then the function use, for a block of rows. It leaves out
-// the rows for which compute panics, and counts these rows as refused.
+// guarded calls the function in the argument compute, and then the function in the argument use,
+// for a block of rows. It leaves out the rows for which compute panics, and counts these rows as
+// refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -111,8 +112,8 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms adds the squared norms of the block's gradients to squared. Where norms have no closed
-// form, it computes the gradients.
+// addNorms adds the squared norm of each gradient of the block to the element of the slice squared.
+// If a norm has no closed form, addNorms computes the gradient first.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2

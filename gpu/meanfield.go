@@ -205,7 +205,8 @@ func (r *MeanField) Update(sum []float64) {
 	}
 }
 
-// Averages reports whether the point after step t enters the average. The first step has t = 0.
+// Averages reports whether the point after step t is one of the points that [MeanField.Averaged]
+// averages. The first step has t = 0.
 func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }

@@ -32,7 +32,8 @@ func newMergeScratch(p *plan) mergeScratch {
 }
 
 // norm computes the gradients of merged component i for each record of the block, and adds their
-// squared norms to squared. group has the leaves of the component.
+// squared norms to the elements of the slice squared. The argument group has the leaves of the
+// component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]

@@ -10,16 +10,17 @@ import (
 // for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
 // The length of a step in one coordinate, in the metric of the Fisher information, is √(Δm²/s² +
-// 2(s′Δρ/s)²). A longer step than reach is shortened to reach. The limit is needed if q is wide
-// compared with the likelihood: the natural gradient is then very long, and the noise contributes
-// as much to its length as the data.
+// 2(s′Δρ/s)²). A step that is longer than the limit reach is shortened to this limit. The limit is
+// needed if q is wide compared with the likelihood: the natural gradient is then very long, and the
+// noise contributes as much to its length as the data.
 type Natural struct {
 	link  Link
 	reach float64
 }
 
-// NewNatural returns the optimiser for the given link. reach must be positive and finite. If reach
-// is 1, the mean of a coordinate moves by at most one standard deviation in a step.
+// NewNatural returns the optimiser for the given link. The argument reach is the largest length of
+// a step, and must be positive and finite. If it is 1, the mean of a coordinate moves by at most
+// one standard deviation in a step.
 func NewNatural(link Link, reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")

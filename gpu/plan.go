@@ -269,7 +269,8 @@ func overlap(a, b []span) bool {
 	return false
 }
 
-// denseLayout is a component whose gradients are computed over all its coordinates.
+// A denseLayout is a component in which the gradient of every record is computed for all
+// coordinates, even if the record depends only on some of the coordinates.
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fewestRobust is the smallest number of answers for which a robust combination is useful. Of three
-// answers, one may be wrong.
+// fewestRobust is the smallest number of answers for which a robust combination is useful. With
+// three answers, the median tolerates one wrong answer.
 const fewestRobust = 3
 
 // checkCombine returns an error if the releases cannot be combined robustly as the study requires.
@@ -40,7 +40,7 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of smallest values that the trimmed mean leaves out; it leaves out as many of the largest
+	left := (answers - 1) / 2 // number of smallest values that the trimmed mean leaves out; the same number of largest values is left out
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}

@@ -36,7 +36,7 @@ func (p *Protocol) viewsOfSums() []method.View {
 	const known = ", who knows its own noise"
 	fewest, t := p.roster.Fewest, p.roster.Colluders
 	together := method.View{Name: method.Coalition, Who: fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t), Shares: fewest - t}
-	if t == 1 && p.study.Version > 1 { // results of studies of version 1 keep their wording
+	if t == 1 && p.study.Version > 1 { // in studies of version 1, results keep their wording
 		together.Who = "one other participant, with or without the coordinator" + known
 	}
 	another := method.View{Name: method.Participant, Who: "one other participant" + known, Shares: max(1, fewest-1)}
@@ -53,16 +53,17 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns a list that ends with the observer that can open every message. If clients
-// aggregate securely, the list begins with the largest coalition that cannot open messages, unless
-// this coalition is no larger than t, the number of colluders that the study assumes.
+// whoeverOpens returns a list of observers. The last observer of the list can open every message.
+// If clients aggregate securely, the list begins with the largest coalition that cannot open
+// messages, unless this coalition is no larger than t, the number of colluders that the study
+// assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// To a coalition of all participants but one, at most one noise share is unknown.
+	// A coalition of all participants but one does not know at most one noise share.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
 		return []method.View{opens}

@@ -29,15 +29,18 @@ func (s *Server) Watch() { s.watching = true }
 func (s *Server) Influences() []Influence { return s.influences }
 
 const (
-	// mostShifts is the largest number of natural parameters for which shifts are computed.
+	// mostShifts is the largest number of natural parameters for which [Influence].Shift is
+	// computed.
 	mostShifts = 1 << 12
 
-	// Shifts are not computed if the number of answers times the number of natural parameters exceeds
-	// mostRefits. This limit is for methods that compute q anew from the sums of all rounds.
+	// [Influence].Shift is not computed if the number of answers times the number of natural
+	// parameters exceeds mostRefits. This limit is for methods that compute q anew from the sums of
+	// all rounds.
 	mostRefits = 1 << 11
 )
 
-// shifts reports whether shifts are computed for the given number of answers.
+// shifts reports whether the field Shift of an [Influence] is computed for the given number of
+// answers.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()
 	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)

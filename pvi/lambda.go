@@ -22,7 +22,7 @@ type posterior struct {
 
 	walk  method.Walk
 	tried method.Move // move that the last call of try computed; commit sets it to nil
-	then  moments     // moments of q after the move tried
+	then  moments     // moments of q after the move in the field tried
 }
 
 // moments has the natural parameters and the mean of q as floats, computed from λ. If the
@@ -83,7 +83,7 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f with q.lambda set to the λ that the last call of try computed, and then restores
+// there sets q.lambda to the λ that the last call of try computed, calls f, and then restores
 // q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
@@ -217,8 +217,8 @@ func (p *Protocol) boundary() float64 {
 }
 
 // borderline reports whether rounding errors decide if q is proper after the last call of try. If
-// they do, borderline also computes the mean of q with the largest possible rounding error added to
-// the diagonal of its precision.
+// rounding errors decide, borderline also computes the mean of q with the largest possible rounding
+// error added to the diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.
@@ -262,7 +262,7 @@ func (q *posterior) centre() []int64 {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ counts as proper only because of rounding
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // the field known is also true if λ counts as proper only because of rounding
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}

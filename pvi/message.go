@@ -24,7 +24,7 @@ type Plan struct {
 	// Lambda is λ − λ_prior, the difference between the natural parameters of q and of the prior,
 	// in units of the lattice.
 	Lambda       []Wide
-	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if they are not centred
+	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if these coordinates are not centred
 	Participants []ClientID // clients that must answer, in the order of the roster
 }
 

@@ -85,7 +85,7 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client with the fewest plans so far, among the clients without an open
+// idleClient returns the client that has had the fewest plans, among the clients without an open
 // plan. If there are several such clients, it returns the first in the roster.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
@@ -186,7 +186,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // tried keeps a reference to the sum of the rejected round
+			s.q.tried = nil // the move in the field tried has a reference to the sum of the rejected round
 		}
 	}
 	if s.Done() {

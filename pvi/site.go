@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records. The client's half of the study's method holds them. A Site
-// answers plans and applies outcomes. It computes λ from the outcomes, and refuses a plan with a
-// different λ.
+// A Site owns one client's records, which are stored in the client's half of the study's method. A
+// Site answers plans and applies outcomes. It computes λ from the outcomes, and refuses a plan with
+// a different λ.
 type Site struct {
 	protocol *Protocol
 	id       ClientID

@@ -93,9 +93,9 @@ const (
 const batchWords = 58
 
 // Descend computes the steps of all visits. It makes one launch for each kind of model. The result
-// of a visit depends on that visit alone and is the same every time. A device leaves about one in
-// 2^50 samples of the noise undecided, because its integers have a limited length. In this case
-// [dpmech.Plan.Decide] computes the sample, and the device computes the visit again.
+// of a visit depends on that visit alone and is the same every time. The integers of a device are
+// too short for about one in 2^50 samples of the noise. Such a sample is computed by
+// [dpmech.Plan.Decide], and then the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -124,8 +124,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run computes the steps of all visits of a job. It returns a second job with those visits for
-// which the device could not decide a sample of the noise. It returns nil if there are none.
+// run computes the steps of all visits of a job. If the device could not compute a sample of the
+// noise for some visits, run returns a second job with these visits. Otherwise it returns nil.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -269,8 +269,9 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the number of the first step whose result enters the run's average, counted
-// within the plan. If there is no such step, it returns the number of steps.
+// averageFrom returns the number of the first step whose result is part of the run's average. Steps
+// are counted from the first step of the plan. If there is no such step, averageFrom returns the
+// number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -280,9 +281,9 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle updates the runs of the visits that are finished. For the other visits it decides the
-// samples that the device could not decide, and returns these visits as a job. It returns nil if
-// all are finished.
+// settle updates the runs of the visits that are finished. For the other visits it computes the
+// samples of the noise that the device could not compute, and returns these visits as a job. It
+// returns nil if all visits are finished.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

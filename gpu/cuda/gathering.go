@@ -61,7 +61,7 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready returns the waiting visits if all members wait, and nil otherwise.
+// ready returns the waiting visits if all members wait in Descend, and nil otherwise.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil

@@ -28,9 +28,9 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base has independent normal distributions of the coordinates of θ, with which q starts. If the
-// prior differs from the base, the objective includes Share·log(prior/base): this problem's share
-// of the prior.
+// A Base has the normal distributions with which q starts, one for each coordinate of θ. They are
+// independent. The prior can differ from the base. The objective then includes
+// Share·log(prior/base), which is this problem's share of the prior.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
@@ -55,8 +55,8 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places returns an error if a coordinate is outside of [0, d) or used twice. Each of spans has a
-// first coordinate and a number of coordinates.
+// places returns an error if a coordinate is outside of [0, d) or used twice. Each element of spans
+// has a first coordinate and a number of coordinates.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {

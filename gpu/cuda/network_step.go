@@ -16,7 +16,8 @@ const (
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
 
-// launches calls launch for each kernel of a step, in the order in which the kernels must run.
+// launches calls the function launch for each kernel of a step, in the order in which the kernels
+// must run.
 func (n *Network) launches(launch Launcher) (err error) {
 	c, layers := &n.cfg, n.cfg.layers()
 	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {

@@ -32,8 +32,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) erro
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	// The device leaves about one in 2^50 samples undecided, because its integers have a limited
-	// length. Decide computes such a sample, and the device computes the steps again.
+	// The integers of a device are too short for about one in 2^50 samples of the noise. Decide
+	// computes such a sample, and then the device computes the steps again.
 	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)
@@ -69,8 +69,8 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 }
 
 // take computes the steps with a copy of the plan in new memory of the device. It returns 0 if all
-// steps were computed. If the device could not decide a sample of the noise, it returns the number
-// of the sample, and the steps have no effect.
+// steps were computed. If the device could not compute a sample of the noise, take returns the
+// number of the sample, and the steps have no effect.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
@@ -107,8 +107,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 }
 
 // play runs the steps and reads the results. If all steps were computed, n.next and releases have
-// the results. If the device could not decide a sample of the noise, open is the number of the
-// sample.
+// the results. If the device could not compute a sample of the noise, the result open is the number
+// of the sample.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

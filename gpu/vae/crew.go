@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// A crew runs jobs that consist of many tasks, with several goroutines, the workers. The calling
+// A crew is a group of goroutines, called workers, that run jobs of many tasks. The calling
 // goroutine is the first worker. Running a job allocates no memory.
 type crew struct {
 	job   func(worker, task int)

@@ -33,7 +33,7 @@ type Trainer struct {
 	// random streams, one for each tile of a batch, so that the number of workers does not affect
 	// results
 	streams []*dpmech.Stream
-	order   []int // parts, the largest first, so that workers finish at about the same time
+	order   []int // the parts of a release, the largest first, so that workers finish at about the same time
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
@@ -88,7 +88,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// use makes later steps use the given Sums.
+// use makes later steps use the Sums in the argument.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
 	t.order = t.order[:0]
@@ -223,7 +223,7 @@ func (t *Trainer) takePiece(worker, task int) {
 	t.network.turn(l, part.From, part.To)
 }
 
-// note keeps err for Step, if it is the first error of the step.
+// note stores err, so that Step returns it, if err is the first error of the step.
 func (t *Trainer) note(err error) {
 	if err == nil {
 		return

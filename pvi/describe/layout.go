@@ -27,14 +27,14 @@ import (
 // A Layout describes the elements of the vectors of a study's records.
 type Layout struct {
 	columns []column
-	by      *column // column that divides the tables; nil if there is none
+	by      *column // column whose levels divide the tables; nil if there is none
 	groups  int     // number of levels of the column that divides the tables; 1 if there is none
 	size    int
 	norm    float64
 }
 
-// A column is a described column. Its elements of the first group of records are followed by its
-// elements of the second group, and so on.
+// A column is a described column. In a vector, the elements of the column for the first group of
+// records come before its elements for the second group, and so on.
 type column struct {
 	*study.Column
 	first   int
@@ -85,7 +85,7 @@ func newColumn(of *study.Column, bins int) column {
 	return c
 }
 
-// Size returns the number of elements of a vector.
+// Size returns the number of elements of a record's vector.
 func (l *Layout) Size() int { return l.size }
 
 // Norm returns an upper bound on the L2 norm of a vector.

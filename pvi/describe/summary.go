@@ -30,7 +30,7 @@ type Summary struct {
 	Columns []Column `json:"columns"`
 }
 
-// A Group is a set of records. Its name is empty if it has all records.
+// A Group is a set of records. The name is empty if the group has all records.
 type Group struct {
 	Name    string `json:"name,omitempty"`
 	Records Value  `json:"records"`
@@ -164,7 +164,7 @@ func (e *estimator) count(x, variance float64) Value {
 	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))
 }
 
-// within moves the estimate and both ends into the range of the number.
+// within moves the estimate, and both ends of its interval, into the range from low to high.
 func (v Value) within(low, high float64) Value {
 	in := func(x float64) float64 { return min(max(x, low), high) }
 	v.Estimate, v.Low, v.High = in(v.Estimate), in(v.Low), in(v.High)
@@ -224,10 +224,11 @@ func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) 
 // is estimated.
 const leastKnown = 8
 
-// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the sum of
-// 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, and so has this
-// estimate. The variance of its noise is computed to first order in the noise of U and n, and to second
-// order in the noise of m. If the estimate is not positive, it shows only that the sd is small.
+// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the
+// sum of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, and
+// so has the estimate of the variance. The variance of the noise of this estimate is computed to
+// first order in the noise of U and n, and to second order in the noise of m. If the estimate is
+// not positive, it shows only that the sd is small.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}
@@ -245,8 +246,8 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 
 // quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
 // another. An edge is surely low if the share of the values below the edge is less than the
-// quantile's share by more than the noise. The lower end is the last edge such that it and all
-// edges below it are surely low. The lower end is too high only if the first edge above the
+// quantile's share by more than the noise. The lower end is the last edge for which this edge and
+// all edges below it are surely low. The lower end is too high only if the first edge above the
 // quantile seems to be surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1

@@ -43,8 +43,8 @@ func newCavity(family gaussian.Family) *cavity {
 	return c
 }
 
-// solve computes the mean and covariance from Natural. It returns false if Natural is not proper:
-// if the precision is not positive definite, or a moment is not finite.
+// solve computes the mean and covariance from Natural. It returns false if Natural is not proper,
+// that is, if the precision is not positive definite or a moment is not finite.
 func (c *cavity) solve() bool {
 	d := len(c.Mean)
 	if c.Covariance == nil {

@@ -23,8 +23,8 @@ type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// share is the power to which this client raises the ratio of the uniform and the normal prior
-	// of the clusters' weights (see [NewClusters]).
+	// share is the exponent with which this client raises the ratio of the uniform and the normal
+	// prior of the clusters' weights (see [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
@@ -37,10 +37,11 @@ type Clusters struct {
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
 // number of variables. In sites, precisions are multiplied by weight.
 //
-// The weights of the clusters have a uniform prior, which q cannot express. The prior in q has
-// normal sticks with mean 0 and sd stickSD instead. To correct this, each client multiplies its
-// likelihood by the ratio of the uniform and the normal prior, raised to the power share. If the
-// shares of all clients add up to 1, the posterior has the uniform prior.
+// The weights of the clusters have a uniform prior, which q cannot express. In the prior of q, the
+// sticks are normal with mean 0 and sd stickSD instead. To correct this difference, each client
+// multiplies its likelihood by a power of the ratio of the uniform and the normal prior. The
+// argument share is the exponent of this power. If the shares of all clients add up to 1, the
+// posterior has the uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -117,8 +118,9 @@ func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign computes chance, the probability of each cluster given the record, and beyond. beyond[j]
-// is the probability that the record belongs to a cluster after cluster j.
+// assign sets the fields chance and beyond for a record. The element chance[j] is the probability
+// of cluster j given the record. The element beyond[j] is the probability that the record belongs
+// to a cluster after cluster j.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -134,8 +136,8 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]. It adds this client's site for the ratio of the uniform and the
-// normal prior of the weights, raised to the power share.
+// AddPublic implements [Public]. It adds this client's site for a public factor. The factor is the
+// ratio of the uniform and the normal prior of the weights. Its exponent is the field share.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

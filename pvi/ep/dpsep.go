@@ -41,7 +41,7 @@ type DPSEP struct {
 	noisy []int64
 	total []float64
 	sites []float64           // buffer for the sites of a group of records that are computed together
-	query dpmech.SampledQuery // the method value s.sum, stored here so that a step allocates no memory
+	query dpmech.SampledQuery // the method value s.sum, which is stored so that a step allocates no memory
 }
 
 // NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of
@@ -131,8 +131,8 @@ func (s *DPSEP) check(p solver.Problem) error {
 }
 
 // step releases one noisy sum of sites and updates the factor with this sum. Before the release,
-// step checks that the cavity is proper. This check uses only numbers that were released before, so
-// its error reveals nothing about the records.
+// step checks that the cavity is proper. The check uses only numbers that were released before, so
+// an error of the check reveals nothing about the records.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)

@@ -24,8 +24,8 @@ type tied struct {
 	// and they may be improper. With the option Published, raw has all natural parameters.
 	raw   []float64
 	start []float64 // factor at which the average in the field raw began or was restarted; nil before the first step
-	rest  float64   // weight of start in the average in the field raw
-	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
+	rest  float64   // weight of the field start in the average in the field raw
+	noise float64   // variance of the noise in the field raw, divided by the variance of the noise in one sum
 
 	around []float64 // mean of the product of the prior and the other clients' factors
 	glide  glide
@@ -299,7 +299,8 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips the factor as in the DP-SEP paper: its share 1/Nominal gets a norm of at most Clip.
+// shorten clips the factor as in the DP-SEP paper: the factor divided by Nominal gets a norm of at
+// most Clip.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {

@@ -13,8 +13,8 @@ var hermite = quadrature.New(1)
 
 // A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The
 // distribution of u is normal. The outcome is N(centre, e^2u), where the centre is also normal and
-// independent of u. The outcome's density is raised to a power, the field power. A spreadRule keeps
-// its workspace and is not safe for concurrent use.
+// independent of u. The field power is the exponent with which the outcome's density is raised. A
+// spreadRule keeps its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // distance of each node of the rule from the mean of u
@@ -78,8 +78,8 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moments of u given the outcome, both around u's mean before
-// the outcome.
+// spread returns the first and second moments of u given the outcome. Both moments are around the
+// mean that u has without the outcome.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -88,8 +88,9 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moments of the centre given the outcome, both around the
-// centre's mean before the outcome. gap must be the argument of the last call of outcome.
+// centre returns the first and second moments of the centre given the outcome. Both moments are
+// around the mean that the centre has without the outcome. The argument gap must be the argument of
+// the last call of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

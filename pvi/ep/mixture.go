@@ -124,13 +124,13 @@ func (t *Mixture) Compress(dst, natural []float64) {
 	}
 }
 
-// Reseat implements [Reseater]. The precision of a cluster shows how many records it has. All
-// clusters have the same weight. A cluster with many records therefore covers two true clusters,
-// and a cluster with few records is empty or shares its records with another cluster. Reseat acts
-// if one cluster has at least 1.5 times and another at most 0.75 times the mean number of records,
-// and the difference exceeds the noise. It moves the mean of the cluster with the most records by
-// at most one sd in each variable. It places the cluster with the fewest records on the other side
-// of the old mean, at the same distance. Later steps separate the two clusters.
+// Reseat implements [Reseater]. The precision of a cluster grows with the number of its records.
+// All clusters have the same weight. A cluster with many records therefore covers two true
+// clusters, and a cluster with few records is empty or shares its records with another cluster.
+// Reseat acts if one cluster has at least 1.5 times and another at most 0.75 times the mean number
+// of records, and the difference exceeds the noise. It moves the mean of the cluster with the most
+// records by at most one sd in each variable. It places the cluster with the fewest records on the
+// other side of the old mean, at the same distance. Later steps separate the two clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -168,8 +168,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records returns the average of a cluster's precisions over the variables. It is proportional to
-// the cluster's number of records.
+// records returns the average of a cluster's precisions over the variables. This average is
+// proportional to the number of records of the cluster.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

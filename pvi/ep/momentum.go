@@ -15,13 +15,14 @@ func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)
 
 // step adds momentum to the factor f.sum and updates the average of the means. Before the call,
 // f.sum is the factor after a step without momentum, in coordinates around the cavity's mean. If
-// moves is false, the factor stays as it was before that step, and the velocity becomes zero.
+// the argument moves is false, the factor stays as it was before the step without momentum, and the
+// velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// gap is the distance of q's mean from the cavity's mean before the step. precision is q's
-		// precision after the step.
+		// gap is the distance of q's mean from the cavity's mean before the step. The argument
+		// precision is the precision of q after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]

@@ -43,8 +43,8 @@ type networkOutcome interface {
 
 	// beside is for a coordinate of θ on which the outcome depends directly and not only through η,
 	// such as the log sd of the noise. It returns the index i of this coordinate, and the first and
-	// second moments of its tilted distribution around its cavity mean, for the outcome of the last
-	// call of slopes. If there is no such coordinate, i is −1.
+	// second moments of the tilted distribution of this coordinate around the mean of the cavity,
+	// for the outcome of the last call of slopes. If there is no such coordinate, i is −1.
 	beside() (i int, first, second float64)
 }
 
@@ -99,16 +99,16 @@ func (t *Network) Site(dst []float64, record int) {
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		// The approximation of η as normal can give a variance that is not positive. Then no site
-		// has these moments.
+		// The approximation of η as normal can give a variance that is not positive. No site has
+		// such a variance.
 		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w returns the index in θ of a weight from an input to a unit. The methods b, v and c do the same
-// for the unit's bias, the unit's weight in the output, and the output's bias.
+// w returns the index in θ of a weight from an input to a unit. The methods b, v and c return the
+// indices of the unit's bias, of the unit's weight in the output, and of the output's bias.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }

@@ -160,8 +160,8 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 }
 
 // curve sets slope to the gradient with respect to z at the last point, and bend to the lower
-// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. It
-// computes them from the derivatives with respect to η in t.g and t.h.
+// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. Both
+// are computed from the derivatives with respect to η in t.g and t.h.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {

@@ -25,8 +25,8 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 }
 
 // The method together writes to dst the sites of the records, one after another. The family must be
-// diagonal, the number of records at most the constant together, and every row of the design must
-// have an entry for every coordinate.
+// diagonal. The number of records must be at most the constant with the name together. Every row of
+// the design must have an entry for every coordinate.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

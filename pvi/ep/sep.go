@@ -22,8 +22,8 @@ type SEPOptions struct {
 	// StepSize and Recency determine the length of the steps. In one pass over the records, which
 	// is 1/Rate steps, the factor moves by a share of the way to the sum of the records' sites.
 	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p).
-	// The factor is thus a weighted average of sums. The weight of sum n is proportional to n to
-	// the power Recency, so Recency 0 gives the plain average.
+	// The factor is thus a weighted average of sums. The weight of sum n is proportional to
+	// n^Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
 	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. It is at
@@ -47,9 +47,8 @@ type SEPOptions struct {
 	Least []float64
 
 	// Nominal is a public number that is used in place of the number of records, which may be
-	// private. The cavity of a record is q without 1/Nominal of the client's factor (without
-	// Power/Nominal of it, if Power is below 1). If Nominal is 0, the cavity is q with the whole
-	// factor.
+	// private. The cavity of a record is q without the share Power/Nominal of the client's factor.
+	// If Nominal is 0, the cavity is q with the whole factor.
 	Nominal float64
 
 	// Deviation makes a record contribute the difference between its site and 1/Nominal of the
@@ -74,9 +73,10 @@ type SEPOptions struct {
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of one sum of sites, divided by Rate.
-	// The sd of the noise that remains in the average of precisions is computed from it. Precisions
-	// of the factor below this remaining sd are raised to it. Otherwise their noise would determine
-	// the mean of q and the cavities of later sites.
+	// The sd of the noise that remains in the average of precisions is computed from
+	// PrecisionNoise. Precisions of the factor below the remaining sd are raised to that sd.
+	// Otherwise the noise of these precisions would determine the mean of q and the cavities of
+	// later sites.
 	PrecisionNoise float64
 
 	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
@@ -132,9 +132,9 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns the length of step t for precisions times means, as share does for precisions. It
-// is shorter than share in a diagonal family, because the step of each coordinate ignores the steps
-// of the others.
+// moving returns the length of step t for precisions times means, as share does for precisions. The
+// length is smaller than that of share in a diagonal family, because the step of each coordinate
+// ignores the steps of the others.
 //
 // The bound is as follows. Let D be the diagonal of the precision H. Steps of length β by D⁻¹
 // converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a sum of positive
@@ -159,7 +159,7 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the weight w with which the mean after step t enters the average of q's means:
+// settling returns the weight w of the mean after step t in the update of the average of q's means:
 // average ← (1 − w)·average + w·mean. With these weights, the mean after step t has a final weight
 // that is about proportional to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
 // Optimization", 2013, equation 4, with η = 1).

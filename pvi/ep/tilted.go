@@ -51,7 +51,8 @@ type Batcher interface {
 }
 
 // A Public is a Tilted with an additional factor that does not depend on records, such as a
-// non-Gaussian part of a prior. The factor is public, so its site is not clipped and gets no noise.
+// non-Gaussian part of a prior. The additional factor is public, so its site is not clipped and
+// gets no noise.
 type Public interface {
 	// AddPublic adds the site of the additional factor to natural. The site and natural are both in
 	// coordinates around the cavity's mean.

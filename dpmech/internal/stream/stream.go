@@ -56,7 +56,7 @@ func Rekey(s *Stream, key [KeySize]byte) {
 
 // Wipe removes the key and overwrites all bits that were generated but not read. Reading the stream
 // then panics until the stream gets a new key. The standard library cannot overwrite the expanded
-// key. Its memory is left to the garbage collector.
+// key. The garbage collector frees the memory of this key.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil

@@ -19,7 +19,8 @@ import (
 	_ "fedpvi/gpu/cuda/driver/header"
 )
 
-// code is an error code of the driver, a CUresult. Its name and description come from the driver.
+// code is an error code of the driver, a CUresult. The driver returns the name and the description
+// of a code.
 type code C.CUresult
 
 func (c code) Error() string {
@@ -37,8 +38,8 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the CUDA library and starts it. If it succeeds, it returns "". Otherwise it
-// returns the message of the dynamic loader and an error code.
+// initialise opens the CUDA library and initialises the driver. On success it returns "" and the
+// code of success. Otherwise it returns the message of the dynamic loader and an error code.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)

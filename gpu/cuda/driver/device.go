@@ -125,7 +125,7 @@ func (m *Memory) Free() error {
 	return errors.Join(m.Zero(), m.d.do("give memory back", func() error { return cu.MemFree(m.at) }))
 }
 
-// Size returns the number of bytes.
+// Size returns the size of the memory in bytes.
 func (m *Memory) Size() int64 { return m.size }
 
 // Argument returns the address of the memory, for use as an argument of a kernel.

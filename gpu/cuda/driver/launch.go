@@ -134,8 +134,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time calls work, which puts launches and copies into the stream. It returns the time in seconds
-// that the GPU takes for them.
+// Time calls the function work, which puts launches and copies into the stream. Time returns the
+// time in seconds that the GPU takes for these launches and copies.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

@@ -118,8 +118,9 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. play launches the graph the given number of times
-// after all earlier launches, and returns when it is finished. forget frees the graph.
+// Record implements cuda.Recorder with a graph. The result play launches the graph the given number
+// of times after all earlier launches, and returns when the last launch is finished. The result
+// forget frees the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -157,7 +158,7 @@ func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, s
 }
 
 // play launches a graph the given number of times after all earlier launches, and waits until the
-// last is finished.
+// last launch is finished.
 func (s *Stream) play(g *Graph, times int) error {
 	if err := s.d.Synchronize(); err != nil {
 		return err
