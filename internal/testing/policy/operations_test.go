@@ -161,7 +161,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"internal/audit/collector/collector.go", // --audit, by OTLP
 		"internal/audit/syslog.go",              // --audit, by syslog
 		"internal/web/web.go",                   // --web
-		"internal/table/origin/postgres.go",     // --data with the address of a database
+		"internal/table/sqldata/postgres.go",    // --data with the address of a database
 		"transport/client.go",                   // the coordinator
 		"transport/membership/gossip.go",        // --gossip
 		"transport/proxy.go",                    // the proxy to the coordinator

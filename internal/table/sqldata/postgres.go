@@ -1,4 +1,4 @@
-package origin
+package sqldata
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -15,18 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
 )
 
-// query calls use with a reader of the rows of a query, in one read-only transaction that sees one
-// state of the database. No error contains a value of the database.
-func (s Source) query(ctx context.Context, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
-	if s.Query == "" {
-		return errors.New("a database needs a query: --query cohort.sql names a file with one SELECT statement")
-	}
-	sql, err := os.ReadFile(s.Query)
-	if err != nil {
-		return fmt.Errorf("file of the query: %w", err)
-	}
+// postgres calls use with a reader of the rows of a query to a PostgreSQL database, in one read-only
+// transaction that sees one state of the database. No error contains a value of the database.
+func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
 		return errors.New("the address of the database cannot be parsed: write it as postgres://USER@HOST:PORT/DATABASE")
@@ -45,7 +38,7 @@ func (s Source) query(ctx context.Context, wanted []table.Wanted, named io.Write
 	if err != nil {
 		return fmt.Errorf("%s: no read-only transaction%s", address, reason(err))
 	}
-	rows, err := tx.Query(ctx, string(sql), pgx.QueryResultFormats{pgx.TextFormatCode})
+	rows, err := tx.Query(ctx, sql, pgx.QueryResultFormats{pgx.TextFormatCode})
 	if err != nil {
 		return fmt.Errorf("%s: the query %s failed%s", address, s.Query, reason(err))
 	}

@@ -1,55 +1,31 @@
-package origin
+package sqldata
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	_ "modernc.org/sqlite" // the driver
+
 	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
 )
-
-// sqliteMagic has the first bytes of an SQLite database.
-var sqliteMagic = []byte("SQLite format 3\x00")
-
-// isSQLite reports whether a file is an SQLite database.
-func isSQLite(f *os.File) bool {
-	start := make([]byte, len(sqliteMagic))
-	_, err := f.ReadAt(start, 0)
-	return err == nil && bytes.Equal(start, sqliteMagic)
-}
-
-// sqliteDriver is the name under which modernc.org/sqlite registers itself with database/sql. Only a
-// program that takes queries imports that package: it takes 40 seconds of processor time to compile.
-const sqliteDriver = "sqlite"
 
 // sqlite calls use with a reader of the rows of a query to an SQLite database, in one read-only
 // transaction. No error contains a value of the database.
-func (s Source) sqlite(ctx context.Context, named io.Writer, use func(table.Reader) error) (err error) {
-	if !slices.Contains(sql.Drivers(), sqliteDriver) {
-		return errors.New("this program reads no SQLite databases, as client does: write the rows to a CSV or Parquet file")
-	}
-	if s.Query == "" {
-		return errors.New("an SQLite database needs a query: --query cohort.sql names a file with one SELECT statement")
-	}
-	query, err := os.ReadFile(s.Query)
-	if err != nil {
-		return fmt.Errorf("file of the query: %w", err)
-	}
+func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer, use func(table.Reader) error) (err error) {
 	path, err := filepath.Abs(s.From)
 	if err != nil {
 		return err
 	}
 	address := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=ro&_pragma=query_only(1)"}
-	db, err := sql.Open(sqliteDriver, address.String())
+	db, err := sql.Open("sqlite", address.String())
 	if err != nil {
 		return errors.New("this SQLite database cannot be opened")
 	}
@@ -59,7 +35,7 @@ func (s Source) sqlite(ctx context.Context, named io.Writer, use func(table.Read
 		return fmt.Errorf("no read-only transaction%s", failedSQLite(err))
 	}
 	defer func() { _ = tx.Rollback() }() // there is nothing to undo
-	if err := compiles(ctx, tx, string(query)); err != nil {
+	if err := compiles(ctx, tx, query); err != nil {
 		return fmt.Errorf("the query %s is refused: %w", s.Query, err)
 	}
 	failed := func(err error) error {
@@ -68,7 +44,7 @@ func (s Source) sqlite(ctx context.Context, named io.Writer, use func(table.Read
 		}
 		return fmt.Errorf("the query %s failed%s", s.Query, failedSQLite(err))
 	}
-	rows, err := tx.QueryContext(ctx, string(query))
+	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return failed(err)
 	}

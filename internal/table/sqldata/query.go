@@ -1,12 +1,42 @@
-package origin
+// Package sqldata reads the rows of queries to PostgreSQL and SQLite databases. The client registers it
+// with package origin. The simulator does not import it, because its drivers take 50 seconds of
+// processor time to compile.
+package sqldata
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"fedpvi/internal/table"
+	"fedpvi/internal/table/origin"
 )
+
+// progressRows is the number of rows between two reports of progress.
+const progressRows = 1024
+
+// Read calls use with a reader of the rows of a query to a database, as the type [origin.Query]
+// describes.
+func Read(ctx context.Context, s origin.Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
+	if s.Query == "" {
+		kind := "an SQLite database"
+		if s.Database() {
+			kind = "a database"
+		}
+		return fmt.Errorf("%s needs a query: --query cohort.sql names a file with one SELECT statement", kind)
+	}
+	query, err := os.ReadFile(s.Query)
+	if err != nil {
+		return fmt.Errorf("file of the query: %w", err)
+	}
+	if s.Database() {
+		return postgres(ctx, s, string(query), wanted, named, use)
+	}
+	return sqlite(ctx, s, string(query), named, use)
+}
 
 // queryReader reads the rows of a query to a database.
 type queryReader struct {
@@ -37,7 +67,7 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 		}
 		return nil, io.EOF
 	}
-	if q.read++; q.show != nil && q.read%batch == 0 {
+	if q.read++; q.show != nil && q.read%progressRows == 0 {
 		q.show(q.read, 0)
 	}
 	var err error

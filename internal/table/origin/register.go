@@ -1,0 +1,58 @@
+package origin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"fedpvi/internal/table"
+)
+
+// An Arrow function reads Arrow data, as the function Read of package arrowdata does.
+type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, show func(read, all int64), use func(table.Reader) error) error
+
+// A Query function calls use with a reader of the rows of a query to a database: to the SQLite database
+// in the file s.From if s.Database() is false. It writes the values of the rows to named, and returns an
+// error if the query cannot be read, if use returns an error, or if ctx is done.
+type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error
+
+// The readers of this program for Arrow data and for databases.
+var (
+	arrowData Arrow = noArrow
+	queries   Query = noQuery
+)
+
+// Register sets the readers of Arrow data and of databases. A program that reads them calls Register
+// before it reads any table. This package does not import them, because they take long to compile.
+func Register(a Arrow, q Query) { arrowData, queries = a, q }
+
+// noArrow refuses Arrow data.
+func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(read, all int64), func(table.Reader) error) error {
+	return errors.New("this program reads no Arrow data, as client does: write the rows to a CSV or Parquet file")
+}
+
+// noQuery refuses databases.
+func noQuery(context.Context, Source, []table.Wanted, io.Writer, func(table.Reader) error) error {
+	return errors.New("this program reads no databases, as client does: write the rows to a CSV or Parquet file")
+}
+
+// First bytes of files that registered readers read.
+var (
+	arrowMagic  = []byte("ARROW1")
+	streamMagic = []byte("\xff\xff\xff\xff")
+	sqliteMagic = []byte("SQLite format 3\x00")
+)
+
+// isArrow reports whether a file begins as an Arrow file or an Arrow stream.
+func isArrow(start []byte) (file, stream bool) {
+	return bytes.HasPrefix(start, arrowMagic), bytes.HasPrefix(start, streamMagic)
+}
+
+// isSQLite reports whether a file is an SQLite database.
+func isSQLite(f *os.File) bool {
+	start := make([]byte, len(sqliteMagic))
+	_, err := f.ReadAt(start, 0)
+	return err == nil && bytes.Equal(start, sqliteMagic)
+}
