@@ -104,8 +104,7 @@ func sumReach(variance float64, n int) int {
 // The argument missing bounds the mass that the slice already lacks. finish cuts off masses below
 // leastMass at the end of the slice and adds a bound on their sum to missing. If the slice ends at
 // the largest integer that is stored (see sumReach), finish also adds a bound on the mass beyond
-// this
-// integer.
+// this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass

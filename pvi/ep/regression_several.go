@@ -10,8 +10,7 @@ import (
 
 // slopes sets g and h to the gradient of log Z with respect to the predictors' means, and to minus
 // the Hessian of log Z. In terms of the tilted moments of z, the field g is R⁻ᵀE[z] and the field h
-// is R⁻ᵀ(I − Cov[z])R⁻¹, where R is the root of the predictors' covariance (see
-// [tilts]).
+// is R⁻ᵀ(I − Cov[z])R⁻¹, where R is the root of the predictors' covariance (see [tilts]).
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)

@@ -17,8 +17,8 @@ type AgainstPrior struct {
 
 	Posterior Moment `json:"posterior"`
 
-	// Narrow and Wide are the posteriors under priors with half and with twice the sds. Each is nil
-	// if the same likelihood has no proper Gaussian posterior under its prior.
+	// Narrow and Wide are the posteriors under priors with half and with twice the sds. A posterior
+	// is nil if the likelihood and the prior with these sds have no proper Gaussian posterior.
 	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }

@@ -18,10 +18,10 @@ import (
 type Check struct {
 	Statistic string  `json:"statistic"`
 	Observed  float64 `json:"observed"`
-	Low       float64 `json:"low"` // the central 95 % of drawn outcomes lie between Low and High
+	Low       float64 `json:"low"` // the central 95 % of the drawn statistics are from Low to High
 	High      float64 `json:"high"`
-	// Above is the share of draws in which the statistic is larger than observed. Equal draws
-	// count half.
+	// Above is the share of draws in which the statistic is larger than in the records. A draw with
+	// an equal statistic counts half.
 	Above float64 `json:"above"`
 }
 
@@ -77,7 +77,8 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	return out, nil
 }
 
-// place sets c.Low, c.High and c.Above from the statistics of the drawn outcomes, which it sorts.
+// place sets c.Low, c.High and c.Above from the statistics of the drawn outcomes. It sorts these
+// statistics.
 func (c *Check) place(drawn []float64) {
 	slices.Sort(drawn)
 	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]
@@ -91,7 +92,7 @@ func (c *Check) place(drawn []float64) {
 	}
 }
 
-// inUnits returns outcomes in the units of their column, within its bounds.
+// inUnits returns outcomes in the units of their column, limited to the bounds of the column.
 func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
 	out := slices.Clone(y)
 	kind := m.Study.Model.Kind()

@@ -20,7 +20,7 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// compiled compiles the program of the study. For the argument predict see [program.Data].
+// compiled compiles the program of the study. The argument predict is a field of [program.Data].
 func (m *Model) compiled(predict bool) (*program.Compiled, error) {
 	return m.compiledProgram(m.Study.Model.Program.Tree, predict)
 }
@@ -60,8 +60,8 @@ func (m *Model) compiledProgram(tree *syntax.Program, predict bool) (*program.Co
 	return compiled, nil
 }
 
-// runs returns an error if the engine refuses a program. A study with such a program is refused
-// when it is read, before any client runs it.
+// runs returns an error if the evaluator of record programs refuses a program. A study with such a
+// program is refused when it is read, before any client runs it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {
@@ -71,7 +71,7 @@ func runs(m *model.Model) error {
 	return err
 }
 
-// numbers returns the number of values that the program of the study reads from each record.
+// numbers returns how many numbers the program of the study reads from each record.
 func (m *Model) numbers() int {
 	n := 0
 	if p := m.Study.Model.Program; p != nil {

@@ -12,14 +12,14 @@ import (
 // not depend on the records of the study, except through the posterior.
 type Conditional struct {
 	Names     []string // names of the expected values: one, or a probability for each class
-	Reference []Held   // values of the columns that a record keeps
+	Reference []Held   // values of the other columns, which are the same in all of these records
 	Rows      []Expected
 }
 
-// A Held is the value of a column that a made-up record keeps.
+// A Held is the value of a column that is the same in all made-up records of a [Conditional].
 type Held struct{ Column, Value, Unit string }
 
-// An Expected has the posterior of the expected values of a made-up record.
+// An Expected has the posterior of the expected outcome of a made-up record.
 type Expected struct {
 	Held            // column in which the record differs from the reference
 	Of   []Quantity // posteriors of the expected values, in the order of Names; a posterior without a spread has no finite mean
@@ -32,13 +32,15 @@ const (
 	mostParameters    = 1000
 )
 
-// Conditional returns the expected outcomes at 5 values of each number, and at each level of the other
-// columns. While one column varies, the others keep the middle of their bounds or their first level. If a
-// standardisation has found narrower bounds, they replace the declared bounds.
+// Conditional returns the expected outcomes at 5 values of each number, and at each level of the
+// other columns. While one column varies, every other number has the middle of its bounds, and
+// every other column has its first level. If a standardisation has found narrower bounds, these
+// bounds replace the declared bounds.
 //
-// The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the expected
-// outcome does not depend. It is nil if no column remains, if the model has no expected outcome, if the
-// model is a program, or if it has more than 1,000 parameters, because drawing these is slow.
+// The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the
+// expected outcome does not depend. The result is nil in four cases: no column remains, the model
+// has no expected outcome, the model is a program, or the model has more than 1,000 parameters,
+// which take long to draw.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	_, _, values := m.Program().Outcomes()
@@ -94,14 +96,15 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of a column, with the bounds of its scale as its bounds.
+// scaled returns a copy of a column. The bounds of the copy are those of the column's scale.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High
 	return &narrow
 }
 
-// middle returns the middle of a number's bounds after its transform, or the first level.
+// middle returns the middle of a number's bounds after the transform of the column, or the first
+// level.
 func middle(c *study.Column) float64 {
 	if c.Type != study.Numeric {
 		return 0
@@ -121,7 +124,7 @@ func valuesOf(c *study.Column) []float64 {
 	return levels
 }
 
-// held returns a value of a column in words. A number has four significant digits.
+// held returns the value x of a column in words. A number has four significant digits.
 func held(c *study.Column, x float64) Held {
 	switch {
 	case c.Type != study.Numeric:

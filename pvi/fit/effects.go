@@ -15,8 +15,8 @@ type generated struct {
 }
 
 // allGenerated returns all sets of quantities of the study: the quantities that its program
-// generates, the correlated effects of the groups of its formula, and the effects of groups whose
-// parameters are in units of the effects' sd.
+// generates, the correlated effects of the groups of its formula, and the effects of groups. These
+// effects are included if the parameters of groups are in units of the effects' sd.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {
@@ -38,8 +38,9 @@ func (m *Model) allGenerated() ([]generated, error) {
 	return all, nil
 }
 
-// effectsOfGroups returns the effects of groups in the units of the predictor. An effect is the
-// sd of the effects times the parameter z of the group. The coordinate of the sd is its logarithm.
+// effectsOfGroups returns the effects of groups in the units of the predictor. An effect is the sd
+// of the effects times the parameter z of the group. The coordinate of the sd is the logarithm of
+// the sd.
 func (m *Model) effectsOfGroups(effects []Effect) generated {
 	units := m.Units()
 	var out generated

@@ -17,9 +17,9 @@ import (
 // the prior of that coordinate in q.
 const stickSD = 1.5
 
-// takeParameters sets the parameters of a model that is not a regression to the coordinates of
-// its program. The base of a coordinate is its prior if the prior is normal with constant
-// arguments.
+// takeParameters sets the parameters of a model that is not a regression to the coordinates of its
+// program. The base of a coordinate, the normal distribution that q has as its prior, equals the
+// prior if the prior is normal with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0
@@ -118,8 +118,8 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 
 // Records returns the likelihood of the records of one client under the record program. The
 // argument clients is the number of clients of the study. If the prior is not Gaussian, the
-// likelihood of each client includes an equal share of the log ratio of the prior and its Gaussian
-// base.
+// likelihood of each client includes an equal share of the log ratio of the prior and the Gaussian
+// distribution that q has as its prior.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {

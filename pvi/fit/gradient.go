@@ -8,7 +8,7 @@ import (
 )
 
 // TypicalGradient returns a plausible norm of a record's gradient, or 0 if public numbers do not
-// give one. It is the product of two numbers: the norm of the regressors of a record whose
+// give one. The norm is the product of two numbers: the norm of the regressors of a record whose
 // values are uniform within their public bounds, and the size of a residual on the scale of the
 // predictor.
 func (m *Model) TypicalGradient() float64 {
@@ -33,7 +33,7 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// The scale is the median of its prior, even if the noise is known.
+		// The scale is the median of the prior of the scale, even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
@@ -49,7 +49,8 @@ func (m *Model) RecordBound() float64 {
 	return m.typical(m.public()).Bound * (1 + squares)
 }
 
-// public returns the public numbers from which typical sizes of derivatives are computed.
+// public returns the public numbers from which the typical sizes of a record's derivatives are
+// computed.
 func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{

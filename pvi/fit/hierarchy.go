@@ -2,9 +2,9 @@ package fit
 
 import "fedpvi/pvi/hierarchy"
 
-// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ. In
-// a centred model these are all coordinates except the spreads. The result order has the
-// indices of these coordinates in θ, and then the indices of the spreads, effect by effect.
+// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ. In a
+// centred model these are all coordinates except the sds of the effects of groups. The result order
+// has the indices of these coordinates in θ, and then the indices of these sds, effect by effect.
 func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	prior = new(hierarchy.Prior)
 	spreads := map[int]bool{}
@@ -21,7 +21,7 @@ func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	for n, e := range effects {
 		order = append(order, e.Spread)
 		prior.Effects = append(prior.Effects, hierarchy.Effect{
-			First:  e.First - n - 1, // The spreads of n + 1 effects precede this effect in θ, and the prior does not count them.
+			First:  e.First - n - 1, // The sds of n + 1 effects precede this effect in θ, and the prior does not count them.
 			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf is the way in which the prior of a program's parameter is integrated. The roles are
+// A roleOf states how a parameter's prior is integrated in a model that is a program. The roles are
 // described at [hierarchy.Joint].
 type roleOf int
 
@@ -36,8 +36,8 @@ type joint struct {
 // Joint returns the prior of a model that is given as a program. The slice order has the indices in
 // θ of the coordinates of the prior. It begins with the coordinates on which records depend, and
 // observed is their number. All other coordinates follow. The slice grouped has an element for each
-// of the first observed coordinates. The element is true if the coordinate belongs to several
-// coordinates with one learned spread.
+// of the first observed coordinates. The element is true if the coordinate is one of several
+// coordinates whose common sd is a parameter.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -107,9 +107,9 @@ func (m *Model) checkScoring() error {
 }
 
 // Multiplies reports whether the model is a program whose records read a product, such as a spread
-// times standardised effects, in which one factor is 0 for all records if a parameter is 0. The
-// log likelihood of such a program is far from quadratic if the records have little information
-// about one of the factors.
+// times standardised effects, in which one factor is 0 for all records if a parameter is 0. If the
+// records have little information about one of the factors, the log likelihood of such a program is
+// far from quadratic.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -151,11 +151,11 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
 }
 
-// assign finds the role of each parameter. A parameter is normal if its density is normal with a
-// mean that is linear in normal parameters. A parameter is a single if its density has constant
-// arguments and no other density reads the parameter. All other parameters are hyperparameters. A
-// parameter is also a hyperparameter if a factor, an sd, or a mean that is not linear depends on
-// it.
+// assign finds the role of each parameter. A parameter has the role normal if its density is normal
+// with a mean that is linear in normal parameters. A parameter has the role single if its density
+// has constant arguments and no other density reads the parameter. All other parameters are
+// hyperparameters. A parameter is also a hyperparameter if a factor, an sd, or a mean that is not
+// linear depends on it.
 func (j *joint) assign() {
 	n := len(j.program.Parameters)
 	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
@@ -251,8 +251,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the densities of a parameter's coordinates. The density of a coordinate is nil
-// if it depends on other coordinates or is normal.
+// singles returns the density of each coordinate of a parameter. The density is nil if it depends
+// on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -307,7 +307,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 		shared.Set(theta)
 		n := d - len(hyper)
 		out := &hierarchy.Normals{Log: shared.LogPrior(nil), Mean: make([]float64, n), Root: mat.NewDense(max(n, 1), max(n, 1), nil)}
-		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means with respect to the coordinates
+		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means with respect to the normal coordinates
 		tied := false
 		for _, p := range j.program.Priors {
 			if j.roles[p.Parameter] != normalRole {

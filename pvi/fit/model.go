@@ -44,7 +44,8 @@ func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.Outco
 
 // Likelihood returns the likelihood of the records of one client. The argument clients is the
 // number of clients of the study. If the prior is not Gaussian, the likelihood of each client
-// includes an equal share of the log ratio of the prior and its Gaussian base.
+// includes an equal share of the log ratio of the prior and the Gaussian distribution that q has as
+// its prior.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -76,7 +77,7 @@ func (m *Model) Outcome() solver.Outcome {
 
 // addRecord adds record i of s to b. A record has the following predictors, in this order: one for
 // each class; one for the scale, if the model learns it; and two for each effect of each group
-// term, which are the log sd and the standardised effect. Centred effects are part of the first
+// term. These two are the log sd and the standardised effect. Centred effects are part of the first
 // predictor.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
@@ -104,9 +105,9 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// eachEffect calls do once for each effect on record i. The argument spread is the index in θ of
-// the effect's log sd, at is the index in θ of the coordinate of the record's group, and value is
-// the regressor of the effect.
+// eachEffect calls do once for each effect on record i. The first argument, spread, is the index in
+// θ of the effect's log sd. The second, at, is the index in θ of the coordinate of the record's
+// group. The third, value, is the regressor of the effect.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
 	for g, w := range m.layout.groups {

@@ -30,9 +30,9 @@ type Row struct {
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
 	Spread  bool      `json:"-"` // whether the parameter is an sd although the coordinate may be negative
 
-	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if it
-	// has none. If exp(parameter) is a ratio of odds or of rates, Ratio is the name of that
-	// ratio, and otherwise "".
+	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if the
+	// parameter has no unit. If exp(parameter) is a ratio of odds or of rates, Ratio is the name of
+	// that ratio, and otherwise "".
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
@@ -162,7 +162,7 @@ type product struct {
 }
 
 // expand returns the products of raw columns whose sum is the product of the scaled columns. The
-// first product has all parts, and the others have fewer.
+// first product has all of the columns and indicators in parts, and the others have fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {
@@ -186,9 +186,9 @@ func key(parts []study.Part) string {
 }
 
 // spreadUnits sets the rows of the learned scale of the outcome, of the log sds between groups, and
-// of the effects of groups. A group's slope multiplies the distance of its column from the zero of
-// the model's scale. The reported intercepts of groups, and the sd of these intercepts, are
-// therefore for a column value at this zero.
+// of the effects of groups. The slope of a group multiplies the distance between the value of a
+// column and the zero of the model's scale. The reported intercepts of groups, and the sd of these
+// intercepts, are therefore for a record whose column has the value zero on the model's scale.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, ratio := m.predictorUnit()
@@ -317,8 +317,8 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter whose value is computed from its coordinate in the same way as the
-// value of the row.
+// parameter returns a parameter with the transform of the row, so that its method Back computes the
+// value of the row's parameter.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

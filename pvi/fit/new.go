@@ -17,16 +17,16 @@ import (
 // computed.
 const RecordDraws = 1024
 
-// Predicted has the posterior of quantities of new records. It depends on the records, so it must not
-// leave the machine that has them.
+// Predicted has the posterior of quantities of new records. It depends on the records, so it must
+// not leave the machine that has the records.
 type Predicted struct {
 	Quantities []string // names of the quantities
 	LeftOut    []string // names of the quantities that need an absent column
 
-	// Each calls visit once for each record, first to last, with the quantities of the record. If
-	// log_lik is a quantity, density is the log of the posterior mean of its exponential, which is
-	// the log predictive density of the record. Otherwise density is NaN. The slice is valid until
-	// visit returns.
+	// Each calls visit once for each record, first to last, with the quantities of the record. The
+	// argument density is the log predictive density of the record if log_lik is one of the
+	// quantities, and otherwise NaN. The log predictive density is the log of the posterior mean of
+	// exp(log_lik). The slice is valid until visit returns.
 	Each func(visit func(record int, quantities []Quantity, density float64) error) error
 }
 
@@ -52,9 +52,9 @@ func At(theta []float64) Posterior {
 }
 
 // PredictNew returns the quantities of new records. These are the quantities that the program of
-// the study generates for each record. If it generates none, they are the log density of the
-// record, the mean of its outcome and a new outcome. A quantity that the model does not define is
-// left out.
+// the study generates for each record. If the study has no program, or its program generates no
+// such quantity, PredictNew returns the log density of the record, the mean of its outcome and a
+// new outcome. A quantity that the model does not define is left out.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
 	g, err := m.newGenerator(records)
 	if err != nil {
@@ -98,7 +98,8 @@ type generator interface {
 	// load prepares the records with indices in [from, to). The index from is a multiple of
 	// [ir.Block].
 	load(from, to int) error
-	// compute writes all quantities of the loaded records to dst, record after record, at draw k.
+	// compute writes all quantities of the loaded records to dst, record after record. The draw of
+	// θ is theta, and its number is k.
 	compute(dst []float64, k int, theta []float64)
 }
 
@@ -166,7 +167,7 @@ func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	return &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}, nil
 }
 
-// design returns records in the form that the model needs.
+// design returns the records with indices in [from, to) in the form that the model needs.
 func (m *Model) design(records *shard.New, from, to int) *shard.Shard {
 	rows := make([]int, 0, to-from)
 	for i := from; i < to; i++ {

@@ -19,7 +19,7 @@ type outcomeGenerator struct {
 	m       *Model
 	records *shard.New
 	column  *study.Column    // column of the outcome; nil if there is none
-	drawn   solver.Described // draws new outcomes; nil if the model draws none
+	drawn   solver.Described // likelihood that draws new outcomes; nil if the model draws none
 	program *model.Model
 	values  int // number of predicted values for each record
 
@@ -112,7 +112,7 @@ func (g *outcomeGenerator) compute(dst []float64, k int, theta []float64) {
 	}
 }
 
-// outcome returns a new outcome of loaded record i.
+// outcome returns a new outcome for loaded record number i.
 func (g *outcomeGenerator) outcome(i int, theta []float64) float64 {
 	eta := g.eta
 	g.m.predict(eta, g.loaded, i, theta)

@@ -19,11 +19,11 @@ type layout struct {
 	groups       []way    // indices of each group term
 }
 
-// A way has the indices in θ of a group term's parameters.
+// A way has the indices in θ of the parameters of one group term.
 type way struct {
 	spread []int // index of the log sd of each effect
 	first  []int // index of the first level's effect, for each effect; the other levels follow
-	slopes []int // index of the column of each effect among a record's slopes, or −1 for the intercept
+	slopes []int // index, among the slopes of a record, of the column of each effect; −1 for the intercept
 }
 
 // New returns the model of a study.
@@ -78,8 +78,8 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients. It stops after the first name that is
-// too long for a program, because package model returns an error for that name. There may be
-// millions of names after it, and they are never built.
+// too long for a program, because package model returns an error for that name. Millions of names
+// may follow, and they are never built.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -172,9 +172,9 @@ func (m *Model) addGroups() {
 }
 
 // Centred reports whether the coordinates of groups are the effects themselves. If it returns
-// false, they are the effects in units of the effects' spread. The solver Scoring needs the
-// effects themselves, because a record's likelihood then does not depend on their spread, which
-// the server learns from released sums.
+// false, the coordinates are the effects in units of the effects' sd. The solver Scoring needs the
+// effects themselves: the likelihood of a record then does not depend on the sd of the effects. The
+// server learns this sd from released sums.
 //
 // In a centred model the coordinate of the scale comes after the coordinates of the groups.
 func (m *Model) Centred() bool {
@@ -182,8 +182,8 @@ func (m *Model) Centred() bool {
 }
 
 // effectPrior returns the prior of a group's coordinate. A centred effect is normal only for a
-// given spread, so effectPrior then returns the normal distribution with the mean and the
-// variance of the effect.
+// given sd of the effects. For a centred effect, effectPrior returns the normal distribution that
+// has the mean and the variance of the effect's prior.
 func (m *Model) effectPrior() study.Normal {
 	if !m.Centred() {
 		return study.Normal{SD: 1}
@@ -198,7 +198,7 @@ type Effect struct {
 	Spread int // index in θ of the effect's sd between levels, or of the log of this sd
 	First  int // index in θ of the first level's effect; the other levels follow
 	Levels int // number of levels
-	Slope  int // index of the effect's column among a record's slopes; −1 for the intercept
+	Slope  int // index, among the slopes of a record, of the effect's column; −1 for the intercept
 	Column int // index of this column among the study's columns; −1 for the intercept
 }
 

@@ -15,16 +15,16 @@ type Parameter struct {
 	Name  string
 	Log   bool         // whether the coordinate is the logarithm of the parameter
 	Prior study.Normal // prior of the coordinate
-	About string       // description of the parameter in words; if Beyond is set, description of its prior
+	About string       // description of the parameter in words; if Beyond is true, description of the parameter's prior
 
-	// Beyond is true if the prior is not normal. Prior is then only the base, which is the
-	// normal distribution that q has as its prior. Each client multiplies its likelihood by a
-	// share of the ratio of the prior and the base.
+	// Beyond is true if the prior is not normal. Prior is then the normal distribution that q has
+	// as its prior. Each client multiplies its likelihood by a share of the ratio of the true prior
+	// and this normal distribution.
 	Beyond bool
 
-	// Spread is the name of the prior's sd if the coordinate is the effect of a group, and
-	// otherwise "". For an effect, Prior is the normal distribution with the mean and the
-	// variance of the effect.
+	// Spread is the name of the parameter that is the sd of the prior, if the coordinate is the
+	// effect of a group. Otherwise Spread is "". For an effect, Prior is the normal distribution
+	// with the mean and the variance of the effect.
 	Spread string
 
 	// HalfNormal is positive if the prior is the distribution of the absolute value of a normal
@@ -38,13 +38,13 @@ func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters has the coordinates of θ. A model may have a million of them, so a Parameter is built
-// only on request.
+// Parameters has the coordinates of θ. A model may have a million coordinates, so a Parameter is
+// built only on request.
 type Parameters struct{ blocks []block }
 
 // A block is a range of consecutive coordinates whose parameters are built by the same function.
 type block struct {
-	first, behind int                      // index of the first coordinate of the block; index of the coordinate after its last
+	first, behind int                      // index of the first coordinate of the block; index of the coordinate after the last one of the block
 	parameter     func(k int) Parameter    // returns parameter first + k
 	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
@@ -92,8 +92,8 @@ func (p *Parameters) add(one Parameter) int {
 }
 
 // addAll adds n parameters and returns the index of the first. The functions are called on request
-// with k from 0 to n−1. The function parameter returns parameter k, and the function prior returns
-// its prior.
+// with k from 0 to n−1. The function in the argument parameter returns parameter k, and the
+// function in the argument prior returns the prior of parameter k.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

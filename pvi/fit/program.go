@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// build builds the record program of the study. Its parameters are in the order of
+// build builds the record program of the study. The parameters of the program are in the order of
 // m.Parameters.
 func (m *Model) build() (*model.Model, error) {
 	switch m.Study.Model.Family {
@@ -41,8 +41,9 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares parameter i of θ and returns the parameter itself, not the logarithm, even if
-// its coordinate is a logarithm.
+// scalar declares coordinate i of θ and returns the parameter that is computed from the coordinate.
+// If the coordinate is the logarithm of the parameter, the parameter is the exponential of the
+// coordinate.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -60,7 +61,7 @@ func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	return e
 }
 
-// leastSpread is the smallest spread of effects in a record program.
+// leastSpread is the smallest sd of the effects of groups in a record program.
 const leastSpread = 1e-100
 
 func (m *Model) regressionProgram() (*model.Model, error) {
@@ -107,8 +108,8 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 // such a record.
 const rounded = 1 + 1e-9
 
-// varying declares the parameters of a group term, and returns the sum of its effects in the
-// predictor η.
+// varying declares the parameters of a group term, and returns the sum of the effects that the
+// group term adds to the predictor η.
 func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	c, _ := m.Study.Column(g.By)
 	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))

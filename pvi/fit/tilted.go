@@ -60,9 +60,9 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns an upper bound on the number of coordinates of θ on which one record depends.
-// It is smaller than the dimension of θ if there are categorical columns, because a record has
-// only one level of each. For a mixture the bound is 1, because each cluster is counted
+// Touched returns an upper bound on the number of coordinates of θ on which one record depends. The
+// bound is smaller than the dimension of θ if there are categorical columns, because a record has
+// only one level of each column. For a mixture the bound is 1, because each cluster is counted
 // separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {

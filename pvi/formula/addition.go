@@ -11,17 +11,18 @@ import (
 
 // additions are the additional terms on the left side of a formula, such as trials(n).
 type additions struct {
-	weight    string // text of the factor of the record's log density; "" for 1
-	censored  string // text of the censoring code; the code is 1, −1 or 2 for an outcome above, below or between bounds, else 0
+	weight    string // text of the weight, a factor of the record's log density; "" for 1
+	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 if it is below, 2 if it is between two bounds, and otherwise 0
 	low, high float64
 	upper     string  // text of the upper end of an interval in which the outcome lies
 	truncated string  // text of the truncation, such as T[0, ]
-	positive  bool    // whether a count is known not to be 0
+	positive  bool    // whether the outcome is a count that cannot be 0
 	rate      []*node // logarithm of the exposure, which is an offset
 	rateText  string  // text of the record's exposure
 }
 
-// term returns the statement that adds log, a log density, with the record's weight.
+// term returns the statement that adds the log density of a record, whose text is log, multiplied
+// by the weight of the record.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"
@@ -29,8 +30,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions has a text for each addition of brms that is not supported. The text gives the
-// reason, or a formula to use instead.
+// unknownAdditions has a text for each additional term of brms that is not supported. The text
+// gives the reason, or a formula to use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -101,8 +102,8 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends returns the smallest and the largest value of an expression at the corners of the columns'
-// bounds. For an expression with indicators of levels it returns 0 and 1.
+// ends returns the smallest and the largest value that an expression has if each of its columns is
+// at one of its bounds. For an expression with indicators of levels it returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -154,8 +155,9 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring has the levels of a column that states how an outcome is censored. code is the text
-// before the level's indicator in the sum that gives the censoring code.
+// censoring has the levels of a column that states how an outcome is censored. The censoring code
+// is a sum over the levels, and the field code is the text before the indicator of the level in
+// this sum.
 var censoring = []struct {
 	level string
 	code  string

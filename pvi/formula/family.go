@@ -14,8 +14,8 @@ const (
 	anyReal    outcome = iota
 	positive           // numbers above 0
 	nonneg             // numbers from 0 on
-	inUnit             // numbers between 0 and 1, both excluded
-	unitOrZero         // numbers between 0 and 1, with 0 but without 1
+	inUnit             // numbers between 0 and 1, without 0 and 1
+	unitOrZero         // numbers between 0 and 1, with 0 and without 1
 	binary
 	counts
 	classes // levels without an order
@@ -28,17 +28,17 @@ type family struct {
 	name    string
 	links   []string // possible links, the default first
 	outcome outcome
-	further []string // names of the parameters besides mu
+	further []string // names of the parameters other than mu
 	trials  bool     // whether the outcome is the number of successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome with the given link. y is the expression of the outcome
-	// in the program.
+	// density returns the density of the outcome. The argument y is the expression for the outcome
+	// in the program, and the argument link is the name of the link.
 	density func(w *writer, y, link string) density
 }
 
-// A density is the density of an outcome, as text. If name is not empty, it is the density of the
-// language with this name and the arguments args. Otherwise log is an expression for the log
-// density.
+// A density is the density of an outcome, as text. If the field name is not empty, the density is
+// the one of the Stan language with this name, and args is the text of its arguments. Otherwise the
+// field log is an expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -56,7 +56,8 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a function for [family].density that always returns the given density.
+// fixed returns a function for the field density of a [family]. The function always returns the
+// density with the given name and arguments.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
@@ -71,18 +72,20 @@ const (
 )
 
 // inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
-// another density, which may also give 0. log is the text of the other log density, with %s for the
-// outcome, and none is the text of its log probability of 0.
+// another density, which may also give 0. The argument log is the text of the other log density,
+// with %s for the outcome. The argument none is the text of the log probability that an outcome
+// with the other density is 0.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a density of
-// numbers above 0. log is the text of the log density of these numbers, with %s for the outcome. For an
-// outcome of 0 the value of log is not used, but must be computable: if placeholder is not "", log is then
-// computed at placeholder in place of 0.
+// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
+// density of numbers above 0. The argument log is the text of the log density of these numbers,
+// with %s for the outcome. If the outcome is 0, this log density is computed but not used. If it
+// cannot be computed at 0, the argument placeholder is the text of a number at which it is computed
+// instead.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -161,7 +164,7 @@ type chosen struct {
 	cuts []float64
 }
 
-// says returns the text of the family, with its link or with the times at which its hazard may
+// says returns the text of the family, with the link or with the times at which the hazard may
 // change.
 func (c *chosen) says() string {
 	inside := c.link
@@ -236,8 +239,8 @@ func cutsOf(inside string) []float64 {
 	return cuts
 }
 
-// check refuses column i as the outcome if the family cannot have the column's values. n is the
-// column's place in the formula.
+// check refuses column i as the outcome if the family cannot have the column's values. The node n
+// is the place of the column in the formula.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -309,8 +312,7 @@ func (s *scale) wide() string {
 	return "2.5 times " + s.says
 }
 
-// scale returns the scale of the predictor of the outcome's location, where c is the outcome's
-// column.
+// scale returns the [scale] of the linear predictor mu, where c is the column of the outcome.
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
 		low, high := max(c.Low, .5), max(c.High, 1)
@@ -342,8 +344,8 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns a scale with unit 1, for a predictor on the scale of a link. centre is the
-// prior mean of the intercept.
+// unitScale returns a [scale] with unit 1, for a predictor whose unit is set by a link. The
+// argument centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
@@ -357,7 +359,8 @@ type shape struct {
 	says         string
 }
 
-// shapeOf returns the defaults of the parameter name of the family. s is the scale of mu.
+// shapeOf returns the defaults of the family's parameter with the given name. The argument s is the
+// scale of mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
 	case "sigma":

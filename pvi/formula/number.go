@@ -39,7 +39,7 @@ func (c *Column) spread() float64 {
 	return (c.High - c.Low) / (2 * math.Sqrt(3))
 }
 
-// from describes in words the source of the spread of a column.
+// from describes, in words, how the spread of a column was determined.
 func (c *Column) from() string {
 	if c.Spread > 0 {
 		return "the column's spread"
@@ -90,8 +90,9 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text as an argument of an operator with the precedence binds. It adds brackets
-// unless the text's own operator binds more tightly.
+// above returns the text of the expression as an argument of an operator. The argument binds is the
+// precedence of the operator. The text gets brackets unless its own operator has a higher
+// precedence.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text
@@ -246,8 +247,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns value k of a column in synthetic records. i is the index of the column; different
-// columns get different low-discrepancy sequences.
+// madeUp returns the value of a column in synthetic record k. The argument i is the index of the
+// column. Different columns get different low-discrepancy sequences.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)

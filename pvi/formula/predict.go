@@ -24,9 +24,9 @@ type design struct {
 // of groups.
 const mostCoefficients = 250
 
-// designs returns the columns of the model matrix for a term of s, as R does. A factor in the term
-// has contrasts if s also has the term without this factor. Otherwise it has an indicator of each
-// level.
+// designs returns the columns of the model matrix for a term of the sum s, as R does. A factor in
+// the term has contrasts if s also has the term without this factor. Otherwise the factor has an
+// indicator of each level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -56,7 +56,8 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the design that is the product of the given pieces.
+// product returns the design that is the product of the given pieces, which are numbers of a
+// record.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}
@@ -106,10 +107,11 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of a linear predictor and writes the statement that computes it. mu is
-// the predictor's name, and prefix begins the names of its parameters. s is the right side of the formula,
-// and sc is the predictor's scale. If noIntercept is true, the predictor has no intercept, because the cut
-// points or the baseline hazard of the family contain it.
+// predict declares the parameters of a linear predictor and writes the statement that computes it.
+// The argument mu is the name of the predictor. The names of its parameters begin with the argument
+// prefix. The argument s is the right side of the formula, and sc is the scale of the predictor. If
+// noIntercept is true, the predictor has no intercept, because the cut points or the baseline
+// hazard of the family contain it.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
@@ -168,7 +170,7 @@ func rounded(x, sd float64) string {
 }
 
 // coefficient declares the coefficient of a design and returns the text of coefficient times
-// design. If centred is true, the design's centre is subtracted from the design.
+// design. If the argument centred is true, the centre of the design is subtracted from the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(2.5*of.unit/d.spread, 3)), of.wide() + d.says}, "real", "b")
@@ -202,7 +204,7 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 const mostLevelsOfGroups = 100_000
 
 // effects declares the effects of a group, which has several coefficients for each level. It
-// returns the texts of the terms that they add to the predictor.
+// returns the texts of the terms that these effects add to the predictor.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -250,16 +252,16 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector of the given length whose elements are normal with mean 0 and an sd
-// that is a parameter. The study cannot replace this prior, because the sd would then have no
-// effect.
+// centred declares a vector of the given length. Its elements are normal with mean 0. Their sd is a
+// parameter, whose name is the argument sd. The study cannot replace the prior of the vector,
+// because the sd would then have no effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
-// correlated declares the correlated effects of a group and returns their names. Each is a linear
-// combination of independent standard normal effects.
+// correlated declares the correlated effects of a group and returns their names. Each correlated
+// effect is a linear combination of independent standard normal effects.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
@@ -282,8 +284,8 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 }
 
 // levelsOfGroup returns the name of a group, an expression for the number of the record's level,
-// and the number of levels. If several columns form the group, its levels are all combinations of
-// their levels.
+// and the number of levels. If several columns form the group, the levels of the group are all
+// combinations of the levels of these columns.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

@@ -11,7 +11,8 @@ import (
 // A term is a product of variables, given by their indices. The empty term is the intercept.
 type term []int
 
-// key returns a text that is the same for terms with the same variables, such as a:b and b:a.
+// key returns a text that identifies the variables of a term. Terms with the same variables, such
+// as a:b and b:a, have the same text.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
 // with returns the product of two terms. A variable that both terms have occurs once in the
@@ -65,8 +66,9 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf returns the right side n of a formula, with products and powers written as terms. As in R,
-// terms of fewer variables come first.
+// sumOf returns the right side of a formula, which is the node n, as a list of terms. Products and
+// powers are replaced by the terms that they abbreviate. As in R, terms of fewer variables come
+// first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
 	w.collect(s, n)
@@ -100,7 +102,7 @@ func (w *writer) collect(s *sum, n *node) {
 	}
 }
 
-// only returns the single argument of a function.
+// only returns the argument of a function that has one argument.
 func (w *writer) only(n *node) *node {
 	if len(n.args) != 1 || len(n.named) > 0 {
 		fail("E602", n.at, "%s() has one argument.", n.text)
@@ -200,8 +202,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns the groups that a node denotes. A group is given by a list of columns, and its
-// levels are the combinations of the columns' levels.
+// nested returns the groups that a node denotes. Each group is a list of columns. The levels of the
+// group are the combinations of the levels of these columns.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

@@ -35,7 +35,7 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the panic that ends the translation of a formula with a message.
+// A mistake is the value of the panic that ends the translation of a formula. It has the message.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is one of the variables that a term multiplies. It has one number or several numbers
-// for a record, such as the indicators of levels.
+// A variable is one of the variables of a formula, such as a column or a function of a column. A
+// term is a product of variables. A variable has one number or several numbers for a record, such
+// as the indicators of levels.
 type variable struct {
 	source string // its text in the formula
 	at     syntax.Span
@@ -26,8 +27,8 @@ type piece struct {
 	name string
 	expression
 	is *levelOf // level, if the piece is the indicator of a level; otherwise nil
-	// If spread is not 0, the piece has this spread and the centre 0. Otherwise its centre and
-	// spread are computed from synthetic records.
+	// If spread is not 0, the sd of the piece is spread and its mean is 0. Otherwise the mean and
+	// sd are computed from synthetic records.
 	spread float64
 }
 
@@ -141,12 +142,12 @@ func (w *writer) asFactor(v *variable, n *node) {
 	v.pieces = v.full[1:]
 }
 
-// legendre has the Legendre polynomials of degree 1 to 5, as text. They are orthogonal on (−1, 1).
-// t is the name of their variable.
+// legendre has the Legendre polynomials of degree 1 to 5, as text. The polynomials are orthogonal
+// on (−1, 1). The letter t is the name of their variable.
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
-// polynomial sets the pieces of a variable to orthogonal polynomials of a column. Their sd is 1 if
-// the column is uniform around its public centre.
+// polynomial sets the pieces of a variable to orthogonal polynomials of a column. If the column is
+// uniform around its public centre, each polynomial has the sd 1.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {

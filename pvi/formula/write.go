@@ -12,7 +12,7 @@ import (
 type Request struct {
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // condition under which a binary outcome is 1; if empty, it is 1 for the value 1 or the second level
+	Positive string            // condition under which a binary outcome is 1; if it is empty, the outcome is 1 for the value 1 or the second level
 	Priors   map[string]string // priors that replace defaults, by parameter or class of parameters
 	Columns  []Column
 }
@@ -24,7 +24,8 @@ type Written struct {
 	Priors    []Prior
 
 	// Effects is the program with the correlated effects of groups as generated quantities, in the
-	// units of the predictor. It is "" if there are none, or if it would be too long.
+	// units of the predictor. Effects is "" if there are no correlated effects, or if the program
+	// would be too long.
 	Effects string
 }
 
@@ -33,7 +34,7 @@ type Written struct {
 type Variable struct {
 	Name   string
 	Column string
-	Is     string // condition on the column; the variable is 1 if it is true, else 0. If Is is empty, the variable is the column's value.
+	Is     string // condition on the column; the variable is 1 if the condition is true, and otherwise 0. If Is is empty, the variable is the value of the column.
 	Whole  bool   // whether the program declares the variable as int
 }
 
@@ -49,8 +50,9 @@ type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write returns the program for a model. Its error is of type [*syntax.Errors] for an error in the
-// formula, or of type [*FamilyError] or [*PriorError]. Write never panics.
+// Write returns the program for a model. For an error in the formula, the returned error has the
+// type [*syntax.Errors]. Other errors have the type [*FamilyError] or [*PriorError]. Write never
+// panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -171,8 +173,8 @@ func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator returns the text of a number of the record. The number is 1 if column i has the given
-// level, and otherwise 0.
+// indicator returns the text of an expression for a number of each record. The number is 1 if
+// column i has the given level, and otherwise 0.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -182,9 +184,9 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local declares a local variable with the given value for record n, and returns its name, which is
-// derived from base. The variable is computed before the predictors. If a variable has this value already,
-// local returns its name.
+// local declares a local variable with the given value for record n, and returns the name of the
+// variable, which is derived from base. The variable is computed before the predictors. If a
+// variable already has the same value, local returns its name.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -339,8 +341,8 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a time whose hazard is constant between the family's times. It
-// writes the density as a function of the program, so that readers of the program recognise it.
+// piecewise writes the density of a time whose hazard is constant between the family's times. The
+// density is a function in the program, so that a reader of the program recognises the density.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
@@ -387,8 +389,8 @@ func bound(cuts []float64, j int) string {
 	return short(cuts[j], 10)
 }
 
-// further declares the parameters of the family besides mu. It writes a predictor for each of them
-// that has a formula.
+// further declares the parameters of the family other than mu. If a formula is given for one of
+// these parameters, further writes a predictor for it.
 func (w *writer) further(sides []side, s scale) {
 	formulas := map[string]side{}
 	for _, of := range sides[1:] {

@@ -49,8 +49,8 @@ func (f diagonal) Check(nat []float64) error {
 	return nil
 }
 
-// CheckCoordinate checks coordinate i, counted from 0, like the method Check of a [Diagonal]. h
-// and precision are the natural parameters of the coordinate.
+// CheckCoordinate returns the error that the method Check of a [Diagonal] family returns if
+// coordinate i, counted from 0, has the natural parameters h and precision.
 func CheckCoordinate(i int, h, precision float64) error {
 	if math.IsNaN(h) || math.IsInf(h, 0) {
 		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)

@@ -12,7 +12,7 @@ import (
 var ErrImproper = errors.New("not a proper Gaussian")
 
 // A Family is a set of Gaussians over R^d: either all Gaussians, or the Gaussians with a diagonal
-// precision. It defines the meaning of a vector of natural parameters.
+// precision. The family defines the meaning of a vector of natural parameters.
 type Family interface {
 	// Name returns "diagonal" or "full".
 	Name() string
@@ -35,7 +35,8 @@ type Family interface {
 	// uses the diagonal of cov only.
 	FromMoments(dst, mean []float64, cov mat.Symmetric) error
 
-	// Mean writes the mean of the Gaussian nat to dst, which must have length d.
+	// Mean writes to dst the mean of the Gaussian with the natural parameters nat. The length of
+	// dst must be d.
 	Mean(dst, nat []float64) error
 
 	// Means returns a function that does the same as Mean, but reuses its workspace. The
@@ -45,28 +46,30 @@ type Family interface {
 	// Marginals returns the mean and variance of every coordinate.
 	Marginals(nat []float64) (mean, variance []float64, err error)
 
-	// Moments returns the mean and the d×d covariance of nat.
+	// Moments returns the mean and the d×d covariance of the Gaussian with the natural parameters
+	// nat.
 	Moments(nat []float64) (mean []float64, cov *mat.SymDense, err error)
 
 	// KL returns the Kullback-Leibler divergence KL(p‖q) in nats.
 	KL(p, q []float64) (float64, error)
 
-	// Entropy returns the differential entropy of nat in nats.
+	// Entropy returns the differential entropy, in nats, of the Gaussian with the natural
+	// parameters nat.
 	Entropy(nat []float64) (float64, error)
 
-	// LogDensity returns a function that returns the log density of nat at theta. The function is
-	// not safe for concurrent use.
+	// LogDensity returns a function that returns, at theta, the log density of the Gaussian with
+	// the natural parameters nat. The function is not safe for concurrent use.
 	LogDensity(nat []float64) (func(theta []float64) float64, error)
 
-	// Sampler returns a function that draws from nat.
+	// Sampler returns a function that draws from the Gaussian with the natural parameters nat.
 	Sampler(nat []float64) (Sampler, error)
 
 	// ProjectLikelihood writes to dst the factor of this family that approximates a likelihood
-	// exp(sᵀθ − θᵀSθ/2), when q has the given mean m. The likelihood is in the layout of
-	// Full(d). The factor is the gradient of the expected log likelihood with respect to the
-	// mean parameters of q. For a full family it is the likelihood itself. For a diagonal family
-	// its precision is diag(S), and its precision times mean is diag(S)m + s − Sm (Khan and Lin,
-	// "Conjugate-Computation Variational Inference", 2017).
+	// exp(sᵀθ − θᵀSθ/2), when q has the given mean m. The likelihood is in the layout of Full(d).
+	// The factor is the gradient of the expected log likelihood with respect to the mean parameters
+	// of q. For a full family the factor is the likelihood itself. For a diagonal family the
+	// precision of the factor is diag(S), and the precision times mean is diag(S)m + s − Sm (Khan
+	// and Lin, "Conjugate-Computation Variational Inference", 2017).
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 

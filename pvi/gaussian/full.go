@@ -73,7 +73,8 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes the mean of nat to dst. r is the root of nat's precision.
+// mean writes to dst the mean of the Gaussian with the natural parameters nat. The receiver r is
+// the root of the precision in nat.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)

@@ -36,9 +36,9 @@ type Normals struct {
 }
 
 // NewJoint returns a prior with the given number of coordinates, size. A likelihood depends on the
-// first coordinates, and observed is their number. start has a guess of the mean and of the sd of
-// each hyperparameter. singles has an element for each coordinate, which is nil if the coordinate
-// is not a single.
+// first coordinates, and observed is their number. The argument start has a guess of the mean and
+// of the sd of each hyperparameter. The argument singles has an element for each coordinate, which
+// is nil if the coordinate is not a single.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -213,7 +213,8 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 func (n *normal) variance(k int) float64 { return squares(n.spread.RawRowView(k)) }
 
 // mostPasses is the largest number of passes of expectation propagation over the singles, and
-// passDamping is the share of a change by which a factor moves in each pass.
+// passDamping is the damping of each pass: the share of the proposed change by which a factor
+// moves.
 const (
 	mostPasses  = 25
 	passDamping = 0.8

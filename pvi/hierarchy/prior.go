@@ -78,7 +78,7 @@ type conditional struct {
 }
 
 // given returns the posterior of θ for standardised spreads z. The spread of an effect is the
-// quantile of its prior at the probability that a standard normal number is below z.
+// quantile of the spread's prior at the probability that a standard normal number is below z.
 func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 	d := len(p.Mean)
 	c := &conditional{spreads: make([]float64, len(z)), sd: append([]float64(nil), p.SD...)}

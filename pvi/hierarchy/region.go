@@ -8,7 +8,7 @@ import (
 )
 
 // A Region is a normal distribution that covers the posterior of the standardised spreads. The
-// spread τ of an effect is the quantile of its prior at the probability Φ(z), where z is the
+// spread τ of an effect is the quantile of the prior of τ at the probability Φ(z), where z is the
 // standardised spread.
 type Region struct {
 	mean []float64
@@ -17,10 +17,11 @@ type Region struct {
 	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
 }
 
-// wider returns the ratio of the sds of a region to the sds of a posterior of n spreads that it covers. A
-// ratio above 1 is needed because the weights of points in the tails would otherwise vary much. The ratio
-// falls with n, because a wide region has few points inside a posterior of many spreads. With these ratios
-// at least half of the points are effective for a normal posterior of 3 or more spreads.
+// wider returns the ratio of the sds of a region to the sds of the posterior that the region
+// covers. The posterior is a distribution of n spreads. A ratio above 1 is needed because the
+// weights of points in the tails would otherwise vary much. The ratio falls with n, because a wide
+// region has few points inside a posterior of many spreads. With these ratios at least half of the
+// points are effective for a normal posterior of 3 or more spreads.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -34,8 +35,8 @@ func (p *Prior) before() Region {
 	return r
 }
 
-// Points returns the number of points with which [Prior.Region] covers the spreads. Using more
-// points changes the posterior by less than a hundredth of an sd.
+// Points returns the number of points with which [Prior.Region] covers the spreads. A larger number
+// of points changes the posterior by less than a hundredth of an sd.
 func (p *Prior) Points() int {
 	switch len(p.Effects) {
 	case 0:
@@ -60,16 +61,17 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// Limits of [Region.towards]. mostTurns is the largest number of turns. If the first power β is below
-// leastPower, the posterior is far from the region or much narrower. The turns then begin at the mode of
-// the posterior.
+// Limits of [Region.towards]. Each turn covers the distribution r^(1−β)·posterior^β of the region r
+// of the turn before. The constant mostTurns is the largest number of turns. If the power β of the
+// first turn is below leastPower, the posterior is far from the region or much narrower than the
+// region. The turns then begin at the mode of the posterior.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
 )
 
-// towards returns a region that covers the posterior with the given log density, up to a constant. It
-// approaches the posterior in several turns:
+// towards returns a region that covers the posterior with the given log density, up to a constant.
+// It approaches the posterior in several turns:
 //
 //   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the turn
 //     before.
@@ -78,7 +80,7 @@ const (
 //     spreads would never get smaller.
 //   - The last turn begins with a region that is wider than its distribution and has β = 1.
 //
-// turned is called for each new region, which it may change.
+// The function turned is called for each new region, and may change the region.
 func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {
 	logs, wide := make([]float64, n), true
 	for turn := range mostTurns {
@@ -113,8 +115,9 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 	return r, nil
 }
 
-// power returns the largest of the numbers 1, .7, .7², ... for which the weights that are
-// proportional to exp(number·logs) have at least the given effective number of points.
+// power returns the largest of the numbers 1, .7, .7², ... that satisfies a condition. The
+// condition is that the weights proportional to exp(number·logs) have at least the effective number
+// of points in the argument least.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {
@@ -125,7 +128,7 @@ func power(logs []float64, least float64) float64 {
 }
 
 // normalised returns weights that are proportional to exp(beta·logs) and add up to 1. It returns
-// ErrNotFinite if all of these numbers are 0.
+// ErrNotFinite if all of these exponentials are 0.
 func normalised(logs []float64, beta float64) ([]float64, error) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, 0) || math.IsNaN(largest) {
@@ -153,12 +156,12 @@ func honest(logs []float64, k int) ([]float64, error) {
 }
 
 // leastShrink is the least ratio of the variance of a coordinate in a region to its variance in the
-// region before. It keeps the region from having no width in a direction in which the points do not
-// vary.
+// region before. Without this limit, the region would have no width in a direction in which the
+// points do not vary.
 const leastShrink = 1e-4
 
-// around returns a region with the mean of weighted points of r. Its sds are the sds of the points,
-// multiplied by stretch.
+// around returns a region whose mean is the mean of the weighted points of r. The sds of the result
+// are the sds of the points, multiplied by the argument stretch.
 func (r Region) around(points []point, weights []float64, stretch float64) Region {
 	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
@@ -213,7 +216,8 @@ func (r *Region) at(x []float64) []float64 {
 	return z
 }
 
-// A point has standardised spreads, and the log density of its region there, up to a constant.
+// A point has standardised spreads, and the log density of its region at these spreads, up to a
+// constant.
 type point struct {
 	z   []float64
 	log float64
@@ -223,7 +227,8 @@ type point struct {
 // bases, the bases are used again with another shift.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
-// points returns n quasi-random points of the region. Another value of shift gives other points.
+// points returns n quasi-random points of the region. Another value of the argument shift gives
+// other points.
 func (r Region) points(n, shift int) []point {
 	k := len(r.mean)
 	out := make([]point, n)

@@ -43,8 +43,8 @@ func NewSingle(log func(x float64) float64) *Single {
 	return s
 }
 
-// mode returns the point at which a function is largest. It searches grids. Each grid lies between
-// the neighbours of the best point of the grid before.
+// mode returns the point at which a function is largest. It searches several grids. Each grid lies
+// between the two neighbours of the best point of the previous grid.
 func mode(log func(x float64) float64) float64 {
 	const points, turns = 61, 12
 	at := func(t float64) float64 { return math.Sinh(t) }
@@ -99,8 +99,8 @@ func (s *Single) moments(f site) (mean, variance float64) {
 }
 
 // weighted returns points and weights of the density times a normal factor. The points are the
-// points of the grid, or points around the factor's mean if the factor is narrower than the spacing
-// of the grid there.
+// points of the grid, or, if the factor is narrower than the spacing of the grid at the mean of the
+// factor, points around this mean.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

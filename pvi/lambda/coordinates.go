@@ -41,7 +41,8 @@ func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 // Centred reports whether the coordinates have a centre.
 func (c *Coordinates) Centred() bool { return c.centred }
 
-// CentreSize returns the number of elements of a centre, or 0 if the coordinates have no centre.
+// CentreSize returns the number of elements of the centre of the coordinates. It is 0 if the
+// coordinates have no centre.
 func (c *Coordinates) CentreSize() int {
 	if !c.centred {
 		return 0
@@ -102,8 +103,8 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 }
 
 // Move adds alpha times the change to lambda. The change is in lattice steps, in the coordinates
-// around centre. The conversion from centred coordinates adds Λc to h. It is exact, because c is
-// a multiple of 2^-CentreBits.
+// around centre. The conversion from centred coordinates adds Λc to h. The conversion is exact,
+// because every element of c is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

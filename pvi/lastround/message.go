@@ -15,11 +15,11 @@ type Release struct {
 	Round     phase.Digest
 	Client    phase.ClientID
 	Gradient  []int64
-	Curvature []int64 // sum of the records' information matrices, packed
+	Curvature []int64 // sum of the records' information matrices, packed (see package onestep)
 }
 
-// An Outcome ends the last round. Its verdict is [phase.Accepted] or [phase.Void]. Both cost the
-// clients privacy.
+// An Outcome ends the last round. Its verdict is [phase.Accepted] or [phase.Void]. With either
+// verdict, the clients have spent privacy.
 type Outcome struct {
 	Round        phase.Digest     `json:"-"`
 	Verdict      phase.Verdict    `json:"verdict"`

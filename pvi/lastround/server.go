@@ -23,7 +23,8 @@ type Server struct {
 	releases  []int64 // releases in the order of answered, if the study publishes them
 }
 
-// NewServer returns the server of the last round r, which begins at the given Start.
+// NewServer returns the server of the last round r. The argument at is the state at the end of the
+// rounds.
 func NewServer(r *Round, at Start) *Server {
 	return &Server{
 		round: r, digest: at.digest(), point: slices.Clone(at.Point),

@@ -28,8 +28,9 @@ type Site struct {
 	sent     phase.Digest // hash of the release, if the study publishes releases
 }
 
-// NewSite returns the site of a client with its records, at the start of a last round. The
-// argument missed is the number of releases of the rounds that the client did not make.
+// NewSite returns the site of a client with its records. The argument at is the state at the end of
+// the rounds. The argument missed is the number of releases of the rounds that the client did not
+// make.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -40,11 +41,11 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases that the client must be charged for because of the
-// last round. It is 0 before the answer. After the answer it is one plus the number of releases
-// that the client missed in the rounds. Missed releases count because the cost of n releases is
-// computed as the cost of the first n releases in the order of the study. The release of the last
-// round is the last in this order and costs most, so all releases before it are charged too.
+// Releases returns the number of releases that the client must be charged for because of the last
+// round. It is 0 before the answer. After the answer it is one plus the number of releases that the
+// client missed in the rounds. Missed releases count because the cost of n releases is computed as
+// the cost of the first n releases in the order of the study. The release of the last round is the
+// last in this order and costs most, so all earlier releases are charged too.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -91,9 +92,10 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// knows reports whether point equals the point that the site computed from the outcomes. If
-// machines may round that point differently, knows allows for rounding errors. Privacy does not
-// depend on the point: at every point, a record changes each sum by at most the clip of that sum.
+// knows reports whether the argument point equals the point that the site computed from the
+// outcomes. If machines may round that point differently, rounding errors are allowed. Privacy does
+// not depend on the point: at every point, a record changes each sum by at most the clip of that
+// sum.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)
@@ -110,10 +112,10 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of the records' vectors. The function each computes the vector
-// of every record at the given θ and passes it to add.
+// released returns the noisy sum of the records' vectors. The function in the argument each
+// computes the vector of every record at the given θ, and passes every vector to its argument add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
-	// Exact is the sum without noise, which never leaves this function.
+	// exact is the sum without noise, which never leaves this function.
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())
 	err := m.Release(noisy, exact, src, func(add func([]float64) error) error { return each(s.point, add) })
 	if err != nil {
@@ -127,11 +129,11 @@ func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(the
 // prior's sd. After a thousand steps the rounding difference is about 2^-45.
 const tolerance = 0x1p-24
 
-// Foretell returns the plan that the server must send. The site computes it from the outcomes of
-// the rounds.
+// Foretell returns the plan that the server must send, computed from the outcomes of the rounds.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
-// ForetellOutcome returns the outcome with opened sums of the participants.
+// ForetellOutcome returns the outcome of the last round if the given participants answered and the
+// given sums were opened.
 func (s *Site) ForetellOutcome(participants []phase.ClientID, gradient, curvature []int64) Outcome {
 	return Outcome{Round: s.digest, Verdict: phase.Accepted, Point: s.point, Participants: participants, Gradient: gradient, Curvature: curvature}
 }

@@ -52,12 +52,13 @@ type Cost struct {
 // PublishedFactors and PublishedSampling are the settings that run a published method exactly as it
 // was published, although the privacy claim of the publication does not hold.
 const (
-	PublishedFactors  = "factors"  // factors that contain the client's own noise, although only a sum over clients has enough noise to hide the client; see [study.Published]
-	PublishedSampling = "sampling" // batches of a fixed size, accounted as Poisson batches; see [study.PublishedSampling]
+	PublishedFactors  = "factors"  // factors of clients contain the noise of these clients, although only a sum over clients has enough noise to hide a client; see [study.Published]
+	PublishedSampling = "sampling" // batches have a fixed size, and the claimed cost is that of Poisson batches; see [study.PublishedSampling]
 )
 
 // An Unsound method follows a publication although its releases cost more than the publication
-// claims. It is for simulations. Its Event and Increment return the proved cost.
+// claims. It is for simulations. The methods Event and Increment of an Unsound return the proved
+// cost.
 type Unsound interface {
 	Method
 
@@ -78,7 +79,7 @@ type Unsound interface {
 // Estimates has the numbers from which [Unsound].Truth computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on the ε of the releases; Proved has the upper bound
+	Lower           float64 // lower bound on the ε of the releases; the field Proved has the upper bound
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }

@@ -14,7 +14,7 @@ import (
 // A Factor is a client's factor λ_m, together with the change that the client proposed in its
 // last answer.
 type Factor struct {
-	Proposed []int64 // change proposed in the last answer; whether it includes the noise depends on the method
+	Proposed []int64 // change proposed in the last answer; whether this change includes the noise depends on the method
 
 	setting  *Setting
 	exponent int
@@ -69,7 +69,8 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error if the factor in m has a different length than f. A nil f has length 0.
+// Check returns an error if the length of the factor in m differs from the length of f. A nil f has
+// length 0.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -148,8 +149,8 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error if a saved state has parts of the records. It is for methods that
-// do not divide the records into parts.
+// CheckNoParts returns an error if a saved state has parts of the records. CheckNoParts is for
+// methods that do not divide the records of a client into parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -177,8 +178,8 @@ func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
 	m.Spent, m.Solver = spent, r.Solver.State()
 }
 
-// CheckRefined returns an error if the factor has a wrong length or the state has parts. It
-// joins this error with rest, which is the result of the caller's other checks.
+// CheckRefined returns an error if the factor has a wrong length or the state has parts. It joins
+// this error with the argument rest, the result of the caller's other checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Forecast compares the noise of a study with the largest signal that passes its clip. It is
-// computed before the study runs.
+// A Forecast compares the noise of a study with the largest signal that passes its clip. A Forecast
+// is computed before the study runs.
 type Forecast struct {
 	Noise   float64 `json:"noise_sd"`       // final noise sd of every natural parameter, or of the average of all gradient sums
 	Round   float64 `json:"round_noise_sd"` // noise sd of one round's sum, before damping
@@ -26,10 +26,11 @@ func (s *Setting) NewForecast(n Noise) Forecast {
 
 // Settled returns the sd of the noise in λ after the last round if every round's sum has noise of
 // sd 1 and nothing is clipped. Round t adds α_t times its noise. Tied and published factors contain
-// the noise of earlier rounds, and round t removes the share α_t of this noise. The sd then tends to
-// √(α/(2−α)) for a constant α, and it is 1/√T for α_t = 1/t and T rounds. The same holds for clients
-// that average over parts, because they store the noisy sum that they sent. All other factors
-// contain no noise, so that no round removes noise from λ, and the sd grows to α√T.
+// the noise of earlier rounds, and round t removes the share α_t of this noise. The sd then tends
+// to √(α/(2−α)) for a constant α, and it is 1/√T for α_t = 1/t and T rounds. The same holds for
+// clients that divide their records into parts and average over the parts, because such a client
+// stores the noisy sum that it sent. All other factors contain no noise, so that no round removes
+// noise from λ, and the sd grows to α√T.
 func Settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {

@@ -30,8 +30,8 @@ func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return records
 }
 
-// madeUpValue returns the value of a column at the same quantile as the given standard normal
-// number.
+// madeUpValue returns the value of a column at a quantile. The argument normal is the standard
+// normal number at the same quantile.
 func madeUpValue(st *study.Study, c *study.Column, normal float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {

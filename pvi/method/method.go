@@ -62,14 +62,14 @@ type Method interface {
 // A Client is a client's half of a method. It makes releases, and keeps the state that later
 // releases need. The state must not leave the client.
 type Client interface {
-	// Release writes the numbers that answer a task to dst, with noise from src. It draws the
-	// noise before it reads the records, and counts the release in Spent. The result drawn is
-	// true if Release drew noise for this task; the client must then not answer the task again.
-	// The count and drawn are also right if Release returns an error. After an error dst must
-	// not be sent.
+	// Release writes the numbers that answer a task to dst, with noise from src. It draws the noise
+	// before it reads the records, and counts the release in Spent. The result drawn is true if
+	// Release drew noise for this task; the client must then not answer the task again. The count
+	// and the result drawn are also right if Release returns an error. After an error dst must not
+	// be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
-	// Follow moves the client's factor after the outcome of the last task. The caller calls it
+	// Follow moves the client's factor after the outcome of the last task. The caller calls Follow
 	// if the outcome was accepted and includes this client's answer. The outcome moves λ by
 	// alpha·2^-DampingBits times the answer, in coordinates with the given centre.
 	Follow(alpha int64, centre []int64)
@@ -81,8 +81,8 @@ type Client interface {
 	// covers them.
 	Ahead() int
 
-	// Reuses reports whether the next answer costs nothing, because it is a function of earlier
-	// releases or because the study has no privacy guarantee.
+	// Reuses reports whether the next answer costs nothing, because the answer is a function of
+	// earlier releases or because the study has no privacy guarantee.
 	Reuses() bool
 
 	// Save writes the client's state to m. Check returns an error if m is not a possible state of
@@ -101,8 +101,8 @@ type Task struct {
 	Centre        []int64   // centre of the coordinates in which changes are clipped
 	Walk          Walk      // the client's own Walk
 
-	// Weight is the damping α of the plan times the number of clients of the plan. If all of them
-	// answer with the same change, λ moves by Weight times that change.
+	// Weight is the damping α of the plan times the number of clients of the plan. If all of these
+	// clients answer with the same change, λ moves by Weight times that change.
 	Weight float64
 }
 
@@ -115,7 +115,7 @@ type Spent struct {
 // Memory is the saved state of a [Client].
 type Memory struct {
 	Factor   []lambda.Wide
-	Proposed []int64 // change proposed in the last answer; the method decides whether it includes the noise
+	Proposed []int64 // change proposed in the last answer; whether this change includes the noise depends on the method
 	Spent    Spent
 	Solver   []byte
 	Parts    json.RawMessage
@@ -131,8 +131,8 @@ type Walk interface {
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
 	// Begin returns moves from λ = 0 to the λ before the first outcome, in order of preference. End
-	// returns moves from the λ after the last outcome to the final λ. The caller commits the first of them
-	// after which q is a proper distribution.
+	// returns moves from the λ after the last outcome to the final λ. The caller commits the first
+	// move after which q is a proper distribution.
 	Begin() []Move
 	End() []Move
 
@@ -161,7 +161,7 @@ type Move interface {
 // difference is about 2^-45.
 const Tolerance = 0x1p-24
 
-// A Refining method has a solver that computes the clients' factors.
+// A Refining is a method in which a solver computes the clients' factors.
 type Refining interface {
 	Method
 
@@ -173,7 +173,7 @@ type Refining interface {
 	NewSolverClient(s solver.Solver) Client
 }
 
-// A Single method hides every release with the same mechanism.
+// A Single is a method that hides every release with the same mechanism.
 type Single interface {
 	Method
 
@@ -181,8 +181,8 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
-// A Signalled method computes the posterior from sums over clients. The width of its intervals
-// depends mainly on one public number, its signal.
+// A Signalled is a method that computes the posterior from sums over clients. The width of the
+// intervals depends mainly on one public number, which is called the signal.
 type Signalled interface {
 	Method
 
@@ -192,17 +192,18 @@ type Signalled interface {
 	Signal() float64
 }
 
-// A Foreseeing method can simulate a study with synthetic clients before any record is read.
+// A Foreseeing is a method that can simulate a study with synthetic clients before any record is
+// read.
 type Foreseeing interface {
 	Method
 
-	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of
-	// the prior. It is the median over the given number of simulated studies. Foresee returns an
-	// error if the numbers overflow.
+	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
+	// prior. This ratio is the median over the given number of simulated studies. Foresee returns
+	// an error if the numbers overflow.
 	Foresee(federations int) ([]float64, error)
 }
 
-// A Remarking is a [Walk] that can report further results besides λ.
+// A Remarking is a [Walk] that can report results other than λ.
 type Remarking interface {
 	Walk
 
@@ -214,12 +215,12 @@ type Remarking interface {
 // Remarks describe a posterior and its limits in words.
 type Remarks struct {
 	Sentences []string
-	Arrived   bool              // whether the rounds converged, judged by the opened sums; if false, intervals may be wrong
+	Arrived   bool              // whether the rounds converged, as far as the opened sums show; if false, intervals may be wrong
 	Tables    *describe.Summary // tables that describe the records; nil if the study asks for none, or if they were not released
 }
 
-// A Stepped method takes steps over random batches of a client's records. Every step releases a
-// noisy sum.
+// A Stepped is a method in which a client takes steps over random batches of its records. Every
+// step releases a noisy sum.
 type Stepped interface {
 	Method
 
@@ -244,7 +245,8 @@ type Stepped interface {
 	ClosedFormNoise() float64
 }
 
-// StepsOf returns the steps of a method, or false if the method takes no steps.
+// StepsOf returns the description of the steps of a method. It returns false if the method takes no
+// steps.
 func StepsOf(m Method) (*Steps, bool) {
 	stepped, ok := m.(Stepped)
 	if !ok {
@@ -307,6 +309,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft is a method whose noise multiplier is not yet known. The function returns the method
-// for a given noise multiplier.
+// A Draft stands for a method whose noise multiplier is not yet known. The function returns the
+// method for a given noise multiplier.
 type Draft func(multiplier float64) (Method, error)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// DampingBits is the number of binary digits of the damping: α is a multiple of
+	// DampingBits is the number of binary digits of the damping α, which is a multiple of
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits is the room that a message has for large changes. A change can be
-	// 2^headroomBits times as large as the largest factor that the records could need, because
-	// changes can be so large before the factors have converged.
+	// headroomBits determines the largest change that fits into a message: 2^headroomBits times the
+	// largest factor that the records could need. Before the factors have converged, changes can be
+	// that large.
 	headroomBits = 6
 
 	// statisticsRoom bounds a change of a factor that is a function of released statistics,
@@ -40,7 +40,7 @@ const (
 	keptPrior = 1 << 16
 )
 
-// A Setting holds the public parameters of a method. It is immutable.
+// A Setting has the public numbers from which a method is made. It is immutable.
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
@@ -114,14 +114,14 @@ func (s *Setting) Shares() int {
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
 // PerUnit returns the largest number of records in a sum that belong to one protected unit. If the
-// study protects persons, it is the largest number of rows of a person that all [Setting.Holders]
-// of the person together use. Otherwise it is 1.
+// study protects persons, PerUnit is the largest number of rows of one person that all
+// [Setting.Holders] of the person together use. Otherwise PerUnit is 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
 // TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
-// This is the norm of a sum of k vectors of norm 1 in independent directions, which is the
-// typical case. The clip of private steps applies to such a sum. TypicalRows returns 1 if the
-// privacy unit is not the person.
+// This is the norm of a sum of k vectors of norm 1 in independent directions, which is the typical
+// case. The clip of private steps applies to the sum of the vectors of a person's rows. TypicalRows
+// returns 1 if the privacy unit is not the person.
 func (s *Setting) TypicalRows() float64 {
 	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
@@ -232,8 +232,8 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
-// changes describes messages that are changes of λ. The sum of such messages over clients is at
-// most total lattice steps. It returns an error if λ could overflow.
+// changes describes messages that are changes of λ. The sum of these messages over all clients is
+// at most the argument total, in lattice steps. The method returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))

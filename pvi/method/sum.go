@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. It
+// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. The base
 // computes the cost of the releases.
 type Sum struct {
 	*Setting

@@ -14,10 +14,10 @@ import (
 )
 
 // Sums is the base of methods that make one release in each round. Each release is hidden by its
-// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. Sums computes
-// the cost of all rounds. A round with clip w has the noise multiplier σ/w, so that its noise is the
-// same for every w. It costs w² times as much as a round with clip 1, if cost is measured by μ², where
-// μ is the parameter of a Gaussian release.
+// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. Sums computes the
+// cost of all rounds. A round with clip w has the noise multiplier σ/w, so that its noise is the
+// same for every w. Such a round costs w² times as much as a round with clip 1, if cost is measured
+// by μ², where μ is the parameter of a Gaussian release.
 type Sums struct {
 	*Setting
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
@@ -94,15 +94,16 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It returns the cost of the most expensive rounds, which is an upper
-// bound for a client that answered other rounds.
+// Event implements [Method]. It returns the cost of the most expensive rounds, which bounds the
+// cost for a client that answered other rounds.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. For release number k it charges the cost of the k-th most
-// expensive round, even if the release was made in another round, and it counts as many elements as
-// the longest round has. No set of releases therefore costs more than its charges.
+// Increment implements [Method]. Release number k is charged the cost of the k-th most expensive
+// round, even if the client made the release in another round. Every round is charged as if its
+// release had as many elements as the longest release. No set of releases therefore costs more than
+// its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

@@ -22,7 +22,7 @@ type Builder struct {
 	phases  []ir.Phase
 	hidden  []bool         // whether each node depends on a latent
 	latents []string       // names of the latents
-	known   map[string]int // index of each node, by a text that describes it; equal expressions share a node
+	known   map[string]int // index of each node, by a text that describes the operation of the node; equal expressions share a node
 	later   bool           // whether the prior of a parameter may depend on parameters that are declared after it
 	err     error
 
@@ -117,7 +117,7 @@ func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior D
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter. Its elements are independent under the prior.
+// Parameter declares a parameter. The elements of a parameter are independent under the prior.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	k := len(b.program.Parameters)
 	args := make([]int, len(prior.Args))
@@ -138,8 +138,8 @@ var Positive = ir.Constraint{Kind: ir.Lower}
 // Free is the constraint of a parameter with any real values.
 var Free = ir.Constraint{}
 
-// Predict declares how the program predicts an outcome column: prediction is the predicted value,
-// and kind is the meaning of the value.
+// Predict declares how the program predicts an outcome column: The argument prediction is the
+// predicted value, and the argument kind is the meaning of this value.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -148,7 +148,8 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns its model. likelihood is the log density of one record.
+// Build verifies the program and returns its model. The argument likelihood is the log density of
+// one record.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -170,14 +171,14 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // expressions may be added and marked later
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // copies, because expressions may be added and marked later
 	return m, nil
 }
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node to the program. If the program has an equal node, it returns that node
-// instead.
+// node adds a node to the program. If the program already has an equal node, the result is that
+// node.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {

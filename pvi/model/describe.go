@@ -90,7 +90,7 @@ type words struct {
 	latents []string       // names of latents
 	texts   map[int]string // text of a node that [Builder.Describe] has set, by node
 	written int
-	depth   int // number of operations around the current one
+	depth   int // number of operations that contain the current operation
 }
 
 const (
@@ -189,7 +189,7 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node. It adds brackets where the text would otherwise
+// operand returns the text of argument k of a node. The text gets brackets where it would otherwise
 // mean something else, for example around a sum that is multiplied.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])

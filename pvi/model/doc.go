@@ -1,5 +1,5 @@
-// Package model contains the models of studies. A model has priors and a likelihood. It uses the
-// scale to which the study maps its columns.
+// Package model contains the models of studies. A model has priors and a likelihood, for columns on
+// the scale to which the study maps them.
 //
 // A likelihood is a product over records. The factor of one record is a function of the parameters,
 // public constants and that record alone. Therefore a privacy mechanism can bound the influence of

@@ -40,8 +40,8 @@ func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p, x and y, with p in (0, 1). It is the log
-// density of a mixture in which x and y are the log densities of the components.
+// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p, x and y, with p in (0, 1). The result is the
+// log density of a mixture whose components have the log densities x and y.
 func (b *Builder) LogMix(p, x, y Expr) Expr {
 	first := b.Add(b.Apply(ir.Log, p), x)
 	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
@@ -64,8 +64,8 @@ func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bia
 
 // Gather returns table[index]. If the table is the result of elementwise operations, Gather gathers
 // the arguments of these operations and then applies the operations to the gathered elements. A
-// record then reads its parameters directly. The norm of its gradient can then be computed exactly
-// and fast.
+// record then reads its parameters directly. The norm of the record's gradient can then be computed
+// exactly and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -126,8 +126,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node in which every record reads from a table of parameters or constants. The table
-// is args[table].
+// bridge adds a node in which every record reads from a table of parameters or constants. The
+// argument table is the index of this table in args.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	// newtonSteps is the number of Newton steps from 0 to the mode, and longestStep is the longest of
-	// them along each axis. Longer steps can pass the mode so far that the next steps do not return.
+	// newtonSteps is the number of Newton steps from 0 to the mode, and longestStep is the greatest
+	// length of a step along each axis. Longer steps can pass the mode so far that the next steps
+	// do not return.
 	newtonSteps = 6
 	longestStep = 1.0
 	// latentStep is the step of the differences that give derivatives with respect to a latent.
 	latentStep = 1e-3
-	// leastPrecision is the least curvature, and mostCorrelation the largest correlation, with which
-	// a Newton step is computed and points are placed.
+	// leastPrecision is the least curvature, and mostCorrelation the largest correlation, with
+	// which a Newton step is computed and the points of the quadrature are placed.
 	leastPrecision  = 0.01
 	mostCorrelation = 0.99
 )
 
-// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and more. It
-// uses adaptive Gauss–Hermite quadrature with the given number of points along each axis (Naylor and
-// Smith, "Applications of a method for the efficient computation of posterior distributions", 1982). The
-// number of operations does not depend on values. The latents should have about unit scale. f should have
-// one mode, at a distance of at most 6 from 0.
+// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
+// more. It uses adaptive Gauss–Hermite quadrature with the given number of points along each axis
+// (Naylor and Smith, "Applications of a method for the efficient computation of posterior
+// distributions", 1982). The number of operations does not depend on values. The latents should
+// have about unit scale. f should have one mode, at a distance of at most 6 from 0.
 //
-// The points are placed around the mode of f, in units of its curvature there. Derivatives do not pass
-// through the places of the points. With fixed points, the derivative of the result is the mean of the
-// derivatives of f, with the weights of the quadrature. This is an approximation of the derivative of the
-// integral. By Fisher's identity, that derivative is the mean of the derivatives of f over the conditional
-// distribution of u.
+// The points are placed around the mode of f, and the distances between them follow from the
+// curvature of f at the mode. The points count as constants in derivatives. With fixed points, the
+// derivative of the result is the mean of the derivatives of f, with the weights of the quadrature.
+// This is an approximation of the derivative of the integral. By Fisher's identity, that derivative
+// is the mean of the derivatives of f over the conditional distribution of u.
 func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr) Expr {
 	joint, rest := b.split(joint)
 	for _, e := range more {
@@ -66,7 +67,8 @@ func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr
 	return b.Add(b.Apply(ir.LogSumExp, b.Apply(ir.Stack, terms...)), append(rest, scale)...)
 }
 
-// split divides e into a summand that depends on latents and summands that do not.
+// split divides the sum e into a part that depends on latents (unobserved numbers of a record) and
+// summands that do not.
 func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 	for {
 		n := &b.program.Nodes[e.node]
@@ -104,14 +106,14 @@ type laplace struct {
 	k  int
 }
 
-// evaluations returns the number of evaluations of the function in a Newton step.
+// evaluations returns how often a Newton step evaluates the function.
 func (l laplace) evaluations() int { return 1 + 2*l.k + l.k*(l.k-1)/2 }
 
 // A factor is an upper triangular matrix R of at most two rows.
 type factor [2][2]Expr
 
-// mode returns the mode u of the function, and a factor R. RᵀR is the precision there: the matrix of
-// negative second derivatives near the mode.
+// mode returns the mode u of the function, and a factor R. The product RᵀR is the precision at the
+// mode, which is the matrix of negative second derivatives.
 func (l laplace) mode() (u []Expr, root factor) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
@@ -150,8 +152,8 @@ func (l laplace) derivatives(u []Expr) (slope []Expr, precision factor) {
 	return slope, precision
 }
 
-// cholesky returns the factor of a matrix. Where the matrix is not positive definite, it returns the
-// factor of a matrix near to it that is.
+// cholesky returns the factor of a matrix. If the matrix is not positive definite, cholesky returns
+// the factor of a positive definite matrix that is close to the given one.
 func (l laplace) cholesky(a factor) (r factor) {
 	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.Apply(ir.Max, a[i][i], l.Number(leastPrecision))) }
 	r[0][0] = sd(0)

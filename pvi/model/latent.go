@@ -6,8 +6,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Latent returns a number that every record has but that is not observed. The log density of a record must
-// not depend on it. [Builder.Integrate] returns an expression that no longer does.
+// Latent returns a number that every record has but that is not observed. The log density of a
+// record must not depend on this number. [Builder.Integrate] returns an expression from which the
+// number has been integrated out.
 func (b *Builder) Latent(name string) Expr {
 	b.latents = append(b.latents, name)
 	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)
@@ -21,12 +22,13 @@ func (b *Builder) Detach(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
 }
 
-// Replace returns e with a number in place of a latent.
+// Replace returns the expression e in which the argument number replaces a latent.
 func (b *Builder) Replace(e, latent, number Expr) Expr {
 	return b.replacing(e, []Expr{latent})([]Expr{number})
 }
 
-// replacing returns a function that returns e with values in place of the latents.
+// replacing returns a function. The function returns the expression e in which values replace the
+// latents.
 func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	path := b.path(e, latents)
 	return func(values []Expr) Expr {
@@ -77,8 +79,9 @@ func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	return path
 }
 
-// visible returns the program without expressions of latents: 0 replaces each expression that depends
-// on a latent. It fails if the program uses such an expression.
+// visible returns the program without latents, which are unobserved numbers of a record. The
+// constant 0 replaces each node that depends on a latent. If a part of the program uses such a
+// node, visible sets the builder's error.
 func (b *Builder) visible() ir.Program {
 	p := b.program
 	if len(b.latents) == 0 {

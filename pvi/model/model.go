@@ -29,8 +29,9 @@ type Model struct {
 	densities map[int]int    // the marked densities, see Densities
 	texts     map[int]string // text of a node that [Builder.Describe] has set, by node
 
-	// names and constrained return the results of Names and ConstrainedNames. They compute the
-	// lists at the first call and keep them. Few callers need the lists, which take much memory.
+	// names and constrained return the results of Names and ConstrainedNames. The first call of
+	// each function computes a list, and later calls return the same list. Few callers need these
+	// lists, which take much memory.
 	names, constrained func() []string
 }
 
@@ -50,8 +51,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// Densities returns the nodes of the program that compute the log density of data, each with the node
-// of its variate. Such a node is a density operation, or was marked by [Builder.MarkDensity].
+// Densities returns the nodes of the program that compute the log density of data, each with the
+// node of its variate. A node is one of these if it is a density operation, or if
+// [Builder.MarkDensity] marked it.
 func (m *Model) Densities() map[int]int {
 	all := maps.Clone(m.densities)
 	if all == nil {
@@ -65,8 +67,9 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName returns the names of the elements of all parameters. total is the total number of names.
-// elements returns the number of elements of a parameter, and name returns the name of one element.
+// eachName returns the names of the elements of all parameters. The argument total is the total
+// number of names. The function elements returns the number of elements of a parameter, and the
+// function name returns the name of one element.
 func (m *Model) eachName(total int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, total)
 	for _, q := range m.verified.Program().Parameters {
@@ -89,9 +92,9 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of unconstrained coordinate e of parameter q. It is the name of the
-// parameter's element, after the name of the transformation that leads from the parameter to the
-// coordinate, such as "log sigma".
+// freeName returns the name of unconstrained coordinate e of parameter q. The name consists of the
+// name of the transformation that leads from the parameter to the coordinate, and the name of the
+// parameter's element, as in "log sigma".
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {

@@ -10,22 +10,22 @@ import (
 )
 
 // A Quantity is a number, or a container of numbers, that a program generates from parameters. A
-// quantity of records also depends on one row, so each record has its own.
+// quantity of records also depends on one row, so its value differs between records.
 type Quantity struct {
 	Name  string
 	Dims  []int // sizes of the container; empty for a number
 	Value Expr  // elements of the container by rows: the last index varies fastest
 }
 
-// Quantities are the quantities that a program generates. shared has those that depend on
-// parameters alone, and records has those that each record has.
+// Quantities are the quantities that a program generates. The field shared has the quantities that
+// depend on parameters alone. The field records has the quantities that also depend on one row.
 type Quantities struct {
 	shared, records []Quantity
 	model           *Model // the program with the nodes of the quantities
 }
 
-// Draw returns a random number with the given law, or a container of them if an argument is a
-// container. If record is true, every record has its own numbers.
+// Draw returns a random number with the given law, or a container of random numbers if an argument
+// is a container. If the argument record is true, every record has its own numbers.
 func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	n := ir.Node{Op: ir.Draw, Cols: int(law), Ref: len(b.program.Nodes)}
 	phase := ir.Shared
@@ -54,8 +54,8 @@ func (b *Builder) ofRecord(e Expr) Expr {
 }
 
 // Generate verifies the program with all expressions that were added after [Builder.Build], and
-// returns the quantities that it generates. shared depend on parameters alone, and records also on
-// a row.
+// returns the quantities that it generates. The quantities in the argument shared depend on
+// parameters alone, and those in the argument records also depend on a row.
 func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quantities, error) {
 	q := &Quantities{shared: shared, records: records}
 	for k := range records {
@@ -105,8 +105,8 @@ type Generator struct {
 	draw   int // number of the present point
 }
 
-// Generator returns a generator. Its random numbers are a function of the digest of the study, so
-// every machine draws the same.
+// Generator returns a generator. The random numbers of the generator are a function of the digest
+// of the study, so every machine draws the same numbers.
 func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
@@ -142,8 +142,8 @@ func (g *Generator) Random() (random []bool) {
 }
 
 // Shared writes to dst all elements of the quantities that depend on parameters alone, at the
-// unconstrained point theta. draw is the number of the point, from which random numbers are
-// computed.
+// unconstrained point theta. The argument draw is the number of the point, from which random
+// numbers are computed.
 func (g *Generator) Shared(dst, theta []float64, draw int) {
 	if g == nil {
 		return
@@ -205,8 +205,9 @@ type RecordGenerator struct {
 }
 
 // Records writes all elements of the quantities of all rows to dst, row after row, at the point of
-// the last call of [Generator.Shared]. The argument first is the number of the first row among
-// all rows of the data. It must be a multiple of [ir.Block], and selects the random numbers.
+// the last call of [Generator.Shared]. The argument first is the number of the first row among all
+// rows of the data. The number must be a multiple of [ir.Block], and the random numbers depend on
+// it.
 func (r *RecordGenerator) Records(dst []float64, first int) {
 	at := 0
 	for k, one := range r.of.records {

@@ -10,9 +10,10 @@ import (
 func Size(d int) int { return d * (d + 1) / 2 }
 
 // A packed matrix has the lower triangle of a symmetric matrix by rows, with the elements off the
-// diagonal multiplied by √2. Its L2 norm is therefore the Frobenius norm of the matrix. Independent
-// noise of sd σ on the packed elements is noise of sd σ on the diagonal of the matrix and σ/√2 off
-// the diagonal. This noise has the same distribution in every orthonormal basis.
+// diagonal multiplied by √2. The L2 norm of the packed elements is therefore the Frobenius norm of
+// the matrix. Independent noise of sd σ on the packed elements is noise of sd σ on the diagonal of
+// the matrix and σ/√2 off the diagonal. This noise has the same distribution in every orthonormal
+// basis.
 
 // AddOuter adds w·(u vᵀ + v uᵀ)/2 to the packed matrix dst. u and v are sparse vectors with
 // increasing indices. If u and v are equal, AddOuter adds w·u uᵀ.

@@ -6,11 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the covariance of the error after a Newton step. The step multiplies the
-// gradient by a fixed matrix A, an estimate of the inverse of H, which is the true curvature plus
-// the prior's precision. Let e be the error of the point, and s the privacy noise plus the sampling
-// error in the gradient. The error after the step is (I − AH)e + As. Where noise hides the
-// curvature, A differs from H⁻¹, so the step removes only a part of e, or overshoots.
+// A sandwich computes the covariance of the error after a Newton step. The step begins at a point
+// and multiplies the gradient at this point by a fixed matrix A. Let H be the true curvature plus
+// the prior's precision. A is an estimate of H⁻¹. Let e be the error of the point, and s the
+// privacy noise plus the sampling error in the gradient. The error after the step is (I − AH)e +
+// As. In directions in which noise hides the curvature, A differs from H⁻¹. The step then removes
+// only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A, the inverse that the step uses
@@ -36,8 +37,8 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 
 // locate computes the covariance of the point's error. The point was computed from gradients with
 // noise of sd τ₁. In a direction with curvature h the point is therefore known with precision h²/(h
-// + τ₁²), plus the precision of the prior. A curvature smaller than the sd of its own noise is
-// replaced by this sd.
+// + τ₁²), plus the precision of the prior. If a curvature is smaller than the sd of the curvature's
+// noise, it is replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err
@@ -70,7 +71,8 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 }
 
 // add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov. H is the curvature without its
-// negative part, plus the prior's precision. V is the covariance of the point's error.
+// negative part, plus the prior's precision. V is the covariance of the error of the point from
+// which the step begins.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err

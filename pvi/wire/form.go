@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts has the verdict for each byte that encodes a verdict. Byte 0 is invalid.
+// verdicts has, for each byte of the encoding, the verdict that the byte means. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -189,8 +189,8 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads the length of a list. If it is larger than the limit most, the read fails and length
-// returns 0.
+// length reads the length of a list. If this length is larger than the argument most, the read
+// fails and the result is 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {
@@ -278,7 +278,8 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
-// appendReleases appends the releases to the end of an outcome, if it has any.
+// appendReleases appends the releases that are the last part of an outcome, if the outcome has
+// releases.
 func appendReleases(b []byte, v []int64) []byte {
 	if v == nil {
 		return b
@@ -286,7 +287,8 @@ func appendReleases(b []byte, v []int64) []byte {
 	return appendInts(b, v)
 }
 
-// releases returns the releases at the end of a message. A message that ends before them has none.
+// releases returns the releases at the end of a message. If the message has no more bytes, it has
+// no releases.
 func (r *reader) releases() []int64 {
 	if len(r.rest) == 0 {
 		return nil

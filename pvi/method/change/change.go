@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method whose clients release the clipped changes of their factors.
+// A Method is the method in which a client releases the clipped change of its factor.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -98,7 +98,7 @@ type client struct {
 	method *Method
 	spent  method.Spent
 	noise  dpmech.Noise
-	exact  []int64 // clipped change without noise, which becomes part of the client's factor
+	exact  []int64 // clipped change without noise; it becomes part of the client's factor
 }
 
 // Release implements [method.Client]. The client stores the clipped change without noise.

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method is a Method whose clients store the change together with their own noise.
-// The method claims only the cost of the opened sums. [PublishedMu] computes the true cost.
+// A published method is a Method whose clients store their changes with their own noise. The method
+// claims only the cost of the opened sums. [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 // Published implements [method.Unsound].
@@ -22,9 +22,9 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1, because only a client's own noise is proved to
-// hide its change. The client's factor contains the noise of earlier rounds, and later sums reveal
-// that noise.
+// Proved implements [method.Unsound]. It returns 1, because only the noise of the client itself is
+// proved to hide the client's change. The client's factor contains the noise of earlier rounds, and
+// later sums reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
 // Truth implements [method.Unsound]. Like Claim, it assumes that only as many clients answer as are

@@ -24,7 +24,7 @@ const exponent = 60
 type Method struct {
 	*method.Sums
 	units   *population.Units
-	weights []float64 // weight w_t of each round; vectors of the round are multiplied by it
+	weights []float64 // factor w_t by which the vectors of each round are multiplied
 
 	start func() *population.State
 	steps memory
@@ -59,11 +59,11 @@ func New(s *method.Setting) (method.Draft, error) {
 // information of so many records differs from its expectation by about 2 %.
 const madeUpRecords = 4000
 
-// newUnits returns the units in which a synthetic record has, on average, the identity matrix as
-// its information at the prior mean. Before it computes the units, it adds the precision of the
-// prior, divided by the nominal number of records of a client, to the average information. Without
-// this term there would be no units for a coefficient about which synthetic records have no
-// information.
+// newUnits returns units for the coefficients. In these units the average information of a
+// synthetic record at the prior mean is the identity matrix. Before newUnits computes the units, it
+// adds to the average information the precision of the prior, divided by the nominal number of
+// records of a client. Without this term there would be no unit for a coefficient about which
+// synthetic records have no information.
 func newUnits(s *method.Setting) (*population.Units, error) {
 	records := method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)
 	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
@@ -111,8 +111,8 @@ func (m *Method) newState() *population.State {
 	return state
 }
 
-// hopeless is a limit of [population.State.Signal]. With a smaller signal the intervals of the
-// posterior are hardly narrower than the intervals of the prior.
+// hopeless is a limit for [population.State.Signal]. With a signal below this limit, the intervals
+// of the posterior are hardly narrower than the intervals of the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].

@@ -48,7 +48,7 @@ func (m *Method) Foresee(federations int) ([]float64, error) {
 }
 
 // playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
-// the last round. The random draws depend on the number of the federation.
+// the last round. The argument federation is a number on which the random draws depend.
 func (m *Method) playMadeUp(federation int) (*population.State, error) {
 	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
 	for i := range truth {

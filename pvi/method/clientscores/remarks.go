@@ -15,7 +15,7 @@ const (
 	mostlyClipped = .5
 
 	// If a coefficient's posterior sd is above unlearned times its prior sd, Remarks reports that
-	// the records give hardly any information about it.
+	// the records give hardly any information about the coefficient.
 	unlearned = .7
 )
 
@@ -55,7 +55,7 @@ func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // along is the vector whose scalar product with θ in public units is θ_i
+		along := w.method.units.Gradient(unit) // along is the vector whose scalar product with the vector of parameters in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. Its λ has the natural parameters of the
-// Gaussian with the mean and covariance of the posterior, minus the natural parameters of the
-// prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. Consider the Gaussian with the mean and
+// covariance of the posterior. λ is the natural parameters of this Gaussian minus the natural
+// parameters of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *population.State
@@ -61,7 +61,7 @@ func (w *walk) Save() []byte {
 	return saved
 }
 
-// Restore implements [method.Walk]. It repeats the steps of all saved sums.
+// Restore implements [method.Walk]. It computes the state again from all saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	m := w.method
 	size := m.Messages().Size
@@ -90,8 +90,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{last}, nil
 }
 
-// A step is the change of the state by one opened sum. It has the state before, the sum, the state
-// after, and the λ of the state after. If the sum leads to no proper posterior, lambda is nil.
+// A step is the change of the state by one opened sum. It has the state before the sum, the sum,
+// the state after the sum, and the λ of the last state. If the sum leads to no proper posterior,
+// lambda is nil.
 type step struct {
 	from   *population.State
 	opened opened
@@ -100,8 +101,8 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory keeps the last steps that were taken in this process. A simulator runs all clients of a
-// federation in one process, and all of them take the same steps, so that memory saves time.
+// memory contains the last steps that this process computed. A simulator runs all clients of a
+// federation in one process, and all of them take the same steps, so that stored steps save time.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step

@@ -39,9 +39,9 @@ func (b batches) size(records int) int {
 	return int(int64(records) * int64(b.Steps.Batch) / int64(b.Study.Federation.NominalRecords))
 }
 
-// rate returns the probability that a record is in a batch, for a client with the given number
-// of records. It depends on the number of records only if batches have a fixed size and the
-// number of records is public.
+// rate returns the probability that a record is in a batch, for a client with the given number of
+// records. The probability depends on the number of records only if batches have a fixed size and
+// the number of records is public.
 func (b batches) rate(records int) float64 {
 	if b.fixed() && !b.privateSize() {
 		if size := b.size(records); size > 0 {

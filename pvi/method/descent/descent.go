@@ -129,9 +129,9 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 }
 
 // Adjacencies implements [method.Method]. If a batch is a share of a client's records, the batch
-// size and the divisor of the sums depend on the number of records. An adjacency that treats
-// this number as private then has no known cost, so Adjacencies returns only the study's own
-// adjacency.
+// size and the divisor of the sums depend on the number of records. Under an adjacency that treats
+// the number of records as private, no bound on the cost is then known, so Adjacencies returns only
+// the study's own adjacency.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}

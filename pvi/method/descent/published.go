@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A published descent draws batches of a fixed size, but claims the cost of Poisson batches,
-// which include each record independently. The library d3p claims the same.
+// A published descent draws batches of a fixed size, but claims the cost of Poisson batches, which
+// include each record independently. The library d3p makes the same claim.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -22,8 +22,8 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. It returns "" if every record is in every batch,
-// because the claim then holds.
+// Published implements [method.Unsound]. It returns "" if every record is in every batch, because
+// the claim holds in this case.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling

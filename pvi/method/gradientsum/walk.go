@@ -96,8 +96,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// moveTo returns the move to the λ of a state. If averaged is true, this is the λ of the average of q over
-// the last steps, and otherwise the λ of the present q. It returns nil if λ does not fit on the lattice.
+// moveTo returns the move to a λ that is computed from a state of the descent. If averaged is true,
+// this λ belongs to the average of q over the last steps, and otherwise to the present q. The
+// result is nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}

@@ -3,17 +3,17 @@
 // changes (Heikkilä et al., "Differentially private partitioned variational inference", 2023,
 // section 3: "local averaging" and "virtual PVI clients").
 //
-// A part's change in a round is a function of its own records, the public plan, and a factor
-// from before the round. This factor is computed from λ, from the client's own releases, or from
-// the part's own earlier changes before noise. Adding or removing a record therefore changes
-// only one of the K clipped vectors of every round. This vector changes by at most 2C, where C
-// is the clip of a part (see [dpmech.Config.Aggregates]).
+// A part's change in a round is a function of the records of the part, the public plan, and a
+// factor that was computed before the round. The factor is computed from λ, from the client's own
+// releases, or from the part's own earlier changes before noise. Adding or removing a record
+// therefore changes only one of the K clipped vectors of every round. This vector changes by at
+// most 2C, where C is the clip of a part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
 // The sensitivity is 2C for every draw of the parts of the other records, so the cost holds for the
 // random draw too. If the study protects persons, all records of a person are in one part, which is
-// drawn for the person. The argument then holds for a person in place of a record, and protecting a
-// person costs as much as protecting a single record.
+// drawn for the person. The argument above then holds for a person in place of a record, and
+// protecting a person costs as much as protecting a single record.
 package parts
 
 import (
@@ -25,7 +25,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method whose clients release the sum of the clipped changes of their parts.
+// A Method is the method in which a client releases the sum of the clipped changes of the parts of
+// its records.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -63,7 +64,8 @@ func (m *Method) Forecast() method.Forecast {
 
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
-// virtual reports whether each part has a factor of its own, like a client.
+// virtual reports whether each part of a client's records has a factor of its own, as if the part
+// were a client.
 func (m *Method) virtual() bool {
 	in := m.Study.Inference
 	return !in.Partitions.Averaged && in.Factors == study.Exact
@@ -97,7 +99,7 @@ type client struct {
 
 	shard    *shard.Shard
 	of       []uint16 // index of the part of each record, or of each person if the study protects persons
-	dealt    bool     // whether the parts have been drawn
+	dealt    bool     // whether the records have been assigned to parts
 	solvers  []solver.Solver
 	factors  [][]lambda.Wide // factors of the parts; nil unless each part has a factor of its own
 	proposed [][]int64       // clipped changes, without noise, that the parts proposed for the open plan
@@ -171,7 +173,8 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If a solver diverges, its change is NaN, and AddKeeping adds zero for the part.
+		// If a solver diverges, the change of the part is NaN, and AddKeeping adds zero for the
+		// part.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}

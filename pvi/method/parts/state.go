@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A state is the saved state of a client's parts. It must not leave the client.
+// A state is the saved state of the parts of a client's records. It must not leave the client.
 type state struct {
 	Of       []byte // part of each record or person, as two bytes, low byte first
 	Factors  [][]lambda.Wide
@@ -41,9 +41,9 @@ func (c *client) Check(m *method.Memory, answered int) error {
 	return errors.Join(c.own.Check(m), method.CheckSpent(m.Spent, most, 0, answered > 0))
 }
 
-// Restore implements [method.Client]. It returns an error if the client has released something
-// and m has no parts. Without this check the client would draw new parts, and a stored factor
-// would depend on the records of two parts.
+// Restore implements [method.Client]. It returns an error if the client has made a release and m
+// does not state the part of each record. Without this check the client would assign records to
+// parts again, and a stored factor would depend on the records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")

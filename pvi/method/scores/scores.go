@@ -110,8 +110,9 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// The vectors of several records are added in one call, which is faster. The call has at most
-// elementsTogether elements, so that they fit in a cache, but at least leastTogether vectors.
+// The vectors of several records are added in one call, which is faster. The vectors of one call
+// have at most elementsTogether elements, so that they fit in a cache. A call has at least
+// leastTogether vectors, however long they are.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4

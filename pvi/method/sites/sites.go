@@ -17,12 +17,13 @@ import (
 // These constants are the defaults for settings that a study does not give.
 const (
 	// passes is a client's number of passes over its records in the whole study, if a step moves
-	// one coordinate. It is multiplied by the number of coordinates that move in the same step.
+	// one coordinate. If a step moves several coordinates, the number of passes is multiplied by
+	// the number of these coordinates.
 	passes        = 20
 	leastSteps    = 2   // smallest number of steps of a round
 	clipSites     = 0.7 // clip, relative to the norm of a typical site
 	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
-	reseatedShare = 2   // in the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
+	reseatedShare = 2   // during the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
@@ -229,8 +230,8 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 
 // leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
 // the lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa
-// divided by the precision of the coordinate. The bounds keep this distance, in sds of the prior,
-// below the constant reached.
+// divided by the precision of the coordinate. The bounds keep this distance below a number of sds
+// of the prior, the constant with the name reached.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -301,8 +302,8 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. It returns "" if the client has a single record,
-// because the claim then holds.
+// Published implements [method.Unsound]. It returns "" if the client has a single record, because
+// the claim holds in this case.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling

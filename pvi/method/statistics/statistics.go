@@ -1,8 +1,8 @@
-// Package statistics implements the method for conjugate models whose privacy unit is the record.
-// A client releases the sum of its records' clipped statistics with noise once
-// (solver.ClippedAnalytical).
-// It computes every factor that it sends from this release, so anyone may read its messages. If
-// [study.Published] is set, the client releases new statistics in every round.
+// Package statistics implements the method for conjugate models whose privacy unit is the record. A
+// client releases the sum of its records' clipped statistics with noise once
+// (solver.ClippedAnalytical). The client computes every factor that it sends from this release, so
+// anyone may read its messages. If [study.Published] is set, the client releases new statistics in
+// every round.
 package statistics
 
 import (

@@ -19,9 +19,9 @@ const LeastClip, MostClip = 1e-50, 1e50
 // SampledRate is the default sampling rate of batches that do not contain all records.
 const SampledRate = 0.1
 
-// Affordable is the number of products of a record and a coordinate of θ that a client can
-// compute in a study within a few minutes on one core. If full batches need more products,
-// batches are sampled by default.
+// Affordable is the number of products of a record and a coordinate of θ that a client can compute
+// in a study within a few minutes on one core. If batches of all records need more products,
+// batches are random samples by default.
 const Affordable = 1e11
 
 // OfRound returns the number of steps of each round. It is at least minimum, and large enough for total
@@ -65,7 +65,8 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 }
 
 // by returns the mechanism for the given sampling, records and noise multiplier. If the study
-// protects persons, records is the number of persons, and rows divides the rows among them.
+// protects persons, the argument records is the number of persons, and the argument rows divides
+// the rows among them.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -93,7 +94,7 @@ func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
 
-// Drawing returns the mechanism of a client with the given records. The mechanism draws batches by
+// Drawing returns the mechanism of a client with the given records, for batches that are drawn by
 // the given sampling.
 func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
@@ -165,8 +166,8 @@ func (b *Base) Increment(shares int, adjacency accountant.Adjacency, from, to in
 	return accountant.Repeated{Event: step, Times: to - from}, err
 }
 
-// Adjacencies implements [method.Method]. It returns one adjacency for random allocation, which
-// has no separate cost bound for replacing a record.
+// Adjacencies implements [method.Method]. For random allocation it returns one adjacency, because
+// no separate bound on the cost of replacing a record is known.
 func (b *Base) Adjacencies() []accountant.Adjacency {
 	if b.config.Steps.Epoch > 1 {
 		return []accountant.Adjacency{b.Study.Privacy.Adjacency}
@@ -177,8 +178,9 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
-// NewForecast returns the forecast for a study. averaged is the sd of a client's noise, averaged
-// over all steps. The clip applies to the gradients of all draws of θ together.
+// NewForecast returns the forecast for a study. The argument averaged is the sd of a client's noise
+// after the noise is averaged over all steps. The clip applies to the gradients of all draws of θ
+// together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

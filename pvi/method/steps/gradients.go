@@ -22,8 +22,9 @@ const (
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// sequentialTravel and synchronousTravel are upper bounds, each for one kind of schedule, on
-	// the sum over all clients and rounds of the step size times the number of steps.
+	// sequentialTravel and synchronousTravel are upper bounds on the travel of all clients
+	// together, for a sequential and for a synchronous schedule. The travel of a client is its step
+	// size times its number of steps, summed over the rounds.
 	sequentialTravel, synchronousTravel = 80, 60
 
 	// largestStep is the largest change of the logarithm of an sd that one step should make.
@@ -34,16 +35,18 @@ const (
 	// bias.
 	clipIntervals = 0.9
 
-	// If a study has more than manyRecords records, over all clients, its pace is paces.many.
+	// If a study has more than manyRecords records, over all clients, its travel and clip are those
+	// of paces.many.
 	manyRecords = 10_000
 
-	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and
-	// the travel are multiplied by this ratio divided by clearSignal, but at least by leastPace.
+	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and the
+	// travel (the step size times the number of steps) are multiplied by this ratio divided by
+	// clearSignal, but at least by leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace is the travel and the clip of a study, which depend on its number of records. With few
-// records most of the error is due to noise, and a smaller clip with longer steps is best. If
+// A pace consists of the travel and the clip of a study. Both depend on the number of records. With
+// few records most of the error is due to noise, and a smaller clip with longer steps is best. If
 // the noise is so large that long steps consist mostly of noise, shorter steps are better. With
 // many records most of the error is due to the bias of the clip and the noise of the last steps,
 // and a larger clip with shorter steps is best.
@@ -177,9 +180,9 @@ func (g *Gradients) signal() float64 {
 }
 
 // travel returns the product of a client's step size and number of steps. If q is moved by opened
-// sums over all clients, the product is the travel of the study's pace. Otherwise each client moves
-// q, and the travels of all clients together are bounded too. In a synchronous round a client moves
-// q only by the damping α times its change.
+// sums over all clients, the product is the field travel of the study's [pace]. Otherwise each
+// client moves q, and the sum of the products of all clients is bounded too. In a synchronous round
+// a client moves q only by the damping α times its change.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -225,10 +228,10 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of the vector that a record adds to a step, relative to the norm
-// of one gradient. The squared norms of the gradients at independent draws add up. If gradients
-// are preconditioned, a second half of the vector, for the spread of q, has the same norm as the
-// half for the mean.
+// contribution returns the norm of the vector that a record adds to a step, relative to the norm of
+// one gradient. The squared norms of the gradients at independent draws add up. If gradients are
+// preconditioned, the vector has two halves of equal norm: one for the mean of q, and one for the
+// sds of q.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
@@ -264,8 +267,8 @@ func (g *Gradients) AveragedNoise(sd float64) float64 {
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last steps of the
-// given number of steps. These are the steps over which clients average the q that they propose.
+// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last of
+// the given number of steps. A client averages q over these last steps, and proposes the average.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

@@ -1,6 +1,6 @@
-// Package tables is the method of a study without a model. In its one round every client releases the
-// sum of the vectors of its records, from which the tables of package describe are computed. The study
-// has no parameters, and λ has no elements.
+// Package tables is the method of a study without a model. The study has one round, in which every
+// client releases the sum of the vectors of its records. The tables of package describe are
+// computed from these sums. The study has no parameters, and λ has no elements.
 package tables
 
 import (
@@ -87,7 +87,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// A walk keeps the opened sum and the number of its answers.
+// A walk has the opened sum and the number of answers in this sum.
 type walk struct {
 	method  *Method
 	answers int // 0 before the round

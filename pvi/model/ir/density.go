@@ -3,8 +3,8 @@ package ir
 // Density is a kind of probability density. For discrete variates it is a probability.
 type Density uint8
 
-// These are the densities. The first argument of each is its variate, and the comments list the
-// further arguments in order. The numbers of the constants are part of the canonical form.
+// These are the densities. The first argument of each density is its variate, and the comments list
+// the further arguments in order. The numbers of the constants are part of the canonical form.
 const (
 	NoDensity Density = iota
 

@@ -5,7 +5,7 @@ import "fmt"
 // A Law is a kind of distribution from which a program draws random numbers.
 type Law uint8
 
-// These are the laws. The comments list their arguments in order.
+// These are the laws. The comments list the arguments of each law in order.
 const (
 	NoLaw       Law = iota
 	NormalLaw       // arguments: mean, sd
@@ -47,7 +47,7 @@ func (v *Verified) draw(n *Node) (typed, error) {
 
 // generates reports whether only generated quantities may depend on a node. This is true if the
 // node draws a random number, if it compares values that depend on parameters, or if it depends on
-// such a node. The log density could not be differentiated through such nodes.
+// another node of these two kinds. The log density could not be differentiated through these nodes.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {

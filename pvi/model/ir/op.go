@@ -75,8 +75,9 @@ const (
 	LogPhi // log of the standard normal distribution function
 
 	// Draw is a random number whose distribution is the [Law] with number Cols. If Rows is 1, every
-	// record has its own number, otherwise there is one for all. Ref makes the draws of a program
-	// differ. Only quantities that a program generates may depend on a draw.
+	// record has its own number. Otherwise all records share one number. Ref is a number that is
+	// different for each draw of a program. Only quantities that a program generates may depend on
+	// a draw.
 	Draw
 
 	// Detach is the value of its argument as a constant of the record: derivatives do not pass
@@ -106,7 +107,7 @@ const (
 type opInfo struct {
 	name string
 	form form
-	args int // number of arguments; −1 for any positive number
+	args int // number of arguments; −1 for any number above 0
 }
 
 var opTable = [ops]opInfo{

@@ -1,12 +1,13 @@
 package ir
 
 // A Phase is the set of inputs on which a node may depend: a row, parameters, both or neither. The
-// phase determines when the node is computed. The verifier derives it from the node's arguments.
+// phase determines when the node is computed. The verifier derives the phase from the node's
+// arguments.
 type Phase uint8
 
 // These are the phases. The phase of a node is the join of the phases of its arguments, see [Join].
-// Shared has no join with Data or Record. A node that depends on a row can read parameters only
-// through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
+// The phase Shared has no join with Data or Record. A node that depends on a row can read
+// parameters only through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
 	Fixed  Phase = iota // depends on constants only; computed once for a study
 	Data                // depends on one row, not on parameters; computed once for a shard

@@ -10,8 +10,8 @@ type Program struct {
 	Likelihood int
 	// Priors has a proper density for every parameter.
 	Priors []Prior
-	// Factors are nodes whose sum is added to the log of the priors. Each is a number that depends
-	// only on parameters. With factors, the prior need not integrate to 1.
+	// Factors are nodes whose sum is added to the log of the priors. Each factor is a number that
+	// depends only on parameters. With factors, the prior need not integrate to 1.
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
@@ -96,8 +96,8 @@ type Node struct {
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are the nodes of the density's arguments. Each is a scalar or has the shape of the
-	// parameter.
+	// Args are the nodes of the density's arguments. Each argument is a scalar or has the shape of
+	// the parameter.
 	Args []int
 }
 

@@ -13,7 +13,7 @@ package ir
 // No record can affect the value of another record, because Col is the only operation that reads
 // data. Col reads the current row, and has no argument that could select another row.
 //
-// This file has the rules about phases. The rules about shapes, limits and declarations are in
+// The rules about phases are in this file. The rules about shapes, limits and declarations are in
 // verify_parts.go, the rules about densities are in verify_density.go, and the rules about priors
 // are in verify_priors.go.
 
@@ -25,7 +25,7 @@ type Verified struct {
 	phases   []Phase
 	shapes   []Shape
 	positive []bool     // whether each node is known to be positive for all parameters and all rows
-	ranges   []Interval // interval that contains the values of each node; unbounded if it depends on parameters
+	ranges   []Interval // interval that contains the values of each node; unbounded if the node depends on parameters
 	// generated is true for each node on which only generated quantities may depend; see [Draw].
 	generated []bool
 	latest    []int // largest index of a parameter on which each node depends; −1 for none
@@ -40,9 +40,10 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Differentiated reports, for each node, whether derivatives of the target node with respect to parameters
-// pass through it. They pass through the target, and through each node of a record that depends on
-// parameters and that the target uses other than through a [Detach].
+// Differentiated reports, for each node, whether derivatives of the target node with respect to
+// parameters pass through the node. Derivatives pass through the target. They also pass through a
+// node of a record that depends on parameters, if the target uses the node and not only through a
+// [Detach].
 func (v *Verified) Differentiated(target int) []bool {
 	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
 	for i, n := range nodes[:target] {
@@ -222,7 +223,8 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach returns the type of a Detach. It is a value of the record also if its argument is constant.
+// detach returns the type of a Detach. The type is that of a value of the record, even if the
+// argument of the Detach is constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]
 	if v.phases[a] == Shared {

@@ -4,7 +4,7 @@ import "fmt"
 
 // priors returns an error if the parameters do not have a proper joint density. The prior of a
 // parameter may depend on earlier parameters only, so the joint density is a product of conditional
-// densities. The integral of each of them over its parameter is at most 1.
+// densities. The integral of each conditional density over its parameter is at most 1.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))

@@ -9,7 +9,7 @@ import (
 
 // constrain writes to x the constrained values that belong to the unconstrained values u. It
 // returns the log absolute determinant of the Jacobian of x as a function of u. For a simplex the
-// Jacobian leaves out the last element of x, which follows from the others.
+// Jacobian leaves out the last element of x, because the other elements determine it.
 func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -59,7 +59,8 @@ func breakStick(x, u []float64) (logJacobian float64) {
 }
 
 // pull adds to g the gradient of f(x(u)) with respect to u, where f is a function whose gradient
-// with respect to x is adj. It also adds jacobian times the gradient of the log Jacobian.
+// with respect to x is adj. It also adds the argument jacobian times the gradient of the log
+// Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:

@@ -12,10 +12,11 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// A term is the computation of one density in several lanes. y has the outcomes, and a has up to
-// three further arguments. The densities are written to out, and the derivatives with respect to
-// the arguments to d. An element of d is nil if its derivative is not needed. An element of same is
-// true if the argument is equal in all lanes.
+// A term is the computation of one density in several lanes. The field y has the outcomes, and the
+// field a has up to three further arguments. The log densities are written to the field out, and
+// the derivatives with respect to the arguments to the field d. An element of d is nil if the
+// derivative is not needed. An element of the field same is true if the argument has the same value
+// in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -145,8 +146,8 @@ func studentT(t *term, s *scratch) {
 	}
 }
 
-// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice its derivative with
-// respect to ν.
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice the derivative of this
+// number with respect to ν.
 func studentNorm(nu float64) (value, slope float64) {
 	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
@@ -266,8 +267,8 @@ type DensityLanes struct {
 	slopes func(*term)
 }
 
-// NewDensityLanes returns the density d for at most lanes rows. It returns nil unless d is a
-// density of a record with a scalar outcome and scalar arguments.
+// NewDensityLanes returns a computation of the density d for at most lanes rows. It returns nil
+// unless d is a density of records with a scalar outcome and scalar arguments.
 func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
@@ -280,7 +281,8 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 }
 
 // Argument sets the values of argument k, counted from 0 after the variate, and the slice to which
-// its derivative is written. derivative may be nil. same is true if all values are equal.
+// the derivative with respect to the argument is written. The slice derivative may be nil. The flag
+// same is true if all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // planDraws gives every element of every draw an index among the normal numbers of a lane. The
-// index is the same in every machine of a program, whichever nodes the machine computes. Draws of
-// records and draws that all records share are counted separately.
+// index is the same in every [Machine] of a program, even if the machines compute different nodes.
+// Draws of records and draws that all records share are counted separately.
 func (m *Machine) planDraws() {
 	var count [2]int // number of shared draws; number of draws of records
 	for i := range m.nodes {
@@ -32,8 +32,8 @@ func (m *Machine) planDraws() {
 // draws.
 func (m *Machine) Normals() []float64 { return m.normals }
 
-// draw computes the random numbers of node i in the first n lanes. A number is the quantile Φ(z) of
-// its law, for a standard normal number z.
+// draw computes the random numbers of node i in the first n lanes. A random number is the quantile
+// of the node's law at the probability Φ(z), for a standard normal number z.
 func (m *Machine) draw(i, n int) {
 	node := &m.nodes[i]
 	a, b := node.Args[0], node.Args[len(node.Args)-1]

@@ -3,8 +3,8 @@ package tape
 import "fedpvi/pvi/model/ir"
 
 // Machine computes selected nodes of a program for several rows at a time. Each row has a lane, and
-// lanes is the largest number of rows. Element e of a node's value in lane l is at index e·lanes +
-// l.
+// the field lanes is the largest number of rows. Element e of a node's value in lane l is at index
+// e·lanes + l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
@@ -25,9 +25,10 @@ type Machine struct {
 	// settled[i][k] is true if the adjoint of argument k of node i is complete before the backward
 	// step of node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
-	// normals has standard normal numbers for the draws, ofLane numbers for each lane. Those of
-	// node i begin at index firstNormal[i] within a lane. The numbers are 0 until the caller fills
-	// the slice that [Machine.Normals] returns.
+	// The field normals has the standard normal numbers from which draws are computed. Each lane
+	// has as many numbers as the field ofLane says. The numbers of node i begin at index
+	// firstNormal[i] within a lane. All numbers are 0 until the caller fills the slice that
+	// [Machine.Normals] returns.
 	normals     []float64
 	ofLane      int
 	firstNormal []int
@@ -38,8 +39,8 @@ type Machine struct {
 }
 
 // newMachine returns a machine with the given number of lanes. It computes each node i for which
-// compute(i) is true. It keeps the values of a node if hold(i) is true, and also the adjoints if
-// active(i) is true.
+// compute(i) is true. It keeps the values of node i if hold(i) is true, and the adjoints of node i
+// if active(i) is true as well.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -101,9 +102,9 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of buffer b, which has size elements. If size is 1,
-// it returns the lanes of the only element, so that a scalar can be combined with every element of
-// a vector.
+// lane returns the first n lanes of element e of the buffer b. The argument size is the number of
+// elements of the buffer. If size is 1, the result is the lanes of the only element, so that a
+// scalar can be combined with every element of a vector.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

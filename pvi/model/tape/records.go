@@ -24,7 +24,7 @@ type shift struct {
 }
 
 // NewRecords returns a Records that computes the target node, in blocks of at most lanes rows. If
-// adjoints is true, it can also compute adjoints.
+// the argument adjoints is true, the result can also compute adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
@@ -58,8 +58,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 
 // ancestors returns two lists with an element for each node. used[i] is true if the target depends
 // on node i. copied[i] is true if a node of a record uses the value of node i itself, which must
-// then be copied into lanes. It is false if such nodes use node i only as a table or as a vector
-// that is multiplied by a table.
+// then be copied into lanes. copied[i] is false if nodes of a record use node i only as a table or
+// as a vector that is multiplied by a table.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -105,8 +105,8 @@ func (r *Records) addShift() {
 }
 
 // Forward computes the target for the rows with the given numbers. There must be at most as many
-// rows as lanes. Forward returns one value for each row. If the target is a vector, this is the
-// first element.
+// rows as lanes. Forward returns one value for each row. If the target is a vector, the value is
+// the first element.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)

@@ -7,9 +7,9 @@ import (
 )
 
 // planSweep plans the backward pass so that few adjoints are copied. If a node is used only once,
-// as an argument of a sum, its adjoint equals the adjoint of the sum, and both use the same slice.
-// If the target is a density and nothing else uses one of its arguments, the adjoint of this
-// argument is the density's derivative, and both use the same slice.
+// as an argument of a sum, the adjoint of the node equals the adjoint of the sum, and both use the
+// same slice. If the target is a density and no other node uses one of the density's arguments, the
+// adjoint of this argument is the density's derivative, and both use the same slice.
 func (r *Records) planSweep() {
 	uses := r.uses()
 	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node as its adjoint
@@ -59,8 +59,8 @@ func (r *Records) lend(i, j int) []float64 {
 }
 
 // settle adds node i to the backward pass, and records which of its arguments use slices of node i
-// and need no backward step. If whole is true, all active arguments use such slices, and settle
-// does nothing.
+// and need no backward step. If the argument whole is true, all active arguments use slices of node
+// i, and settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

@@ -77,8 +77,9 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends on a row only, whether other kinds of nodes use its
-// values: nodes of records, the prediction, or generated quantities.
+// frontier reports, for each node that depends on a row only, whether a node of another kind uses
+// the values of the node. The other kinds are nodes of records, the prediction, and generated
+// quantities.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -122,9 +123,9 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// inputs returns two lists with an element for each node. used[i] is true if a node of t is node i or
-// depends on it. copied[i] is true if such a node uses the value of node i itself, and not only as a
-// table or as a vector that is multiplied by a table.
+// inputs returns two lists with an element for each node. used[i] is true if node i is a node of t,
+// or if a node of t depends on node i. copied[i] is true if a used node needs the value of node i
+// itself, and not only as a table or as a vector that is multiplied by a table.
 func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
 	nodes := v.Program().Nodes
 	used, copied = make([]bool, len(nodes)), make([]bool, len(nodes))
