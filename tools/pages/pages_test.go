@@ -6,9 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
+
+// plain matches the name of a program of the system.
+var plain = regexp.MustCompile(`^[a-z0-9]+$`)
 
 // The test runs the commands of the pages, and compares what they print with the pages.
 func TestCommandsPrintWhatThePagesShow(t *testing.T) {
@@ -31,6 +36,13 @@ func TestCommandsPrintWhatThePagesShow(t *testing.T) {
 			t.Parallel()
 			if os.Getenv("FEDPVI_LONG") == "" {
 				p.commands = slices.DeleteFunc(p.commands, func(c *command) bool { return c.slow })
+			}
+			for _, c := range p.commands {
+				if name, _, _ := strings.Cut(c.line, " "); c.terminal == "" && plain.MatchString(name) {
+					if _, err := exec.LookPath(name); err != nil {
+						t.Skip(err)
+					}
+				}
 			}
 			outputs, err := p.play(t.Context(), t.TempDir(), programs)
 			if err != nil {
