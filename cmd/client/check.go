@@ -20,7 +20,7 @@ import (
 
 type checkCommand struct {
 	File        string `arg:"" optional:"" name:"study-file" help:"Study file, before an invitation has come. Default: a study that this client has joined." type:"existingfile"`
-	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database. Default: describe only the form of the records." placeholder:"FILE"`
+	Data        string `help:"Records: ${table}. Default: describe only the form of the records." placeholder:"FILE"`
 	recordFlags `embed:""`
 	Person      string `help:"Column of the records that identifies the person of a row, to count persons with several rows. Default: the study's column." placeholder:"COLUMN"`
 	HTML        string `name:"html" help:"Write a page to this file, which must not exist, and nothing to standard output." placeholder:"FILE"`

@@ -13,7 +13,7 @@ import (
 type doctorCommand struct {
 	connection `embed:""`
 
-	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database." placeholder:"FILE"`
+	Data        string `help:"Records: ${table}." placeholder:"FILE"`
 	recordFlags `embed:""`
 
 	Offline bool `help:"Do not connect to the coordinator."`

@@ -69,7 +69,9 @@ type commands struct {
 	audited *audit.Log // nil if there is no audit log
 }
 
-var program = cli.Program{Name: "client", Description: description, Exits: []cli.Exit{
+var program = cli.Program{Name: "client", Description: description, Words: map[string]string{
+	"table": "a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database",
+}, Exits: []cli.Exit{
 	{Code: client.OK, Meaning: "Success."},
 	{Code: client.Failed, Meaning: "Failure: a disk, a file, another process that has the state directory open, or a study that was aborted. The message gives the reason."},
 	{Code: client.Usage, Meaning: "The command line, the policy, the file of records or the invitation cannot be used, or --unlock does not open the keys. The message gives the place."},

@@ -16,4 +16,6 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
 }
 
-func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands)) }
+func TestManualPageHasEveryCommandAndFlag(t *testing.T) {
+	manual.Check(t, run, new(commands), program.Words)
+}

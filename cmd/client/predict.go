@@ -12,7 +12,7 @@ import (
 )
 
 type predictCommand struct {
-	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	Data        string `help:"Records: ${table}." required:"" placeholder:"FILE"`
 	Out         string `help:"File to write the predictions to (CSV). It must not exist. Only its owner may read it." required:"" placeholder:"FILE"`
 	recordFlags `embed:""`
 }

@@ -28,7 +28,7 @@ import (
 type runCommand struct {
 	connection `embed:""`
 
-	Data        string `help:"Records: a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database." required:"" placeholder:"FILE"`
+	Data        string `help:"Records: ${table}." required:"" placeholder:"FILE"`
 	recordFlags `embed:""`
 
 	Join        letter `help:"Redeem this invitation first, as client join does, unless it was redeemed before." placeholder:"FILE"`

@@ -20,7 +20,7 @@ type webCommand struct {
 
 	Address     string `arg:"" optional:"" help:"Address of this machine that serves the pages, host:port." default:"127.0.0.1:8440"`
 	WebOrigin   string `help:"Origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
-	Data        string `help:"Records that the pages examine, as client check does: a CSV file (plain, gzip or zstd), a Parquet or Arrow file, an SQLite database, or the address of a PostgreSQL database." placeholder:"FILE"`
+	Data        string `help:"Records that the pages examine, as client check does: ${table}." placeholder:"FILE"`
 	recordFlags `embed:""`
 	Person      string `help:"Column of the records that says whose row a row is, as in client check." placeholder:"COLUMN"`
 }

@@ -17,4 +17,4 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
 
-func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands)) }
+func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands), nil) }

@@ -11,7 +11,7 @@ import (
 
 type compareCommand struct {
 	Folders []string `arg:"" name:"folder" help:"Folders of results of sim run, two or more."`
-	Data    string   `help:"File of records that no run has read: CSV (plain, gzip or zstd), Parquet or Arrow." required:"" type:"existingfile" placeholder:"FILE"`
+	Data    string   `help:"File of records that no run has read: ${table}." required:"" type:"existingfile" placeholder:"FILE"`
 	JSON    bool     `name:"json" help:"Print one JSON object on standard output and nothing else."`
 }
 

@@ -70,7 +70,7 @@ type commands struct {
 	Man        cli.Manual     `cmd:"" help:"Print the manual page: sim man | man -l -."`
 }
 
-var program = cli.Program{Name: "sim", Description: description, Exits: []cli.Exit{
+var program = cli.Program{Name: "sim", Description: description, Words: map[string]string{"table": "CSV (plain, gzip or zstd) or Parquet"}, Exits: []cli.Exit{
 	{Code: exitOK, Meaning: "Success."},
 	{Code: exitFailed, Meaning: "Failure, or a finding of sim audit. The message gives the reason."},
 	{Code: cli.Usage, Meaning: "The command line cannot be used."},

@@ -20,4 +20,6 @@ func TestScripts(t *testing.T) {
 	}})
 }
 
-func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands)) }
+func TestManualPageHasEveryCommandAndFlag(t *testing.T) {
+	manual.Check(t, run, new(commands), program.Words)
+}

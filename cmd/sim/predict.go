@@ -13,7 +13,7 @@ import (
 
 type predictCommand struct {
 	Folder string `arg:"" help:"Folder of results of sim run." type:"existingdir"`
-	Data   string `help:"File of records: CSV (plain, gzip or zstd), Parquet or Arrow." required:"" type:"existingfile" placeholder:"FILE"`
+	Data   string `help:"File of records: ${table}." required:"" type:"existingfile" placeholder:"FILE"`
 	Out    string `help:"File to write the predictions to (CSV). It must not exist." required:"" placeholder:"FILE"`
 	JSON   bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
 }

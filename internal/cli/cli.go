@@ -25,6 +25,7 @@ type Program struct {
 	// with a space are printed unchanged.
 	Description string
 	Exits       []Exit
+	Words       map[string]string // values of ${name} in the texts of flags and arguments
 }
 
 // An Exit is an exit code with its meaning in one sentence.
@@ -49,6 +50,7 @@ func Run(parent context.Context, program Program, commands any, args []string, d
 	defer stop()
 	exited := -1 // exit code that kong sets after --help and --version; −1 if kong has set none
 	parser, err := kong.New(commands,
+		kong.Vars(program.Words),
 		kong.Name(program.Name),
 		kong.Description(program.Description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

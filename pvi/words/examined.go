@@ -128,7 +128,7 @@ func (e *Examined) Format() string {
 	if missing != nil {
 		text += ". These stand for a missing value: " + strings.Join(missing, ", ")
 	}
-	return text + ". A Parquet or Arrow file, or a query to a database, has columns with the same names."
+	return text + ". Files in other formats, and queries to a database, have columns with the same names."
 }
 
 // Finding describes values that do not fit, and their treatment.

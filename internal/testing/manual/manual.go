@@ -12,13 +12,14 @@ import (
 )
 
 // Check runs the command with the argument man. It checks that the page names every command,
-// flag and argument in commands, which is a pointer to the kong struct that the command parses. It
+// flag and argument in commands, which is a pointer to the kong struct that the command parses. The
+// argument words is the field Words of its cli.Program. Check
 // also checks that every command has the flag --quiet, with the short form -q, exactly once.
-func Check(t *testing.T, run func(args []string) int, commands any) {
+func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
 	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))
 	page = strings.ReplaceAll(page, "--[no-]", "--")
-	parser, err := kong.New(commands)
+	parser, err := kong.New(commands, kong.Vars(words))
 	if err != nil {
 		t.Fatal(err)
 	}
