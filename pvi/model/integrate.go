@@ -8,47 +8,54 @@ import (
 )
 
 const (
-	// newtonSteps is the number of Newton steps from 0 to the mode, and longestStep is the greatest
-	// length of a step along each axis. Longer steps can pass the mode so far that the next steps
-	// do not return.
-	newtonSteps = 6
-	longestStep = 1.0
+	// searchSteps is the number of steps from 0 to the mode, and longestStep is the longest of them.
+	searchSteps = 3
+	longestStep = 2.0
 	// latentStep is the step of the differences that give derivatives with respect to a latent.
-	latentStep = 1e-3
-	// leastPrecision is the least curvature, and mostCorrelation the largest correlation, with
-	// which a Newton step is computed and the points of the quadrature are placed.
-	leastPrecision  = 0.01
+	latentStep = 5e-3
+	// mostGrowth is the largest factor by which the curvature is assumed to change in a step.
+	mostGrowth = 50.0
+	// mostCorrelation is the largest correlation of two latents with which points are placed.
 	mostCorrelation = 0.99
 )
 
+// A Quadrature is a rule by which latents are integrated.
+type Quadrature struct {
+	Points int // number of points along each axis
+	// LeastPrecision is the least curvature of the integrand's logarithm, its negative second
+	// derivative, with which steps to the mode are computed and points are placed. Use 1 if the
+	// latents are standard normal: records then make their distributions narrower.
+	LeastPrecision float64
+}
+
 // Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
-// more. It uses adaptive Gauss–Hermite quadrature with the given number of points along each axis
-// (Naylor and Smith, "Applications of a method for the efficient computation of posterior
-// distributions", 1982). The number of operations does not depend on values. The latents should
-// have about unit scale. f should have one mode, at a distance of at most 6 from 0.
+// more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a method for
+// the efficient computation of posterior distributions", 1982). The number of operations does not
+// depend on values. The latents should have about unit scale. f should have one mode, at a distance
+// of at most 6 from 0.
 //
 // The points are placed around the mode of f, and the distances between them follow from the
 // curvature of f at the mode. The points count as constants in derivatives. With fixed points, the
 // derivative of the result is the mean of the derivatives of f, with the weights of the quadrature.
 // This is an approximation of the derivative of the integral. By Fisher's identity, that derivative
 // is the mean of the derivatives of f over the conditional distribution of u.
-func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr) Expr {
+func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Expr) Expr {
 	joint, rest := b.split(joint)
 	for _, e := range more {
 		e, others := b.split(e)
 		joint, rest = b.Add(joint, e), append(rest, others...)
 	}
-	rule := quadrature.Product(len(latents), points)
-	l := laplace{b, b.replacing(joint, latents), len(latents)}
-	if copies := newtonSteps*l.evaluations() + len(rule.Weights); copies*len(b.path(joint, latents)) > ir.MaxNodes {
+	rule := quadrature.Product(len(latents), q.Points)
+	l := laplace{b, b.replacing(joint, latents), len(latents), q.LeastPrecision}
+	if copies := searchSteps*l.evaluations() + len(rule.Weights); copies*len(b.path(joint, latents)) > ir.MaxNodes {
 		return b.fail("the log density has %d operations that depend on latents, and is computed %d times for each record; at most %d operations are allowed",
 			len(b.path(joint, latents)), copies, ir.MaxNodes)
 	}
-	mode, root := l.mode()
+	mode, spread := l.mode()
 	for i := range l.k {
 		mode[i] = b.Detach(mode[i])
 		for j := i; j < l.k; j++ {
-			root[i][j] = b.Detach(root[i][j])
+			spread[i][j] = b.Detach(spread[i][j])
 		}
 	}
 	terms := make([]Expr, len(rule.Weights))
@@ -58,13 +65,12 @@ func (b *Builder) Integrate(latents []Expr, points int, joint Expr, more ...Expr
 		for _, v := range x {
 			constant += v * v / 2
 		}
-		terms[p] = b.Add(l.at(l.point(mode, root, x)), b.Number(constant))
+		terms[p] = b.Add(l.at(l.point(mode, spread, x)), b.Number(constant))
 	}
-	scale := b.Number(0)
 	for i := range l.k {
-		scale = b.sub(scale, b.Apply(ir.Log, root[i][i]))
+		rest = append(rest, b.Apply(ir.Log, spread[i][i]))
 	}
-	return b.Add(b.Apply(ir.LogSumExp, b.Apply(ir.Stack, terms...)), append(rest, scale)...)
+	return b.Add(b.Apply(ir.LogSumExp, b.Apply(ir.Stack, terms...)), rest...)
 }
 
 // split divides the sum e into a part that depends on latents (unobserved numbers of a record) and
@@ -102,96 +108,142 @@ func (b *Builder) clamp(x, limit Expr) Expr {
 // laplace finds the mode and the curvature of a function of k latents.
 type laplace struct {
 	*Builder
-	at func(u []Expr) Expr
-	k  int
+	at    func(u []Expr) Expr
+	k     int
+	least float64 // see [Quadrature]
 }
 
-// evaluations returns how often a Newton step evaluates the function.
-func (l laplace) evaluations() int { return 1 + 2*l.k + l.k*(l.k-1)/2 }
+// evaluations returns the number of evaluations of the function in a step of the search.
+func (l laplace) evaluations() int {
+	if l.k == 1 {
+		return len(stencil)
+	}
+	return len(stencil) + 6 // and those of the plane
+}
 
-// A factor is an upper triangular matrix R of at most two rows.
-type factor [2][2]Expr
+// A triangle is an upper triangular matrix of at most two rows.
+type triangle [2][2]Expr
 
-// mode returns the mode u of the function, and a factor R. The product RᵀR is the precision at the
-// mode, which is the matrix of negative second derivatives.
-func (l laplace) mode() (u []Expr, root factor) {
+// mode returns the mode u of the function, and a matrix S. The product SSᵀ is the inverse of the
+// precision near the mode, which is the matrix of negative second derivatives.
+func (l laplace) mode() (u []Expr, spread triangle) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
 	}
-	for range newtonSteps {
-		slope, precision := l.derivatives(u)
-		root = l.cholesky(precision)
-		for i, move := range l.solve(root, slope) {
-			u[i] = l.Add(u[i], l.clamp(move, l.Number(longestStep)))
+	for range searchSteps {
+		if l.k == 1 {
+			move, precision := l.along(u, []Expr{l.Number(1)})
+			u, spread[0][0] = []Expr{l.Add(u[0], move)}, l.Apply(ir.Inv, l.Apply(ir.Sqrt, precision))
+			continue
 		}
+		var direction []Expr
+		direction, spread = l.newton(u)
+		move, _ := l.along(u, direction)
+		u = l.moved(u, direction, move)
 	}
-	return u, root
+	return u, spread
 }
 
-// derivatives returns the gradient of the function at u and its negative second derivatives, by
-// central differences.
-func (l laplace) derivatives(u []Expr) (slope []Expr, precision factor) {
-	moved := func(sign float64, axes ...int) Expr {
-		to := append([]Expr(nil), u...)
-		for _, i := range axes {
-			to[i] = l.Add(u[i], l.Number(sign*latentStep))
-		}
-		return l.at(to)
+// moved returns u + by·direction.
+func (l laplace) moved(u, direction []Expr, by Expr) []Expr {
+	to := make([]Expr, l.k)
+	for i := range to {
+		to[i] = l.Add(u[i], l.Mul(by, direction[i]))
 	}
-	at, square := l.at(u), l.Number(1/(latentStep*latentStep))
-	var up [2]Expr
+	return to
+}
+
+// stencil has the places, in units of latentStep, at which the function is evaluated on a line.
+var stencil = []float64{-1.5, -.5, .5, 1.5}
+
+// along returns the step from u to the mode of the function on a line, and the precision there. The
+// vector direction has length 1.
+//
+// A step of Newton's method ends at the mode if the second derivative is constant. But many log
+// densities have terms such as eᵘ. Here the second derivative is assumed to be proportional to
+// e^(rate·u). If n is the step of Newton's method, the step to the mode is log(1 + rate·n)/rate, and
+// on the way the second derivative changes by the factor 1 + rate·n.
+func (l laplace) along(u, direction []Expr) (move, precision Expr) {
+	var f [4]Expr
+	for i, x := range stencil {
+		f[i] = l.at(l.moved(u, direction, l.Number(x*latentStep)))
+	}
+	outer, inner := l.sub(f[3], f[0]), l.sub(f[2], f[1])
+	slope := l.times(inner, 1/latentStep)
+	precision = l.times(l.sub(l.Add(f[1], f[2]), l.Add(f[0], f[3])), 1/(2*latentStep*latentStep))
+	third := l.times(l.sub(l.times(inner, 3), outer), 1/(latentStep*latentStep*latentStep)) // derivative of the precision
+
+	precision = l.atLeast(l.Apply(ir.Abs, precision), l.least)
+	inverse := l.Apply(ir.Inv, precision)
+	newton := l.Mul(slope, inverse)
+	factor := l.Add(l.Mul(l.Mul(third, inverse), newton), l.Number(1))
+	factor = l.atLeast(l.Apply(ir.Min, factor, l.Number(mostGrowth)), 1/mostGrowth)
+	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // with tiny, the quotient is 1 where growth is 0
+	bend := l.div(l.Add(l.Mul(growth, l.Apply(ir.Log, factor)), tiny), l.Add(l.Apply(ir.Square, growth), tiny))
+	move = l.clamp(l.Mul(newton, bend), l.Number(longestStep))
+	return move, l.atLeast(l.Mul(precision, factor), l.least)
+}
+
+func (l laplace) atLeast(x Expr, least float64) Expr { return l.Apply(ir.Max, x, l.Number(least)) }
+
+func (l laplace) times(x Expr, by float64) Expr { return l.Mul(x, l.Number(by)) }
+
+// newton returns the direction of a step of Newton's method from u, for two latents, and the spread
+// that follows from the precision at u. Derivatives are computed by differences.
+func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
+	f := func(x, y float64) Expr {
+		return l.at([]Expr{l.Add(u[0], l.Number(x*latentStep)), l.Add(u[1], l.Number(y*latentStep))})
+	}
+	at, up, square := f(0, 0), []Expr{f(1, 0), f(0, 1)}, 1/(latentStep*latentStep)
+	var slope []Expr
+	var precision triangle
+	for i, down := range []Expr{f(-1, 0), f(0, -1)} {
+		slope = append(slope, l.times(l.sub(up[i], down), 1/(2*latentStep)))
+		precision[i][i] = l.times(l.sub(l.sub(at, up[i]), l.sub(down, at)), square)
+	}
+	precision[0][1] = l.times(l.sub(l.sub(up[0], at), l.sub(f(1, 1), up[1])), square)
+	spread = l.inverseRoot(precision)
+	y := []Expr{l.Mul(spread[0][0], slope[0]), l.Add(l.Mul(spread[0][1], slope[0]), l.Mul(spread[1][1], slope[1]))}
+	step := l.product(spread, y)
+	length := l.Apply(ir.Sqrt, l.Add(l.Apply(ir.Square, step[0]), l.Apply(ir.Square, step[1]), l.Number(1e-12)))
+	for _, x := range step {
+		direction = append(direction, l.div(x, length))
+	}
+	return direction, spread
+}
+
+// inverseRoot returns S with SSᵀ = A⁻¹, for a 2×2 matrix A. If A is not positive definite, S belongs
+// to a positive definite matrix that is close to A.
+func (l laplace) inverseRoot(a triangle) (s triangle) {
+	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.atLeast(a[i][i], l.least)) }
+	s[0][0] = l.Apply(ir.Inv, sd(0))
+	second := sd(1)
+	across := l.clamp(l.Mul(a[0][1], s[0][0]), l.times(second, mostCorrelation))
+	s[1][1] = l.Apply(ir.Inv, l.Apply(ir.Sqrt, l.sub(l.Apply(ir.Square, second), l.Apply(ir.Square, across))))
+	s[0][1] = l.Apply(ir.Neg, l.Mul(l.Mul(across, s[0][0]), s[1][1]))
+	return s
+}
+
+// product returns Sx.
+func (l laplace) product(s triangle, x []Expr) (y []Expr) {
 	for i := range l.k {
-		up[i] = moved(1, i)
-		down := moved(-1, i)
-		slope = append(slope, l.Mul(l.sub(up[i], down), l.Number(1/(2*latentStep))))
-		precision[i][i] = l.Mul(l.sub(l.sub(at, up[i]), l.sub(down, at)), square)
+		sum := l.Mul(s[i][i], x[i])
+		for j := i + 1; j < l.k; j++ {
+			sum = l.Add(sum, l.Mul(s[i][j], x[j]))
+		}
+		y = append(y, sum)
 	}
-	if l.k == 2 {
-		precision[0][1] = l.Mul(l.sub(l.sub(up[0], at), l.sub(moved(1, 0, 1), up[1])), square)
-	}
-	return slope, precision
+	return y
 }
 
-// cholesky returns the factor of a matrix. If the matrix is not positive definite, cholesky returns
-// the factor of a positive definite matrix that is close to the given one.
-func (l laplace) cholesky(a factor) (r factor) {
-	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.Apply(ir.Max, a[i][i], l.Number(leastPrecision))) }
-	r[0][0] = sd(0)
-	if l.k == 2 {
-		second := sd(1)
-		r[0][1] = l.clamp(l.div(a[0][1], r[0][0]), l.Mul(second, l.Number(mostCorrelation)))
-		r[1][1] = l.Apply(ir.Sqrt, l.sub(l.Apply(ir.Square, second), l.Apply(ir.Square, r[0][1])))
-	}
-	return r
-}
-
-// solve returns x with RᵀR x = g.
-func (l laplace) solve(r factor, g []Expr) []Expr {
-	y := []Expr{l.div(g[0], r[0][0])}
-	if l.k == 2 {
-		y = append(y, l.div(l.sub(g[1], l.Mul(r[0][1], y[0])), r[1][1]))
-	}
-	return l.back(r, y)
-}
-
-// back returns x with R x = y.
-func (l laplace) back(r factor, y []Expr) []Expr {
-	if l.k == 1 {
-		return []Expr{l.div(y[0], r[0][0])}
-	}
-	second := l.div(y[1], r[1][1])
-	return []Expr{l.div(l.sub(y[0], l.Mul(r[0][1], second)), r[0][0]), second}
-}
-
-// point returns u + R⁻¹x.
-func (l laplace) point(u []Expr, r factor, x []float64) []Expr {
+// point returns u + Sx.
+func (l laplace) point(u []Expr, spread triangle, x []float64) (to []Expr) {
 	numbers := make([]Expr, l.k)
 	for i, v := range x {
 		numbers[i] = l.Number(v)
 	}
-	to := l.back(r, numbers)
-	for i := range to {
-		to[i] = l.Add(u[i], to[i])
+	for i, move := range l.product(spread, numbers) {
+		to = append(to, l.Add(u[i], move))
 	}
 	return to
 }

@@ -13,17 +13,31 @@ import (
 // mostLatents is the largest number of latents of a record.
 const mostLatents = 2
 
-// points returns the number of points along each axis of the quadrature. There are more if a latent
-// has a density that is not nearly normal on the unconstrained scale.
-func (s *stager) points() int {
-	skew := slices.ContainsFunc(s.freed, func(l placed) bool { return l.skew })
-	switch {
-	case len(s.freed) == 1 && skew:
-		return 31
-	case len(s.freed) == 1 || skew:
-		return 15
+// A closeness says how close the density of a latent of unit scale is to the normal density.
+type closeness int
+
+const (
+	normal closeness = iota
+	heavy            // symmetric, with longer tails
+	skew
+)
+
+// quadrature returns how the latents are integrated. There are more points if a latent has a density that
+// is not nearly normal on the unconstrained scale.
+func (s *stager) quadrature() model.Quadrature {
+	q := model.Quadrature{Points: 15, LeastPrecision: 1}
+	if len(s.freed) == 2 {
+		q.Points = 9
 	}
-	return 9
+	for _, l := range s.freed {
+		if l.closeness != normal {
+			q.LeastPrecision = 0.1
+		}
+	}
+	if slices.ContainsFunc(s.freed, func(l placed) bool { return l.closeness == skew }) {
+		q.Points = map[int]int{15: 31, 9: 15}[q.Points]
+	}
+	return q
 }
 
 // A latent is a number that every record has and that is integrated out: an element of a parameter
@@ -182,8 +196,8 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 }
 
 // framed returns the unconstrained latent as a function of z, a latent of about unit scale, and the log
-// density of z. skew is true if this density is not nearly normal.
-func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, skew bool) {
+// density of z.
+func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
 	free = z
@@ -195,12 +209,12 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	}
 	switch n := len(l.args); {
 	case whole && (l.density.prior == ir.Normal || l.density.prior == ir.LogNormal):
-		return free, p.add(p.mul(p.is(ir.Square, z), constant(-.5)), constant(-logRoot2Pi)), false
+		return free, p.add(p.mul(p.is(ir.Square, z), constant(-.5)), constant(-logRoot2Pi)), normal
 	case whole:
-		return free, l.density.write(s, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1)), at), false
+		return free, l.density.write(s, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1)), at), heavy
 	}
 	log = p.add(l.density.write(s, s.bounded(c, free, at), l.args, at), s.logJacobian(c, free, at))
-	return free, p.add(log, p.log(scale)), true
+	return free, p.add(log, p.log(scale)), skew
 }
 
 // placeLatents computes where all latents lie. It refuses a latent without a density, and densities that
@@ -214,9 +228,9 @@ func (s *stager) placeLatents(*syntax.Program) {
 			}
 			s.attempt(func() {
 				z := value{node: s.b.Latent(l.name), known: true, in: real}
-				free, log, skew := s.framed(l, q.constraint, z, q.at)
+				free, log, like := s.framed(l, q.constraint, z, q.at)
 				s.units = append(s.units, z.node)
-				s.freed = append(s.freed, placed{l, s.nodeOf(free), s.nodeOf(log), skew})
+				s.freed = append(s.freed, placed{l, s.nodeOf(free), s.nodeOf(log), like})
 			})
 		}
 	}
@@ -224,7 +238,7 @@ func (s *stager) placeLatents(*syntax.Program) {
 		return
 	}
 	for _, q := range s.hidden {
-		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.points())
+		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.quadrature().Points)
 	}
 	// If a latent's density depends on another latent, the latent is replaced before the other one.
 	slices.SortStableFunc(s.freed, func(a, b placed) int { return s.dependence(a, b) - s.dependence(b, a) })
@@ -239,11 +253,11 @@ func (s *stager) placeLatents(*syntax.Program) {
 }
 
 // placed has a latent's unconstrained value, as a function of a latent of about unit scale, and the log
-// density of that latent. skew is true if this density is not nearly normal.
+// density of that latent.
 type placed struct {
 	*latent
 	at, log model.Expr
-	skew    bool
+	closeness
 }
 
 // dependence returns −1 if the density of a depends on b, and otherwise 0.
@@ -276,7 +290,7 @@ func (s *stager) integrated(v value) model.Expr {
 		}
 		names, laws = append(names, l.name), append(laws, fmt.Sprintf("%s ~ %s(%s)", l.name, l.law, strings.Join(args, ", ")))
 	}
-	out := s.b.Integrate(s.units, s.points(), joint[0], joint[1:]...)
+	out := s.b.Integrate(s.units, s.quadrature(), joint[0], joint[1:]...)
 	if err := s.b.Err(); err != nil {
 		s.fail("E412", s.hidden[0].at, "the program cannot run: %v%s", err, s.advice())
 	}

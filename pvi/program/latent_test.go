@@ -204,9 +204,9 @@ func TestMessagesAboutLatents(t *testing.T) {
 		"array[N] vector[3] e;" + tail + "}":                                                                                                                                                           "at most 2 are possible",
 		"vector[N] e;" + tail + "e ~ normal(0, 1); for (n in 1:N) x[n] ~ normal(a + e[g[n]], s); }":                                                                                                    "make them one record",
 		"vector[N] e;" + tail + "e ~ double_exponential(0, s); x ~ normal(a + e, s); }":                                                                                                                "is no density for that",
-		"vector[N] e;" + tail + "e ~ normal(0, s); for (n in 1:N) { real v = e[n]; for (i in 1:5000) v = v + v * a; x[n] ~ normal(v, s); } }":                                                          "and is computed 33 times",
-		"vector[N] e;" + tail + "e ~ normal(0, s); for (n in 1:N) { real v = e[n]; for (i in 1:300) v = v + v * a; x[n] ~ normal(v, s); } }":                                                           "too many operations",
-		"vector[N] e;" + tail + "e ~ normal(0, s); x ~ normal(e, s); } generated quantities { vector[N] log_lik; for (n in 1:N) { real v = e[n]; for (i in 1:5000) v = v + v * a; log_lik[n] = v; } }": "and is computed 33 times",
+		"vector[N] e;" + tail + "e ~ normal(0, s); for (n in 1:N) { real v = e[n]; for (i in 1:5000) v = v + v * a; x[n] ~ normal(v, s); } }":                                                          "and is computed 27 times",
+		"vector[N] e;" + tail + "e ~ normal(0, s); for (n in 1:N) { real v = e[n]; for (i in 1:365) v = v + v * a; x[n] ~ normal(v, s); } }":                                                           "too many operations",
+		"vector[N] e;" + tail + "e ~ normal(0, s); x ~ normal(e, s); } generated quantities { vector[N] log_lik; for (n in 1:N) { real v = e[n]; for (i in 1:5000) v = v + v * a; log_lik[n] = v; } }": "and is computed 27 times",
 		"vector[N] e; vector[N] f;" + tail + "e ~ normal(f, 1); f ~ normal(e, 1); x ~ normal(a + f, s); }":                                                                                             "the other way round",
 	} {
 		tree, err := syntax.Parse(head + text)
