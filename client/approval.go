@@ -12,7 +12,7 @@ import (
 )
 
 // An approval records that the data holder consented to a study. It contains the hashes of the
-// study document and of the policy, so it is valid only for these exact bytes.
+// study document and of the policy, so the approval is valid only for these exact bytes.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
@@ -23,8 +23,8 @@ type approval struct {
 
 // Approve records that the data holder consents to a study. The argument digest is the SHA-256 of
 // the study document, in full or at least its first 12 digits. If the data set has no budget,
-// Approve creates it. Approve refuses a study whose cost exceeds the remaining budget, and a study
-// that occupies this machine for longer than the policy allows.
+// Approve creates a budget. Approve refuses a study whose cost exceeds the remaining budget, and a
+// study that occupies this machine for longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -63,8 +63,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		// nothing is added here: the ledger has charged the earlier rounds, and checks each later
-		// answer when it is charged
+		// no cost is added here: the ledger has charged the earlier rounds, and checks each later
+		// answer when that answer is charged
 		cost = accountant.Composed{}
 	}
 	if _, err := c.quote(t, d, m.Study, cost); err != nil {
@@ -82,8 +82,9 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the saved roster, or nil if the client has not received the
-// roster. It returns an error if the roster contains a client that the policy does not allow.
+// seenRoster returns the hash of the saved roster. If the client has not received the roster, the
+// result is nil. If the roster contains a client that the policy does not allow, seenRoster returns
+// an error.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -103,8 +104,9 @@ func (c *Client) begun(m *Member, dataset string) bool {
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval of this study. It returns a Refusal if the client
-// has left the study, if there is no approval, or if the policy has changed since the approval.
+// approved returns the terms of the approval of this study. There are three reasons for a Refusal:
+// the client has left the study, there is no approval, or the policy has changed since the
+// approval.
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -177,8 +179,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)
 }
 
-// Terms returns the terms under which the data holder approved the study. It returns false if there
-// is no approval for this policy.
+// Terms returns the terms under which the data holder approved the study. The second result is
+// false if there is no approval for this policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

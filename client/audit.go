@@ -23,7 +23,7 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that writes each attempt to connect to an address to the audit log.
+// handshakes returns a function that writes an attempt to connect to an address to the audit log.
 // The argument coordinator is the fingerprint of the coordinator that is expected at the address.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
@@ -76,8 +76,8 @@ func (a *participant) noteVerdict(ask uint64, level slog.Level, verdict string) 
 	a.client.note(a.member, audit.Verdict, level, slog.Uint64("plan", ask), slog.String("verdict", verdict))
 }
 
-// noteAnswer writes an answer and its charge to the audit log. It is called when the answer is
-// sent, because the coordinator sees that time anyway. The time at which the answer was computed
+// noteAnswer writes an answer and the charge for it to the audit log. It is called when the answer
+// is sent, because the coordinator sees that time anyway. The time at which the answer was computed
 // depends on records and must not be logged.
 func (a *participant) noteAnswer(ask uint64, level slog.Level, outcome string) {
 	if a.client.audit == nil {

@@ -32,8 +32,8 @@ type Options struct {
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called before and after every commit, and Layer is inserted between the ledger's
-	// database and its file. Both are for tests. See [ledger.Options].
+	// Boundary is called before and after every commit. Layer is inserted between the ledger's
+	// database and the file of the database. Both are for tests. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -49,7 +49,7 @@ type Client struct {
 	unlock keyfile.Unlock // settings with which the key files were opened
 	noise  func(ask int) *dpmech.Stream
 
-	stopwatch func() time.Time // clock with which rehearsals of studies are timed
+	stopwatch func() time.Time // clock that measures the time of rehearsals, in which a client tries out a study
 }
 
 // Open opens a state directory. It returns a [*ledger.Held] if another process has the directory
@@ -80,7 +80,7 @@ func (c *Client) Store() *ledger.Store { return c.store }
 // These constants are the names of the values that the store keeps for each study.
 const (
 	documentPart   = "document"   // the study document, byte for byte
-	membershipPart = "membership" // client name, certificate and roster entry from joining
+	membershipPart = "membership" // client name, certificate and roster entry that the client received when it joined
 	approvalPart   = "approval"   // the approval by the data holder
 	rosterPart     = "roster"     // the first entry of the transcript
 	versionPart    = "version"    // the present version of the roster, if it has changed
@@ -91,7 +91,7 @@ const (
 	keysPart = "keys"
 	wordPart = "word" // this client's confirmation or share for the open plan of a study with secure sums
 	leftPart = "left" // reason why the client left the study
-	// reason why this copy of the state must not be used any more; stored once, for all studies
+	// reason why this copy of the state must not be used any more; all studies share this value
 	haltPart = "halt"
 )
 
@@ -107,7 +107,7 @@ type membership struct {
 
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that this client knows, oldest first
 	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version joined
-	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not in force yet
+	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not yet valid
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next
 }
 
@@ -117,9 +117,9 @@ type Member struct {
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator; connections also read it
-	own      roster.Entry                 // roster entry of this client that is in force
-	next     *roster.Renewal              // renewal of own that is not in force yet; nil if there is none
+	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator; connections read it concurrently
+	own      roster.Entry                 // present roster entry of this client
+	next     *roster.Renewal              // renewal of own that is not yet valid; nil if there is none
 	keys     keys                         // keys in own
 	nextKeys keys                         // keys in next
 }
@@ -144,8 +144,8 @@ func (c *Client) Members() ([]*Member, error) {
 	return all, nil
 }
 
-// Member returns the study with the given name or the given first digits of its digest. An empty
-// string selects the only study.
+// Member returns a study. The argument named is the name of the study, or the first digits of its
+// digest. An empty string selects the only study.
 func (c *Client) Member(named string) (*Member, error) {
 	all, err := c.Members()
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember computes the fields of m that follow from its membership, and loads the keys of the
+// loadMember computes the fields of m that follow from the membership, and loads the keys of the
 // study. It destroys keys that are no longer used.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
@@ -221,8 +221,8 @@ func (c *Client) loadMember(m *Member) error {
 	return c.destroyOld(m)
 }
 
-// loadFirstKeys loads the keys of a study that was joined with an earlier version of the program.
-// It makes a roster entry with these keys and signs the entry.
+// loadFirstKeys loads the keys of a study that the client joined with an earlier version of the
+// program. It makes a roster entry with these keys and signs the entry.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

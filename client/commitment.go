@@ -15,9 +15,11 @@ import (
 
 // checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
 // study with commitments it checks that the clients have signed the releases in an outcome.
-// Releases that are too long for the outcome are fetched one by one and added up. checkAnswers also
-// checks that the ledger contains the entry that this client named when it signed its own release.
-// If the ledger lacks this entry, the state directory was restored from an earlier copy.
+// Releases that are too long for the outcome are fetched one by one and added up.
+//
+// checkAnswers also looks up the ledger entry that this client named when it signed its own
+// release. If the ledger lacks this entry, the state directory was restored from an earlier copy,
+// and checkAnswers returns an error.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -67,8 +69,8 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 }
 
 // fetch returns a function that fetches the releases of a plan from the coordinator. If the
-// coordinator does not deliver a release, the function returns a Refusal, because the outcome
-// cannot be checked.
+// coordinator does not deliver a release, the outcome cannot be checked, and the function returns a
+// Refusal.
 func (a *participant) fetch(ctx context.Context, link Link, plan uint64) pvi.Fetch {
 	return func(of pvi.ClientID, hash pvi.Digest, size int64, w io.Writer) error {
 		err := link.Release(ctx, plan, hash, size, w)

@@ -14,13 +14,13 @@ import (
 const correctionAsk = 0
 
 // correct corrects charges that earlier versions of the program computed too low. If the policy
-// trusted the coordinator and the study assumed no colluders, those versions computed the cost
-// against an outsider, and ignored that each other participant knows its own noise. For each study
-// of this kind, correct adds one entry with the missing cost to the ledger. If the budget of the
-// data set does not cover a correction, correct returns an error, and no more is released about
-// this data set.
+// trusted the coordinator and the study assumed no colluders, those versions charged the cost to an
+// outsider. They ignored that each other participant knows its own noise. For each study of this
+// kind, correct adds one entry with the missing cost to the ledger. If the budget of the data set
+// does not cover a correction, correct returns an error, and no more is released about this data
+// set.
 func (c *Client) correct(dataset string) error {
-	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, by study
+	last := map[ledger.Hash]ledger.Charge{} // last charge for the view of an outsider, by study
 	charged := map[ledger.Hash]accountant.Composed{}
 	err := c.store.Stamps(func(s ledger.Stamp) error {
 		charge := s.Entry.Charge
@@ -60,12 +60,14 @@ func (c *Client) correct(dataset string) error {
 	return nil
 }
 
-// undercharged returns the name of the strongest observer that a study does not trust, and the
-// event that must be charged in addition. The charges so far are against an outsider. Together with
-// the additional event they cost at least as much as the same releases against this observer. For
-// Gaussian releases the two costs are equal: if an outsider does not know n noise shares and the
-// observer does not know k of them, then μ² against the observer is n/k times μ² against the
-// outsider. For other releases the additional event is the whole study.
+// undercharged finds the missing cost of the earlier charges of a study. It returns the name of the
+// strongest observer that the study does not trust, and the event that must be charged in addition.
+// The charges so far are for an outsider. Together with the additional event they cost at least as
+// much as the same releases cost for this observer.
+//
+// For Gaussian releases the two costs are equal. If an outsider does not know n noise shares and
+// the observer does not know k of them, then μ² for the observer is n/k times μ² for the outsider.
+// For other releases the additional event is the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {
@@ -97,7 +99,8 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		// The largest number of unknown noise shares is for an outsider, who knows none of them.
+		// An outsider knows no noise share, so the number of unknown shares is largest for an
+		// outsider.
 		unknown = max(unknown, of.View.Shares)
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1

@@ -6,10 +6,10 @@ import (
 )
 
 // useDevice selects a device that computes the private gradient steps of the site, if the run
-// allows a device and the device can compute these steps. Otherwise the CPU computes the steps, or
-// useDevice returns an error if the user requires a device. In both cases the CPU draws the
-// batches, with the selection Exact of package dpmech. The site must exist. The log contains no
-// values that depend on records.
+// allows a device and a device can compute these steps. Otherwise the CPU computes the steps or, if
+// the user requires a device, useDevice returns an error. In both cases the CPU draws the batches,
+// with the selection Exact of package dpmech. The site must exist. The log contains no values that
+// depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -33,8 +33,8 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice logs the reason why the CPU computes the steps. It returns an error if the user
-// requires a device.
+// withoutDevice logs the argument why, the reason for which the CPU computes the steps. If the user
+// requires a device, withoutDevice returns an error.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}

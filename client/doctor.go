@@ -30,16 +30,15 @@ func failed(check string, err error, fix string) Finding {
 
 // An Examination configures [Client.Examine].
 type Examination struct {
-	Study string        // name or digest of the study; empty for the only study
+	Study string        // name of the study, or first digits of its digest; empty for the only study
 	Data  origin.Source // table of records; the zero Source skips the check
 	// Connect connects to the coordinator. If Connect is nil, Examine skips this check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }
 
-// Examine checks everything that a run needs. A failed Finding states a remedy. The state
-// directory, the keys and the ledger are reported as passed, because Open has already checked
-// them.
+// Examine checks everything that a run needs. A Finding that failed names a remedy. The state
+// directory, the keys and the ledger are reported as passed, because Open has already checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
@@ -138,7 +137,8 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	return all
 }
 
-// examineHours checks the time for which the study occupies this machine. It reads no records.
+// examineHours checks the time for which the study occupies this machine. The check reads no
+// records.
 func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	const check = "computing time"
 	r, err := c.Review(m, p, "")

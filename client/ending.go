@@ -42,8 +42,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// Clients do not sign receipts, so the coordinator can forge them. A forged receipt must
-		// not make the client treat its own state as an old copy.
+		// Clients do not sign receipts, so the coordinator can forge a receipt. A forged receipt
+		// must not make the client treat its own state as an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
 			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
@@ -51,10 +51,10 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers returns an error unless the stated result has the same protocol and λ as this
-// client's result. λ is the same on every machine. Standard deviations and other numbers computed
-// from λ can be rounded differently on another machine, so sameNumbers does not compare them. The
-// data holder receives the numbers that this client computed.
+// sameNumbers returns an error unless the stated result has the same protocol and λ as the client's
+// own result. λ is the same on every machine. Standard deviations and other numbers computed from λ
+// can be rounded differently on another machine, so sameNumbers does not compare them. The data
+// holder receives the numbers that this client computed.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`

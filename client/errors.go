@@ -30,8 +30,8 @@ const (
 	Interrupted = 130 // stopped by a signal
 )
 
-// A Refusal is the error for an action that is not allowed. Its reason names a remedy. The
-// refused action has not changed the state.
+// A Refusal is the error for an action that is not allowed. The reason names a remedy. The refused
+// action has not changed the state.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -43,8 +43,8 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent. A
-// cause is, for example, that the ledger was restored from a backup.
+// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent.
+// One cause is a ledger that was restored from a backup.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -70,7 +70,8 @@ func (f *Failing) Error() string {
 func (f *Failing) Unwrap() error { return f.Last }
 
 // Stalled is the error of a client that stops because too many consecutive rounds were rejected.
-// Each of these rounds was charged. A coordinator that follows the study would have stopped it.
+// Each of these rounds was charged. A coordinator that follows the study would have stopped the
+// study.
 type Stalled struct{ Why string }
 
 func (s *Stalled) Error() string {
@@ -90,8 +91,8 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the errors with their exit codes. [CodeOf] uses the first match, so errors of this
-// machine are listed before errors that other machines reported.
+// codes lists the errors with their exit codes. [CodeOf] uses the first match. Errors of this
+// machine are therefore listed before errors that other machines reported.
 var codes = []struct {
 	code int
 	kind func(error) bool

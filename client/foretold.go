@@ -9,10 +9,10 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. The coordinator is allowed to omit the
-// body of an entry that clients can compute from earlier entries, and signs the hash of the body.
-// The body that followBrief computes can have another hash, because of rounding or another version
-// of the program. In this case followBrief requests the body.
+// followBrief processes the next entry of the transcript. If clients can compute the body of the
+// entry from earlier entries, the coordinator is allowed to omit the body. It still signs the hash
+// of the body. The body that followBrief computes can have another hash, because of rounding or
+// another version of the program. In this case followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)
@@ -32,8 +32,8 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 }
 
 // foretell computes the body of the next entry from earlier entries. The entry is a plan, or the
-// outcome of a plan whose sum the clients have opened. foretell returns nil if it cannot compute
-// the body.
+// outcome of a plan whose sum the clients have opened. If foretell cannot compute the body, it
+// returns nil.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

@@ -13,8 +13,8 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip exchanges signs of life with the other daemons of a study, so that each daemon can
-// display which of the others are running. The progress of the study does not depend on gossip.
+// A gossip exchanges signs of life with the other daemons of a study. Each daemon can then display
+// which of the others are running. The progress of the study does not depend on gossip.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
@@ -29,8 +29,8 @@ type gossip struct {
 // pace is the minimum time between two updates of the display.
 const pace = time.Second
 
-// gossips listens at the gossip address of the run. It calls show whenever the set of running
-// daemons has changed.
+// gossips listens at the gossip address of the run. It calls show whenever the set of daemons that
+// are running has changed.
 func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, error) {
 	port, err := peers.Listen(r.Gossip, c.log)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet limits the displayed daemons to the members of the roster, except this client. It does
-// nothing before the roster is known.
+// meet limits the displayed daemons to the members of the roster, except this client. If the client
+// does not know the roster yet, meet does nothing.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -71,7 +71,7 @@ func (g *gossip) meet(a *participant) {
 }
 
 // join starts the gossip of this daemon and contacts the coordinator, if the coordinator takes part
-// in gossip. It does not wait for an answer. If the coordinator cannot be reached, the study
+// in gossip. join does not wait for an answer. If the coordinator cannot be reached, the study
 // continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {

@@ -14,26 +14,27 @@ import (
 )
 
 // A Duration is an estimate of the time for which the computations of a study occupy this machine.
-// It is computed from the study and from the speed of this machine on made-up records. It does not
-// depend on the client's own records.
+// The estimate depends on the study and on the speed of this machine on made-up records. It does
+// not depend on the client's own records.
 type Duration struct {
-	Hours   float64 `json:"hours"`             // computing time of a client with Records records; 0 if it is unknown
+	Hours   float64 `json:"hours"`             // computing time in hours of a client with as many records as Records states; 0 if it is unknown
 	Records int     `json:"records"`           // federation.max_records
-	Answers int     `json:"answers"`           // number of answers of the client
-	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is one
+	Answers int     `json:"answers"`           // number of answers of one client
+	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is an estimate
 }
 
 const (
 	fewRecords  = 256            // number of made-up records of the client with fewer records
 	someRecords = 8 * fewRecords // number of made-up records of the client with more records
-	// time after which a rehearsal ends, if each client has answered a plan of the rounds
+	// time after which a rehearsal (a simulation of two clients) ends, if each client has answered
+	// a plan of the rounds
 	rehearse = 300 * time.Millisecond
 	longest  = 30 * time.Second // time limit of a rehearsal
 )
 
 // estimate simulates the beginning of a study with two clients and made-up records, and measures
-// the computing time. It assumes that the time is linear in the number of records, and that each
-// round that was not simulated takes the mean time of the simulated rounds.
+// the computing time. It assumes that the time is linear in the number of records. It also assumes
+// that a round that was not simulated takes the mean time of the simulated rounds.
 func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
 	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, tasks: map[task]*timings{}, clock: c.stopwatch}
@@ -50,7 +51,7 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 			d.Unknown = err.Error()
 			return d
 		}
-	case <-time.After(longest): // the goroutine of the rehearsal continues until it is done or the program ends
+	case <-time.After(longest): // the goroutine of the simulation continues until it is done or the program ends
 		d.Unknown = fmt.Sprintf("%d made-up records took longer than %s", large, longest)
 		return d
 	}
@@ -61,8 +62,8 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	return d
 }
 
-// allowsHours returns a Refusal if the estimate exceeds the computing time that the policy allows,
-// or if the policy has a limit and there is no estimate.
+// allowsHours returns a Refusal if the estimate exceeds the computing time that the policy allows.
+// It also returns a Refusal if the policy has a limit and there is no estimate.
 func (p *Policy) allowsHours(d Duration) error {
 	switch {
 	case p.MaxHours == 0:
@@ -146,8 +147,8 @@ func (r *rehearsal) timed(w session.Work) error {
 }
 
 // hours returns the mean time of a task in hours, for a client with the given number of records.
-// The time of one more record is computed from the fastest times of the two clients, because other
-// programs have slowed these runs least.
+// The time of one more record is computed from the fastest run of each of the two clients, because
+// other programs have slowed the fastest runs least.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {
@@ -179,7 +180,7 @@ func (d Duration) InWords() string {
 	return fmt.Sprintf("%s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
 }
 
-// inWords describes a time, given in hours, in words with about two significant digits.
+// inWords describes a time of h hours in words, with about two significant digits.
 func inWords(h float64) string {
 	switch s := h * 3600; {
 	case s < 60:

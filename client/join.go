@@ -21,8 +21,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection of a client that has no certificate yet. It can only redeem an
-// invitation.
+// A Guest is a connection of a client that has no certificate yet. Over this connection the client
+// can only redeem an invitation.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
@@ -39,7 +39,7 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 
 // Join redeems an invitation with new keys. It checks that the study and the coordinator match the
 // invitation. If there is no policy, Join writes a policy with the privacy limit in the argument
-// promise, and returns wrotePolicy = true. After joining, the data holder must still review and
+// promise, and the result wrotePolicy is true. After joining, the data holder must still review and
 // approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
@@ -97,7 +97,7 @@ func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	return m.keys, &m.own, nil
 }
 
-// admitted checks the coordinator's answer to a join, and saves it.
+// admitted checks the coordinator's answer to a join, and saves the answer.
 func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, own roster.Entry, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
 		return &Refusal{"the coordinator sent another study than the one in the invitation: ask the sender of the invitation"}

@@ -18,7 +18,7 @@ import (
 )
 
 // New keys are saved in new files, such as tls-2.key. The client's entry in the roster of a study
-// determines which of these keys the study uses. The first identity always signs the ledger.
+// determines the keys that the study uses. The first identity always signs the ledger.
 
 // keys are the keys of this client for one study.
 type keys struct {
@@ -95,7 +95,7 @@ func loadOrMake[K any](l *keyfile.Lock, path string, load, create func(*keyfile.
 }
 
 // keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key
-// has been destroyed, and keysOf returns no sealing key.
+// has been destroyed, and the result has no sealing key.
 func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -122,9 +122,9 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find reads the versions of a key file, oldest first, until has(key) is true for the key of a
-// version. It returns the path of this version and the key. If there is no such version, find
-// returns zero values.
+// find reads the versions of a key file, oldest first, until the function has returns true for the
+// key of a version. It returns the path of this version and the key. If there is no such version,
+// find returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -140,8 +140,8 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 }
 
 // destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the deals
-// of the other clients. Without destroyKey, a person who steals the sealing keys and the kept deals
-// could decrypt the columns for this client.
+// of the other clients. If the sealing keys were not destroyed, a person who steals them and the
+// kept deals could decrypt the columns for this client.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
@@ -168,7 +168,7 @@ func (c *Client) destroyOld(m *Member) error {
 		c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), sealing...))
 }
 
-// destroyAll removes all versions of a key file, except for those with the given paths.
+// destroyAll removes all versions of a key file, except for the versions with the given paths.
 func (c *Client) destroyAll(path string, except ...string) error {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -190,8 +190,8 @@ func (c *Client) destroyAll(path string, except ...string) error {
 	return durable.Layer{}.SyncDir(filepath.Dir(path))
 }
 
-// makeKeys makes new keys for a study. It returns the renewal, which replaces this client's roster
-// entry by an entry with the new keys.
+// makeKeys makes new keys for a study. It returns the renewal, a signed message that replaces this
+// client's roster entry by an entry with the new keys.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
@@ -221,7 +221,7 @@ func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, 
 }
 
 // entries returns the present roster entry of this client. If the client has made new keys that are
-// not in force yet, the result also contains the roster entry with these keys.
+// not valid yet, the result also contains the roster entry with these keys.
 func (m *Member) entries() []roster.Entry {
 	if m.next == nil {
 		return []roster.Entry{m.own}
@@ -238,8 +238,9 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote puts the new keys in force if e, the present entry of this client in the roster, contains
-// them. It returns a Refusal for an entry that this client did not make.
+// promote makes the new keys valid if the roster entry e contains them. The argument e is the
+// present entry of this client in the roster. If this client has not made this entry, promote
+// returns a Refusal.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -67,9 +67,9 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
-// the client or the coordinator rejects the keys of the other, Dial first renews the certificate
-// and learns the coordinator's new keys.
+// Dial connects to the coordinator of a study. The certificate of this client may have expired, or
+// the client or the coordinator may reject the keys of the other. Dial then first renews the
+// certificate and learns the coordinator's new keys.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
 	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {
@@ -85,7 +85,7 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 	return c.dial(ctx, m, n)
 }
 
-// errStale means that the certificate of this client is not valid now.
+// errStale means that the time is outside the validity period of this client's certificate.
 var errStale = errors.New("the certificate of this client cannot be used")
 
 func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
@@ -105,8 +105,8 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned key of the party p, which must be the coordinator. It returns false for
-// every other party, because a client connects only to the coordinator.
+// pins returns the pinned key of the party p, which must be the coordinator. For any other party
+// the second result is false, because a client connects only to the coordinator.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
@@ -137,8 +137,8 @@ func (m *Member) maxEntry() int64 {
 }
 
 // pretended returns made-up client names for a study whose roster is not known yet. The number of
-// names is the smallest number of clients with which the study can begin, or fewest if that is
-// larger.
+// names is the smallest number of clients with which the study can begin. If the argument fewest is
+// larger, the number of names is fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

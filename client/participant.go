@@ -24,8 +24,8 @@ import (
 )
 
 // A participant is the state machine of a client in one study. It processes the entries of the
-// transcript and answers plans. It saves its state after every step. It uses the network only to
-// fetch releases. It is not safe for concurrent use.
+// transcript and answers plans. After every step it saves its state. It uses the network only to
+// fetch releases. A participant is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -41,10 +41,10 @@ type participant struct {
 	at    position
 	sent  uint64    // number of the last plan whose answer this process sent
 	keyed bool      // whether this process sent the keys for the secure sums to the other clients
-	said  bool      // whether this process sent the confirmation or share that the sum of the open plan needs
+	said  bool      // whether this process sent the client's message that the sum of the open plan still needs: a confirmation or a share
 	asked time.Time // time when this process read the last plan; before the first plan, time when it connected
 
-	wanted  device.Source // source of the device; nil to compute on the CPU
+	wanted  device.Source // source of the device for the run; nil to compute on the CPU
 	devices []device.Device
 }
 
@@ -72,15 +72,15 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is an envelope with its body, as it is stored on disk. The envelope is either the first
-// entry of the transcript, which contains the roster, or a message of this client.
+// A saved is an envelope and a body as they are stored on disk. The envelope is either that of the
+// first entry of the transcript, which contains the roster, or that of a message of this client.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
 }
 
-// newParticipant returns a participant that continues a study from its saved state. It returns
-// an error if the study began with another file of records.
+// newParticipant returns a participant that continues a study from the saved state of the study. If
+// the study began with another file of records, newParticipant returns an error.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -154,9 +154,9 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 // next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the saved state with the coordinator's record of this client. It returns an
-// error if the coordinator has fewer entries than this client has processed, or if the last
-// message that the coordinator received from this client names an entry that this ledger lacks.
+// witness compares the saved state with the coordinator's record of this client. There are two
+// errors. The coordinator may have fewer entries than this client has processed. Or the last
+// message that the coordinator received from this client may name an entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -176,7 +176,7 @@ func (a *participant) witness(s transport.Standing) error {
 
 // owns checks that the ledger contains the entry that an earlier message of this client named. If
 // the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack. The
-// argument message describes the message.
+// argument message is a description of that message.
 func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -199,8 +199,8 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow checks the next entry of the transcript, applies it, and saves the state. If an outcome
-// does not contain the releases that it counts, follow fetches them.
+// follow checks the next entry of the transcript, applies the entry, and saves the state. If an
+// outcome does not contain the releases of its sum, follow fetches the releases.
 func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
@@ -323,9 +323,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// otherTerms returns the refusal of a roster for which the terms of the study differ from the
-// approved terms. It saves the roster, so that a review shows the roster and an approval uses the
-// terms for this roster.
+// otherTerms refuses a roster for which the terms of the study differ from the approved terms. It
+// saves the roster, so that a review shows the roster and an approval uses the terms for this
+// roster.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	why := fmt.Sprintf("with the clients of the roster the study is charged against %q, and it was approved for %q: read client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
@@ -347,8 +347,8 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry that contains a plan, its outcome, or a step of secure aggregation
-// between the two.
+// step processes an entry that contains a plan or an outcome, or one that is signed between the
+// two: a step of secure aggregation.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -404,9 +404,10 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok && a.mayDeal()
 }
 
-// answer checks the budget, and then computes, charges and saves the answer to the pending plan. It
-// returns the message. The charge is then on disk, so the message can be sent. If ctx is done
-// before the answer is charged, answer returns the error of ctx and charges nothing.
+// answer checks the budget, and then computes, charges and saves the answer to the pending plan.
+// The result is the message with the answer. The charge is then on disk, so the message can be
+// sent. If ctx is done before the answer is charged, answer returns the error of ctx and charges
+// nothing.
 func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -442,10 +443,10 @@ func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// compute computes the answer to the pending plan. It returns at once when ctx is done, and the
-// computation then continues until it is finished or the program ends. This is safe because the
-// participant is not used again. The abandoned computation has charged, written and sent nothing,
-// and the next run draws new noise.
+// compute computes the answer to the pending plan. It returns at once when ctx is done. The
+// computation then continues until it is finished or the program ends. This continuation is safe
+// because the participant is not used again. The abandoned computation has charged, written and
+// sent nothing, and the next run draws new noise.
 func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
 	type result struct {
 		answer session.Answer
@@ -465,8 +466,8 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	}
 }
 
-// pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges
-// the noise that was drawn for it.
+// pay charges an answer. If the argument failed is not nil, the answer could not be computed, and
+// pay charges the noise that was drawn for the answer.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {

@@ -28,7 +28,7 @@ type Policy struct {
 	Coordinators []identity.Fingerprint
 	// TrustCoordinator states that the data holder trusts the coordinator to open only the messages
 	// that the study permits. Releases are then charged for the observer that the study names. If
-	// it is false, releases are charged for a coordinator that opens every message.
+	// TrustCoordinator is false, releases are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
 	// Recognised contains the fingerprints of clients that the data holder knows. A study with
@@ -37,7 +37,7 @@ type Policy struct {
 	// against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
 	// Known contains the fingerprints of all clients that are allowed in a study with this client.
-	// A roster with any other client is refused. Known clients count as recognised. If Known is
+	// A roster with any other client is refused. Clients in Known count as recognised. If Known is
 	// nil, every client is allowed.
 	Known []identity.Fingerprint
 	// ReviewRoster requires that the data holder approves the roster before the first answer.
@@ -54,11 +54,11 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	// ledger.Record, ledger.Person or ledger.Client; if Unit is empty, the first study determines
-	// the unit
+	// one of ledger.Record, ledger.Person and ledger.Client; if Unit is empty, the first study
+	// determines the unit
 	Unit string
-	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
-	// is empty, the first study determines the column.
+	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If
+	// Person is empty, the first study determines the column.
 	Person string
 	Filter string // "auto", ledger.Gaussian or ledger.Renyi
 	Order  float64
@@ -203,8 +203,8 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns the smallest number of unrecognised clients that a roster with the given
-// number of clients can have.
+// fewestStrangers returns the smallest number of clients that the policy does not recognise, over
+// all rosters with the given number of clients.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
 // dataset returns the data set with the given name. If the policy has only one data set, an empty
@@ -226,9 +226,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a policy with explanations if the state directory has no policy, and reports
-// whether it wrote the policy. The policy allows one coordinator, and contains a data set named
-// "records" with the privacy limit in the argument promise.
+// WritePolicy writes a policy with explanations if the state directory has no policy. The result
+// written reports whether it has done so. The policy allows one coordinator, and contains a data
+// set named "records" with the privacy limit in the argument promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
 	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))

@@ -17,15 +17,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Reading reports to the data holder how the file of records was read for a study. It depends on
-// single records and has no noise, so it is stored only in the state directory. No log, metric,
-// exit code or message depends on it.
+// A Reading reports to the data holder how the file of records was read for a study. The report
+// depends on single records and has no noise, so it is stored only in the state directory. No log,
+// metric, exit code or message depends on it.
 type Reading struct {
 	File         string `json:"file"`
 	shard.Report        // counts of records that were left out or changed
 	MostRecords  int    `json:"max_records"` // federation.max_records of the study
-	// First is the reason why the first refused record was left out, with its file, line and
-	// column.
+	// First is the reason for which the first refused record was left out, with the file, the line
+	// and the column of this record.
 	First string `json:"first,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 }
 
 // saveReading replaces the Reading of a study. If the Reading cannot be written, the study
-// continues. The log then contains a warning, but nothing of the Reading's content.
+// continues. The log then contains a warning without any content of the Reading.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
@@ -66,7 +66,7 @@ func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard
 	return records, report, err
 }
 
-// byColumn lists counts by column, or returns "" if there are none.
+// byColumn lists counts by column. If there are no counts, it returns "".
 func byColumn(counts map[string]int) string {
 	var parts []string
 	for _, column := range slices.Sorted(maps.Keys(counts)) {
@@ -78,7 +78,8 @@ func byColumn(counts map[string]int) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// examineData reads the file of records and reports how many of them the study does not use.
+// examineData reads the file of records and reports the number of records that the study does not
+// use.
 func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source) Finding {
 	const check = "records"
 	_, report, _, err := c.Read(ctx, m, data)
@@ -107,8 +108,8 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 
 // ExamineRecords examines a table of records for a study, and returns the records that a client
 // would use. It needs no state directory and stores nothing. The argument person is the column that
-// identifies the person of a row. If it is empty, the study determines the column. Only the data
-// holder may see the result.
+// identifies the person of a row. If person is empty, the study determines this column. Only the
+// data holder may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)
 	if person != "" && !slices.ContainsFunc(wanted, func(w table.Wanted) bool { return w.Name == person }) {

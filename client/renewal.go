@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A Renewer is a connection on which a client can renew its certificate. A connection without a
-// client certificate is a Renewer too.
+// A Renewer is a connection on which a client can renew its certificate. Even a connection without
+// a client certificate is a Renewer.
 type Renewer interface {
 	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
 }
@@ -73,8 +73,8 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 }
 
 // comeBackTo renews the certificate over a connection that authenticates neither end. A client
-// needs this connection if its certificate has expired, or if the coordinator's keys have changed
-// while the client was not connected.
+// needs this connection if its certificate has expired. It also needs this connection if the
+// coordinator's keys have changed while the client was not connected.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
 	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy, Handshake: c.handshakes("not checked yet")}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
@@ -91,7 +91,7 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 
 // Rotate makes new keys for this client in a study: an identity, a TLS key and a sealing key. It
 // saves the keys, connects to the coordinator, and sends the public keys. In a study that has
-// begun, the new keys are in force from the next version of the roster that the client follows. If
+// begun, the new keys are valid from the next version of the roster that the client follows. If
 // Rotate is interrupted, the next call continues with the same keys.
 func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) error {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
@@ -130,8 +130,8 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		return c.renewNow(ctx, m, link)
 	}
 	// When the coordinator accepts new keys, it closes all connections that use the previous TLS
-	// key. Its answer can be lost with this connection. The second attempt then connects with the
-	// new keys.
+	// key. The coordinator's reply can be lost with this connection. The second attempt then
+	// connects with the new keys.
 	if err := send(); !transport.Mistrusted(err) {
 		return err
 	}
@@ -139,10 +139,10 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 }
 
 // learn checks all renewals of the coordinator's roster entry since the study was created, and adds
-// the renewals that this client does not know. It returns a Refusal if they contradict the renewals
-// that this client knows.
+// those that this client does not know. If they contradict the renewals that this client knows,
+// learn returns a Refusal.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // m.Entry already includes the renewals before this client joined, so skip them
+	for i, b := range all { // m.Entry already includes the renewals from the time before this client joined, so skip them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break
@@ -183,9 +183,9 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 // coordinator returns the newest roster entry of the coordinator that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf returns the coordinator's roster entry whose identity has the given fingerprint,
-// and the renewals after this entry. It returns a Refusal if no entry that this client knows has
-// this fingerprint.
+// coordinatorOf returns the coordinator's roster entry whose identity has the fingerprint f, and
+// the renewals after this entry. If this client knows no entry with the fingerprint f,
+// coordinatorOf returns a Refusal.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

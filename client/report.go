@@ -29,7 +29,7 @@ func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	return session.Describe(st, &result)
 }
 
-// Posterior returns the result of a study. If the study has no result, it returns a [UsageError]
+// Posterior returns the result of a study. If the study has no result, the error is a [UsageError]
 // that wraps [ErrNoResult].
 func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 	ending, err := c.Ending(m)
@@ -46,9 +46,9 @@ func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// Report returns the report on a study, as [Client.Posterior] returns its result. The report
-// depends only on the study and on its transcript. Two clients that have followed the same
-// transcript therefore have the same report, whatever their records are.
+// Report returns the report on a study. Like [Client.Posterior], it needs a study with a result.
+// The report depends only on the study and on its transcript. Two clients that have followed the
+// same transcript therefore have the same report, whatever their records are.
 func (c *Client) Report(m *Member) (*page.Report, error) {
 	p, err := c.Posterior(m)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Client) Report(m *Member) (*page.Report, error) {
 	return r, err
 }
 
-// checked describes in words the checks by this client of a study that is over. It verifies the
-// saved envelopes of the transcript again.
+// checked describes in words the checks that this client has made in a study that is over. For this
+// purpose it verifies the saved envelopes of the transcript again.
 func (c *Client) checked(m *Member) ([]string, error) {
 	head, err := c.Head(m)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review describes a study to the data holder, who decides whether to approve it.
+// A Review describes a study to the data holder, who decides whether to approve the study.
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
 	Name        string           `json:"name"`   // name of this client in the study
 	Coordinator Organiser        `json:"coordinator"`
-	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before it is known
+	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before the roster is known
 	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known
 	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
 	// minimum number of answers in a sum that the coordinator computes
@@ -62,8 +62,8 @@ type Leaves struct {
 	Bytes    int `json:"bytes_a_message"` // size of each encrypted message with its envelope, the same for all messages
 	// Dealt states that the client deals each message out to the other clients (see package sums)
 	// instead of sending it to the coordinator. With each message the client then also sends a
-	// confirmation and a share of the sum, and it sends keys once. Bytes is then an upper bound on
-	// the size of each of these messages.
+	// confirmation and a share of the sum. Once in the study, it also sends keys. Bytes is then an
+	// upper bound on the size of each of these messages.
 	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
@@ -79,8 +79,8 @@ type Cost struct {
 	Conditions string `json:"conditions,omitempty"`
 	// sentence about the cost to a person with rows at two clients; see words.AtTwoClients
 	AtTwo string `json:"at_two_clients,omitempty"`
-	// Quote is the cost of this study under the policy, with the budget's state before and after
-	// the study.
+	// Quote is the cost of this study under the policy, with the state of the budget before and
+	// after the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
 	Cap   float64       `json:"cap"` // ε in the policy, at the δ in the field At
 	At    float64       `json:"at_delta"`
@@ -91,7 +91,7 @@ type Noise struct {
 	// maximum L2 norm by which adding or removing one privacy unit changes a message
 	Clip            float64 `json:"clip"`
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
-	method.Forecast         // forecast of the noise in the posterior
+	method.Forecast         // forecast of the effect of the noise on the posterior
 	InWords         string  `json:"in_words"`
 	// Widening is the factor by which noise widens a credible interval. It is 0 if the number of
 	// records is not public.
@@ -215,7 +215,7 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 
 // ofUnit returns the maximum L2 norm by which one privacy unit changes a message. The argument clip
 // is the bound on the norm of one clipped vector. If the method clips the vectors of single rows,
-// each row of a person can change a message by this bound.
+// each row of a person can change a message by clip.
 func ofUnit(p *pvi.Protocol, clip float64) float64 {
 	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
 		return clip

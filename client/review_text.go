@@ -167,7 +167,7 @@ func (r *Review) table() [][]string {
 	return rows
 }
 
-// meaning describes the costs in words, or returns "" if there are none.
+// meaning describes the costs in words. If there are no costs, it returns "".
 func (r *Review) meaning() string {
 	if len(r.Privacy.Observers) == 0 {
 		return ""

@@ -25,21 +25,22 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with its body. The method Entry can omit a body that the client can
-	// compute from earlier entries.
+	// Whole returns an entry with its body. The method Entry differs: it can omit a body that the
+	// client can compute from earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
 	// Submit sends a message with a body. The body is an answer or, in a study with secure
 	// aggregation, the keys for the other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts of the dealers' key messages that are for this client. The parts
-	// follow each other without separators and have size bytes in all. The argument dealers
-	// contains the dealers' places in the roster.
+	// PairKeys returns the parts for this client of the dealers' key messages. The parts follow
+	// each other without separators and have size bytes in all. The argument dealers contains the
+	// dealers' places in the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
 	// Columns returns this client's columns of all deals in the cut of a plan. The columns follow
 	// each other without separators and have size bytes in all.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
-	// Release writes a release to w. The release has the given hash and size in bytes, and belongs
-	// to plan number ask. Release does not compare the bytes with the hash.
+	// Release writes a release to w. The release has the given hash and size in bytes. It is a part
+	// of an answer to the plan with the number ask. Release does not compare the bytes with the
+	// hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
 	// Complain reports to the coordinator that a deal cannot be read. The argument dealer is the
@@ -77,11 +78,11 @@ type Run struct {
 	// Wait returns after the duration d, or when ctx is done. Run calls Wait between two attempts
 	// to connect, and before it sends an answer.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP.
-	// If it is empty, the daemon does not gossip.
+	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP. If
+	// Gossip is empty, the daemon does not gossip.
 	Gossip string
-	// Device provides the device that computes the private gradient steps. If it is nil, the CPU
-	// computes them.
+	// Device provides the device that computes the private gradient steps. If Device is nil, the
+	// CPU computes the steps.
 	Device device.Source
 
 	status *showing
@@ -115,8 +116,8 @@ func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shar
 	return records, report, named, nil
 }
 
-// Run takes part in a study until its end, and returns the result. It continues where the last
-// run stopped, and reconnects when a connection fails.
+// Run takes part in a study until the end of the study, and returns the result. It continues where
+// the last run stopped, and reconnects when a connection fails.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -157,8 +158,8 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver takes part in a study until its end. When a connection fails, it opens a new one. It
-// gives up after r.Patience without a connection.
+// untilOver takes part in a study until the end of the study. When a connection fails, it opens a
+// new one. If it has no connection for the time r.Patience, it gives up.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // time when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
@@ -236,9 +237,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. If the transcript has no entry that this client has not processed, turn
-// first sends the stored answers, and computes and sends the answer to the pending plan. It then
-// waits for the next entry and processes it.
+// turn takes one step. The argument known is the number of entries in the transcript. If this
+// client has processed all of them, turn sends the stored answers, and computes and sends the
+// answer to the pending plan. It then waits for the next entry and processes it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -296,8 +297,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round if one has ended since before, an earlier result of
-// history.
+// logVerdict logs the verdict on a round. The argument before is an earlier result of history. If
+// no round has ended since that time, logVerdict logs nothing.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -311,11 +312,12 @@ func (a *participant) logVerdict(before session.History) {
 }
 
 // maxFailures is the number of consecutive failed answers after which the client stops. Each failed
-// answer is charged. The number of failures is saved, so a later run stops after one more failure.
+// answer is charged. The state keeps the number of failures, so a later run stops after one more
+// failure.
 const maxFailures = 3
 
-// reply computes, charges and sends the answer to a plan. It returns a Failing after maxFailures
-// consecutive failed answers.
+// reply computes, charges and sends the answer to a plan. After maxFailures consecutive failed
+// answers, it returns a Failing.
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
@@ -333,8 +335,8 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 }
 
 // lost is the error for an answer that was charged but could not be computed. Messages of other
-// clients can cause this error. The client continues after it, so that no client can stop another
-// client.
+// clients can cause this error. The client continues after this error, so that no client can stop
+// another client.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
@@ -361,10 +363,10 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	return nil
 }
 
-// keepPace waits until an answer can be sent. An answer is sent one pace of the study after its
-// plan was read. If the computation took longer, the answer is sent at the next multiple of the
-// pace. The computing time depends on the records, so the coordinator must not see when the
-// computation ended.
+// keepPace waits until an answer can be sent. An answer is sent one pace (a fixed interval of the
+// study) after its plan was read. If the computation took longer, the answer is sent at the next
+// multiple of the pace. The computing time depends on the records, so the coordinator must not see
+// when the computation ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
@@ -374,9 +376,10 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 }
 
 // comeBack delays the first connection of a client that began the study in an earlier process. The
-// connection is made at a multiple of the study's pace after this process began. The time to read
-// the records depends on their contents, and the coordinator could otherwise infer this time. With
-// an audit log every client waits, because the log can contain the time at which the reading began.
+// connection is made at a multiple of the study's pace (a fixed interval) after this process began.
+// The time to read the records depends on the contents of the records. Without the delay, the
+// coordinator could infer this time. With an audit log every client waits, because the log can
+// contain the time at which the reading began.
 func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
 	if a.at.Number > 0 || a.client.audit != nil {
 		_, rest, _ := a.untilPace(began)
@@ -388,10 +391,10 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 	return nil
 }
 
-// untilPace returns the smallest multiple of the study's pace that is longer than the time that has
-// passed since the given time. It also returns the remaining time until this multiple is
-// reached, and reports whether the multiple is more than one pace. All results are zero if the
-// study has no pace.
+// untilPace returns the smallest multiple of the study's pace that is longer than the time since
+// the argument since. It also returns the remaining time until this multiple is reached (rest). The
+// result late reports whether the multiple is more than one pace. All results are zero if the study
+// has no pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
@@ -458,8 +461,8 @@ func (c *Client) Ending(m *Member) (*Ending, error) {
 	return at.Ended, err
 }
 
-// Leave ends this client's participation in a study for good, and informs the coordinator. It
-// does not change the ledger.
+// Leave ends this client's participation in a study for good, and informs the coordinator. The
+// ledger does not change.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
 	signer := m.keys.identity
 	if begun, err := c.has(m.Hash, positionPart); err != nil {

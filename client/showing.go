@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A showing contains the status of a run that was displayed last.
+// A showing contains the status of a run that is on display.
 type showing struct {
 	now    func() time.Time
 	show   func(Status) // displays a status; nil to display nothing
@@ -15,13 +15,14 @@ type showing struct {
 	status Status
 }
 
-// show updates the status with the progress of the participant a. The argument waiting describes
-// the event that the participant waits for.
+// show updates the status with the progress of the participant a. The argument waiting is a
+// description of the event that the participant waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change applies a function to the status, and displays the status if it changed.
+// change applies the function change to the status. If the status is then different, it is
+// displayed.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

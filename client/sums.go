@@ -17,10 +17,10 @@ import (
 	"fedpvi/transport"
 )
 
-// In a study with secure aggregation a client deals its answer out to all clients, confirms the
-// list of the deals that are added up, and sends its share of the sum (see package sums). Each of
-// these messages is written to disk before it is sent. It is sent again until the next step of the
-// plan.
+// In a study with secure aggregation a client deals its answer out to all clients. It then confirms
+// the list of the deals that are added up, and sends its share of the sum (see package sums). Each
+// of these messages is written to disk before it is sent. Until the next step of the plan, a
+// message can be sent again.
 
 // newFederation returns the rules of the secure sums of a study whose roster is known.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
@@ -31,7 +31,8 @@ func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, e
 	return sums.New(chain, members.Fewest, a.site.VectorSize())
 }
 
-// beginSums creates the state of the secure sums, if the study has them.
+// beginSums creates the state of the secure sums. If the study has no secure sums, beginSums does
+// nothing.
 func (a *participant) beginSums(chain transcript.Chain) error {
 	if a.member.Study.Federation.Aggregation != study.Secure {
 		return nil
@@ -44,8 +45,8 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 	return err
 }
 
-// restoreSums loads the saved state of the secure sums, if the study has them and is running.
-// Without this state the client would seal its answers for the coordinator.
+// restoreSums loads the saved state of the secure sums, if the study is running and has secure
+// sums. Without this state the client would encrypt its answers for the coordinator.
 func (a *participant) restoreSums() error {
 	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
 		return nil
@@ -80,14 +81,14 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 // mayDeal reports whether an answer to the open plan can still be added up.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the sum of the open plan needs a message that this client has not written
-// yet.
+// adds reports whether the sum of the open plan needs a message of this client that the client has
+// not written yet.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies an entry to the state of the secure sums. The entry contains a plan, its
-// outcome, or a step of secure aggregation between the two.
+// followSums applies an entry to the state of the secure sums. The entry contains a plan or an
+// outcome, or was signed between the two as a step of secure aggregation.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {
@@ -111,8 +112,8 @@ func (a *participant) followSums(e transcript.Entry, body []byte, next *position
 }
 
 // checkSum compares the sum in an outcome with the sum that this client has computed from the
-// clients' shares. It returns a refusal if they differ, or if the clients have opened no sum. A void
-// outcome has no sum and passes.
+// clients' shares. If the two sums differ, or if the clients have opened no sum, checkSum returns a
+// refusal. A void outcome has no sum and passes.
 func (a *participant) checkSum(e session.Entry) error {
 	stated, err := a.site.SumOf(e)
 	if err != nil || stated.Elements == nil {
@@ -169,7 +170,7 @@ func (a *participant) addUp(ctx context.Context, link Link) error {
 }
 
 // gather fetches this client's columns of the deals in the cut. If a column cannot be read, gather
-// reports this to the coordinator, and the client does not confirm the cut.
+// complains to the coordinator, and the client does not confirm the cut.
 func (a *participant) gather(ctx context.Context, link Link) error {
 	err := a.learn(ctx, link)
 	if err == nil {
@@ -246,7 +247,7 @@ func (a *participant) writeWord() error {
 }
 
 // sendSaved sends a saved message. If the coordinator no longer needs the message, sendSaved logs
-// this and returns nil.
+// this fact and returns nil.
 func (a *participant) sendSaved(ctx context.Context, part string, send func(context.Context, transport.Item) error) error {
 	var word saved
 	if err := a.client.get(a.member.Hash, part, &word); err != nil {

@@ -21,8 +21,8 @@ type Terms struct {
 }
 
 // terms returns the terms on which the policy allows a study with the given clients. The argument
-// strangers is the number of these clients that the policy does not recognise. terms returns an
-// error if the policy refuses the study.
+// strangers is the number of these clients that the policy does not recognise. If the policy
+// refuses the study, terms returns an error.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -69,8 +69,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. For a study without privacy, which
-// costs nothing in any unit, it returns study.Record.
+// unitOf returns the privacy unit in which a study is charged. A study without privacy costs
+// nothing in any unit. For such a study, unitOf returns study.Record.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -79,9 +79,9 @@ func unitOf(st *study.Study) study.Unit {
 }
 
 // strangers returns the number of clients that the policy does not recognise. Before the roster is
-// known, it returns the smallest number that is possible in a roster with assumed clients. If the
-// actual roster has more unrecognised clients, the terms can differ, and the data holder must
-// approve the study again.
+// known, it returns the smallest number that is possible in a roster with as many clients as the
+// argument assumed. If the actual roster has more unrecognised clients, the terms can differ, and
+// the data holder must approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -94,9 +94,9 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	return len(p.strangers(members, m.Name)), nil
 }
 
-// observer returns the name of the observer against whom a study is charged. This is the strongest
-// observer that the policy does not trust. If the study opens only sums and the policy does not
-// trust the coordinator, the observer is a coordinator that opens every message. There is one
+// observer returns the name of the observer for whom a study is charged. This observer is the
+// strongest one that the policy does not trust. If the study opens only sums and the policy does
+// not trust the coordinator, the observer is a coordinator that opens every message. There is one
 // exception. A study with secure aggregation assumes at most t colluding clients. If at most t
 // clients are strangers, the coordinator cannot open a message. Strangers are counted because the
 // coordinator may have joined under their names.
@@ -115,11 +115,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge returns the cost of an answer for the observer and adjacency of these terms. s has the
-// costs in the actual roster, which may differ from the roster at the approval. Unless the observer
-// of the terms is [method.Anyone] or [method.Coordinator], charge therefore takes the strongest
-// observer in s that the study does not trust. It returns an error if the study states no cost for
-// these terms.
+// charge returns the cost of an answer for the observer and adjacency of these terms. The argument
+// s has the costs in the actual roster, which may differ from the roster at the approval. The
+// observers [method.Anyone] and [method.Coordinator] are the same in every roster. For any other
+// observer, charge takes the strongest observer in s that the study does not trust. If the study
+// states no cost for these terms, charge returns an error.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
@@ -141,9 +141,9 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of a data set. If the ledger contains the budget, made is true.
-// Otherwise budget returns the budget that the policy defines for a study whose accounting event is
-// whole.
+// budget returns the budget of a data set. If the ledger contains the budget, the result made is
+// true. Otherwise budget returns the budget that the policy defines for a study whose accounting
+// event is the argument whole.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil

@@ -35,7 +35,7 @@ func (c *Client) Head(m *Member) (Head, error) {
 }
 
 // Export returns the envelopes of the transcript that this client has followed. Earlier versions of
-// the program did not keep the envelopes. If the study began with one of these versions, the first
+// the program did not keep the envelopes. If the study began with such a version, the first
 // envelopes are missing.
 func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	head, err := c.Head(m)
@@ -66,9 +66,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	return x, nil
 }
 
-// VerifyBundle checks a bundle of the coordinator, and compares its history with the history that
-// this client has followed. It returns the number of entries that the two histories have in common.
-// If they differ, the error is a [transcript.Fork].
+// VerifyBundle checks a bundle of the coordinator, and compares the transcript in the bundle with
+// the transcript that this client has followed. It returns the number of entries that the two have
+// in common. If they differ, the error is a [transcript.Fork].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	own, coordinator, err := c.entries(m)
 	if err != nil {

@@ -27,7 +27,8 @@ func (a *participant) first(envelope []byte) transcript.Chain {
 	return transcript.Begin(a.member.Hash, hub.Key)
 }
 
-// version returns the present version of the roster, if it has changed since the study began.
+// version returns the present version of the roster. The result changed reports whether the roster
+// has changed since the study began.
 func (c *Client) version(m *Member) (members *roster.Roster, changed bool, err error) {
 	b, changed, err := c.store.Part(m.Hash, versionPart)
 	if err != nil || !changed {
@@ -89,8 +90,8 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds a renewal of the coordinator's roster entry, unless this client already knows it.
-// The renewal is from a version of the roster.
+// learnNext adds a renewal of the coordinator's roster entry from a version of the roster. If this
+// client already knows the renewal, learnNext does nothing.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -114,7 +115,7 @@ func (m *Member) learnNext(r roster.Renewal) error {
 }
 
 // consents returns an error unless the data holder has consented to the clients of a roster, either
-// by the policy or by an approval of this roster. It is called before the first answer.
+// by the policy or by an approval of this roster. The check is made before the first answer.
 func (a *participant) consents(members *roster.Roster) error {
 	if err := a.policy.knows(members, a.member.Name); err != nil {
 		return a.refuseRoster(err.Error(), members)
@@ -138,8 +139,9 @@ func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows returns an error if the policy lists the known clients and the roster contains a client
-// that is neither listed nor this client. The argument own is the name of this client.
+// knows checks a roster against the list of known clients in the policy. It returns an error if the
+// policy has such a list, and the roster contains a client that is neither on this list nor this
+// client. The argument own is the name of this client.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil

@@ -13,16 +13,17 @@ import (
 )
 
 // An answer that arrives in one message is decrypted in memory. An answer that arrives in pieces
-// can be long, so its pieces are in the store. The goroutine of the client's call first checks the
-// encryption of the stored answer chunk by chunk. The study's goroutine then reads the answer into
-// memory and adds it to the sum. Between these two steps the bytes cannot change, because stored
-// pieces are never overwritten. If the pieces are dropped, the client must offer the answer again.
+// can be long, so its pieces are kept in the store. The goroutine of the client's call first checks
+// the encryption of the stored answer chunk by chunk. The study's goroutine then reads the answer
+// into memory and adds it to the sum. Between these two steps the bytes cannot change, because
+// stored pieces are never overwritten. If the pieces are dropped, the client must offer the answer
+// again.
 
 // errChanged is returned if the stored bytes of an answer are no longer valid after they were
 // checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is the body of an answer in the store. All pieces of the body have arrived.
+// A stored is the body of an answer in the store. The store has all pieces of the body.
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -36,7 +37,7 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// stored returns the body of an answer whose pieces have all arrived.
+// stored returns the body of an answer. All pieces of the body must have arrived.
 func (s *Study) stored(w *written) stored {
 	size := int64(w.release.Body.Size)
 	if w.value != nil && w.value.Long() {
@@ -56,12 +57,12 @@ func (a stored) body() (transcript.Body, error) {
 	return transcript.Body{Size: uint64(a.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
-// A payload is a function that returns the decrypted bytes of an answer, or the reason why they
-// cannot be read.
+// A payload is a function that returns the decrypted bytes of an answer, or an error with the
+// reason why they cannot be read.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns its payload. The result fault is an error in the answer,
-// which the client has caused. The result err is an error of this machine.
+// opened checks an answer and returns the answer's payload. The result fault is an error in the
+// answer, which the client has caused. The result err is an error of this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
@@ -92,7 +93,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered decrypts a stored answer that was already checked, and returns its bytes.
+// gathered decrypts a stored answer that was already checked, and returns the decrypted bytes.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

@@ -6,9 +6,8 @@ import (
 	"fedpvi/transport"
 )
 
-// These are the limits of a cache, without its two newest entries. The two newest entries are
-// always kept, because an outcome and the next plan are published together and all clients request
-// both.
+// These are limits of a cache. The two newest entries do not count and are always kept, because an
+// outcome and the next plan are published together, and all clients request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -24,8 +23,8 @@ type cache struct {
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds an entry to the cache. The number of the entry must follow the number of the previous
-// entry.
+// put adds an entry to the cache. The number of the entry must be one more than the number of the
+// previous entry.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

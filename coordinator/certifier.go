@@ -11,22 +11,22 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier contains the authority of a study and the coordinator's own certificate. It renews
-// the certificates of both before they expire. Renewed certificates are not stored, because a
-// restarted coordinator can make new ones with the same keys.
+// A certifier contains the authority of a study and the coordinator's own certificate. Before the
+// certificates of the two expire, the certifier renews them. Renewed certificates are not stored,
+// because a restarted coordinator can make new ones with the same keys.
 type certifier struct {
 	study *Study
 
 	mu        sync.Mutex
 	authority *channel.Authority
 	config    *tls.Config
-	of        roster.Entry // the coordinator's roster entry for which config was made
-	until     time.Time    // time from which config must be replaced, because its certificate must be renewed
+	of        roster.Entry // the coordinator's entry in the roster, from which config was made
+	until     time.Time    // time at which config must be replaced, because its certificate must be renewed
 }
 
-// newCertifier loads the newest key of the study's authority. If the study has only the first key,
-// newCertifier uses the certificate in the store, which is renewed after two thirds of its validity
-// period. For later keys it makes a new certificate.
+// newCertifier loads the newest key of the study's authority. The certificate of the first key is
+// in the store, and is renewed after two thirds of its validity period. For a later key,
+// newCertifier makes a new certificate.
 func newCertifier(s *Study) (*certifier, error) {
 	path := s.hub.files.authority(s.hash)
 	paths, err := keyfile.Versions(path)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// columns gives access to the deals in the cut of a plan. Every client fetches its own columns of
-// all these deals as one sequence of bytes. The deals do not change until the plan has an outcome.
+// columns gives access to the deals in the cut of a plan. A client fetches its own columns of all
+// these deals as one sequence of bytes. The deals do not change until the plan has an outcome.
 type columns struct {
 	study      *Study
 	federation *sums.Federation
@@ -34,8 +34,8 @@ func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *col
 	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
 }
 
-// load reads the deals into memory if their total size is at most maxColumns. Reading them from the
-// store is slow if each client fetches many small columns.
+// load reads the deals into memory if their total size is at most maxColumns. If each client
+// fetches many small columns, reads from the store are slow.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -61,21 +61,21 @@ func (c *columns) key(dealer int) store.ReleaseKey {
 	return store.ReleaseKey{Ask: c.ask, Client: string(c.federation.Name(dealer))}
 }
 
-// A part is a range of bytes of a stored message, and the offset at which these bytes are sent to
-// the client.
+// A part is a range of bytes of a stored message. The field offset is the position of these bytes
+// in the sequence of bytes that the client receives.
 type part struct {
 	key    store.ReleaseKey
 	at     int64
-	body   []byte // the message, if it is in memory
+	body   []byte // the whole message, if it is in memory
 	offset uint64 // offset in the pieces
 	size   uint64
 }
 
-// pieces joins parts of several messages into one sequence of bytes for a client.
+// pieces joins parts (ranges of bytes) of several messages into one sequence of bytes for a client.
 type pieces struct {
 	study *Study
-	// reports whether the study no longer needs the messages, so that they may have been removed
-	// from the store
+	// over reports whether the study no longer needs the messages, so that the store may have
+	// removed them
 	over  func(*view) bool
 	parts []part
 	size  uint64
@@ -113,9 +113,9 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns the error of a read of messages. If over returns true, the study no longer
-// needs the messages, and the read has failed because they were removed. unlessOver then returns a
-// refusal that states this.
+// unlessOver returns err, the error of a read of messages. If the function over returns true, the
+// study no longer needs the messages, and the read has failed because the messages were removed.
+// unlessOver then returns a refusal with this reason.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
@@ -128,8 +128,8 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b with the bytes that begin at the offset from. The part that contains this offset has
-// the number i.
+// read fills b with the bytes that begin at the position from. The part with the number i contains
+// this position.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]
@@ -182,8 +182,8 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf returns the parts for the named client of the key messages of other clients. The argument
-// places contains the places of the other clients.
+// keysOf returns the key messages of other clients for the named client, as parts (ranges of bytes)
+// of stored messages. The argument places contains the places of the other clients.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

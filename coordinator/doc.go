@@ -1,10 +1,10 @@
-// Package coordinator runs studies. A coordinator lets invited clients join and begins a study when
-// they have consented. It sends plans, accepts answers, closes rounds at their deadline, and
-// publishes the result.
+// Package coordinator runs studies. A coordinator lets invited clients join, and begins a study
+// when the clients have consented. It sends plans, accepts answers, closes rounds at their
+// deadline, and publishes the result.
 //
 // A [Hub] is a state directory with its studies. Each [Study] implements
-// [fedpvi/transport.Coordinator] for its clients. Each study has one goroutine, called its loop,
-// which makes all changes. It carries out the waiting commands in order and writes all their
+// [fedpvi/transport.Coordinator] for its clients. Each study has one goroutine, the study's loop,
+// which makes all changes. The loop carries out the waiting commands in order and writes all their
 // changes in one transaction. A call returns only after its changes are on disk, and clients see an
 // entry only after the entry is on disk. When a transaction fails, the study returns to the state
 // on disk.

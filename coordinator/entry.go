@@ -8,9 +8,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns the entry of the transcript with the given number. If the transcript does not
-// contain this entry yet but contains the entry before it, Entry waits until the coordinator
-// publishes the entry.
+// Entry returns the entry of the transcript with the given number. If this entry is the next one
+// that the coordinator will publish, Entry waits for it.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -46,8 +45,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that have called recently but have not yet received the last entry
-// of a study that is over. For other studies it returns nil.
+// Unaware returns the clients of a study that is over that have called recently and have not yet
+// received the last entry. For a study that is not over it returns nil.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

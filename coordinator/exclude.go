@@ -11,11 +11,11 @@ import (
 
 // Exclude excludes a client from the rest of a study, for a reason that all clients can read.
 // Exclude signs an entry of the transcript, so all clients see the exclusion. An exclusion cannot
-// be undone. Earlier answers of the client stay in their sums. The count of consecutive rejected
+// be undone. The sums keep the earlier answers of the client. The count of consecutive rejected
 // rounds begins again at zero.
 //
-// With secure aggregation an excluded client counts as missing in later sums. The number of
-// clients, and the number of clients that open a sum, stay the same.
+// With secure aggregation an excluded client counts as missing in later sums. The number of clients
+// stays the same, and so does the number of clients that must open a sum.
 func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -42,8 +42,7 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 	})
 }
 
-// excludable returns an error if too few clients would remain after an exclusion for the study to
-// continue.
+// excludable returns an error if an exclusion would leave too few clients for the study.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))
@@ -88,8 +87,8 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	return nil
 }
 
-// held returns the reason why a study waits for an order of its operator, or "" if the study can
-// continue. A study waits if too many consecutive rounds were rejected.
+// held returns the reason why a study waits for an order of its operator. The reason is that too
+// many consecutive rounds were rejected. If the study can continue, held returns "".
 func (b *batch) held() string {
 	st := b.state
 	if st.server == nil || len(st.open) > 0 {

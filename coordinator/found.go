@@ -34,8 +34,8 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub and begins to run it. It makes the study's certificate authority,
-// and the key that decrypts answers.
+// Found adds a study to the hub and begins to run the study. It makes the study's certificate
+// authority, and the key that decrypts answers.
 func (h *Hub) Found(f Founding) (*Study, error) {
 	s, _, err := h.FoundFor(f, nil, 0)
 	return s, err
@@ -50,7 +50,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 		return nil, nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, nil, err // the study document is invalid for every number of clients
+		return nil, nil, err // the study document is invalid for any number of clients
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -85,8 +85,9 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 	return s, invited, err
 }
 
-// create makes a study's keys, and writes the study with its invitations to the store. It replaces
-// the keys that an interrupted attempt left. Those keys have never been used.
+// create makes a study's keys, and writes the study with its invitations to the store. If an
+// interrupted attempt has left keys, create replaces them. Keys of an interrupted attempt have
+// never been used.
 func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return nil, err
@@ -127,8 +128,9 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	})
 }
 
-// invite makes an invitation to a study, and the ticket that the store keeps for it. The argument
-// own is the coordinator's roster entry. The caller must write the ticket to the store.
+// invite makes an invitation to a study, and the ticket by which the store will recognise the
+// invitation. The argument own is the coordinator's roster entry. The caller must write the ticket
+// to the store.
 func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: name, Coordinator: own.Key.Fingerprint(), Pin: own.Pin,
@@ -143,7 +145,7 @@ func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // secret text with which anybody can join in the client's name
+	Text    string        `json:"invitation"` // secret text; anybody who has it can join in the client's name
 	Expires time.Time     `json:"expires"`
 }
 

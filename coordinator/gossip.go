@@ -20,8 +20,8 @@ const (
 Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
-// gossipKey loads the gossip key of a study from its file. If the file is missing, it makes a new
-// key and writes the file.
+// gossipKey loads the gossip key of a study from a file. If the file is missing, gossipKey makes a
+// new key and writes the file.
 func (f files) gossipKey(h Hash) (secret.Secret, error) {
 	create := func(l *keyfile.Lock, path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
@@ -32,7 +32,7 @@ func (f files) gossipKey(h Hash) (secret.Secret, error) {
 }
 
 // Gossip starts a gossip node for the study on a port. The node finds out which clients are
-// reachable. Only [Study.Status] uses this information. The caller must close the node.
+// reachable. Only [Study.Status] uses the result. The caller must close the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Study) gossips() transport.Gossip {
 	return transport.Gossip{}
 }
 
-// newView returns an empty gossip view. The view accepts only the names of clients that joined
-// the study.
+// newView returns an empty view, which is a gossip node's list of reachable clients. The view
+// accepts only the names of clients that joined the study.
 func (s *Study) newView(now func() time.Time) *membership.View {
 	return membership.NewView(func(name identity.Name) bool {
 		_, ok := s.shown.Load().members[name]

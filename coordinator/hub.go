@@ -33,14 +33,14 @@ type Hub struct {
 	mu      sync.RWMutex
 	studies map[Hash]*Study
 	byName  map[string]*Study // studies by TLS server name
-	added   func(*Study)      // called with each new study; may be nil
+	added   func(*Study)      // called with each new study; nil for none
 
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// Open opens a state directory and begins to run its studies. It makes the directory if there is
-// none.
+// Open opens a state directory and begins to run the studies in it. If the directory does not
+// exist, Open makes it.
 func Open(dir string, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	st, err := store.Open(dir, o.Store)
@@ -79,7 +79,7 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load reads a study from the store and begins to run it.
+// load reads a study from the store and begins to run the study.
 func (h *Hub) load(hash Hash) error {
 	s, err := newStudy(h, hash)
 	if err != nil {
@@ -108,8 +108,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. It discards changes that are not yet on
-// disk. Replies to clients never depend on these changes.
+// Close stops all studies and unlocks the state directory. Changes that are not yet on disk are
+// lost. Replies to clients never depend on such changes.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -118,8 +118,8 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Healthy returns an error if the store cannot be used. Either its file is damaged, or a write has
-// failed and the file cannot be written yet, for example because the disk is full.
+// Healthy returns an error if the store cannot be used. There are two causes: the file of the store
+// is damaged, or a write has failed and writes still fail, for example because the disk is full.
 func (h *Hub) Healthy() error {
 	return h.store.View(func(*store.Tx) error { return nil })
 }
@@ -144,15 +144,15 @@ func (h *Hub) Studies() []*Study {
 	return all
 }
 
-// Serving returns the study with the given TLS server name, or nil if there is none.
+// Serving returns the study with the given TLS server name, or nil if no study has this name.
 func (h *Hub) Serving(serverName string) *Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.byName[serverName]
 }
 
-// Study returns the study whose name is selector or whose digest begins with selector. An empty
-// selector selects the only study.
+// Study returns a study. The argument selector is the study's name, or the first digits of its
+// digest. An empty selector selects the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -175,5 +175,6 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first 12 digits of a hash, by which people can tell studies apart in messages.
+// short returns the first 12 hexadecimal digits of a hash. Messages for people name a study by
+// these digits.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

@@ -13,7 +13,7 @@ import (
 )
 
 // Invite makes an invitation for each name. The invitations expire after the duration valid. A new
-// invitation replaces an earlier invitation that was not redeemed.
+// invitation replaces an earlier invitation of the same client that was not redeemed.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {
@@ -38,8 +38,8 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, nil
 }
 
-// checkInvitees returns an error if a client with one of the names has joined, or if checkNames
-// refuses the names.
+// checkInvitees returns an error if a client with one of the names has joined. It also returns the
+// errors of checkNames.
 func (b *batch) checkInvitees(names []identity.Name) error {
 	for _, name := range names {
 		if c := b.state.clients[name]; c != nil {
@@ -49,9 +49,9 @@ func (b *batch) checkInvitees(names []identity.Name) error {
 	return checkNames(b.study.name(), b.state.tickets, names)
 }
 
-// checkNames returns an error if a name is malformed, if it equals the coordinator's name or is too
-// similar to another name, or if the roster would become too large. The argument tickets contains
-// the tickets of the clients that were invited before.
+// checkNames checks the names of new clients. It returns an error if a name is malformed, if a name
+// equals the coordinator's name or is too similar to another name, or if the roster would become
+// too large. The argument tickets contains the tickets of the clients that were invited before.
 func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {

@@ -21,9 +21,9 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// derived reports whether clients can compute the body of an entry from earlier entries. This is
-// possible for plans. With secure aggregation it is also possible for outcomes, because an opening
-// contains the sum.
+// derived reports whether clients can compute the body of an entry from earlier entries. They can
+// compute the body of a plan. With secure aggregation they can also compute the body of an outcome,
+// because an opening contains the sum.
 func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
@@ -51,7 +51,7 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 }
 
 // look runs f on the study in the store. If the store cannot be read now, for example because the
-// disk is full, look returns errStore, and the caller can try again later.
+// disk is full, look returns errStore. The caller can then try again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.View(func(tx *store.Tx) error {
@@ -68,7 +68,7 @@ func (s *Study) look(f func(store.Study) error) error {
 	return err
 }
 
-// A storedBody is the body of an entry, read from the disk. It never changes.
+// A storedBody is the body of an entry, which is read from the disk. The body never changes.
 type storedBody struct {
 	study  *Study
 	number uint64

@@ -17,8 +17,8 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is the validity period of a client's certificate. It is shorter if the certificate
-// of the study's authority expires earlier.
+// certified is the validity period of a client's certificate. If the certificate of the study's
+// authority expires earlier, the period ends there.
 const certified = 90 * 24 * time.Hour
 
 // Join redeems an invitation. It returns the study document and the certificate for the client.
@@ -105,8 +105,8 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 // common.
 type keyring map[string]bool
 
-// keysIn returns the three keys in a roster entry: the identity, the pin of the TLS key, and the
-// recipient of encryption.
+// keysIn returns the three keys in a roster entry: the key of the identity, the pin (hash) of the
+// TLS key, and the key with which others encrypt for the member.
 func (keyring) keysIn(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -122,7 +122,7 @@ func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.keysIn(e), func(key string) bool { return k[key] })
 }
 
-// asClient runs a command for a client that has joined. All other callers get the same refusal.
+// asClient runs a command for a client that has joined. Every other caller gets the same refusal.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -146,8 +146,8 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing returns the number of entries in the transcript, and the state of the calling client as
-// the coordinator has recorded it.
+// Standing returns the number of entries in the transcript, and the state of the calling client in
+// the coordinator's records.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -176,7 +176,7 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// the client may have sent an old consent again, which it signed with earlier keys
+	// the client may have sent again an old consent, which is signed with the client's earlier keys
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {
@@ -216,7 +216,7 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	return nil
 }
 
-// leave records that a client has left. If too few clients remain, it aborts the study.
+// leave records that a client has left. If too few clients remain, leave aborts the study.
 func (b *batch) leave(ctx context.Context, name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

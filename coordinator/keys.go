@@ -53,7 +53,7 @@ type own struct {
 	tls        []*channel.Key
 }
 
-// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, it
+// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, loadKeys
 // makes missing keys. The caller sets fresh if there is no study yet.
 func loadKeys(f files, fresh bool) (*own, error) {
 	o := &own{files: f}
@@ -65,7 +65,8 @@ func loadKeys(f files, fresh bool) (*own, error) {
 	return o, err
 }
 
-// versions loads all versions of a key. If there is no version and fresh is true, it makes a key.
+// versions loads all versions of a key. If there is no version and fresh is true, versions makes a
+// key.
 func versions[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (all []K, err error) {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -154,8 +155,8 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes the files of all versions of the key that decrypts answers, except for the
-// file with the path kept.
+// destroySealing removes the files of the key that decrypts answers, except for the file with the
+// path kept. The key has a file for each version.
 func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {
@@ -166,8 +167,8 @@ func (f files) destroySealing(h Hash, kept string) error {
 	return err
 }
 
-// orCreate loads a key from a file. If the file does not exist and fresh is true, it makes a new
-// key.
+// orCreate loads a key from a file. If the file does not exist and fresh is true, orCreate makes a
+// new key.
 func orCreate[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(f.lock, path)

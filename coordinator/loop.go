@@ -15,14 +15,14 @@ import (
 const maxBatch = 256
 
 // A command is a function that the study's loop runs for a caller. The caller receives the
-// function's error after the changes of the batch are on disk. A command that returns an error must
-// not have changed the state.
+// function's error after the changes of the command's batch are on disk. A command that returns an
+// error must not have changed the state.
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call runs do in the loop and waits for its result.
+// call runs the function do in the loop and waits for the result.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -45,7 +45,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	}
 }
 
-// run is the study's loop. Only this goroutine changes the state.
+// run is the study's loop. No other goroutine changes the state.
 func (s *Study) run(ctx context.Context) {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
@@ -65,8 +65,8 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and the commands that are already waiting, at most maxBatch
-// in total.
+// gather returns the first command and the other commands that are waiting, at most maxBatch in
+// total.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -80,8 +80,8 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs the commands, and begins and ends the rounds that are due. It writes all changes in
-// one transaction.
+// carryOut runs the commands, begins the rounds that are due, and ends the rounds that are over. It
+// writes all changes in one transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -113,8 +113,8 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result. If errs contains an error of the command itself, this error
-// is the result. Otherwise err is the result.
+// answer sends each command the result of the command. If errs has an error for the command, this
+// error is the result. Otherwise the result is err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -141,16 +141,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store again. The loop calls it after a failed write, because
-// the state in memory then differs from the state on disk.
+// restore reads the state from the store again. The loop calls restore after a failed write,
+// because the state in memory then differs from the state on disk.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes new entries and the new state visible to waiting callers. The loop calls it when
-// the transaction is on disk.
+// publish makes new entries and the new state visible to waiting callers. The loop calls publish
+// when the transaction is on disk.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -185,8 +185,8 @@ func (s *Study) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// A batch contains the state and the changes of commands that the loop carries out in one
-// transaction.
+// A batch contains the commands that the loop carries out in one transaction, with their changes
+// and the state.
 type batch struct {
 	study  *Study
 	state  *state
@@ -194,11 +194,11 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered // new entries of the transcript
 	after  []func()   // functions to call after the transaction is on the disk
-	// whether callers can see a change of the study that is not a new entry of the transcript
+	// whether callers can see a change of the study apart from new entries of the transcript
 	shows     bool
 	lastEntry transcript.Entry // last entry that signEntry has appended
 	moved     bool             // whether the state of the study's algorithm has changed
-	// error of this machine, such as a failed write; unless it is nil, the batch writes no change
+	// error of this machine, such as a failed write; if it is not nil, the batch writes no change
 	failed error
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
@@ -209,8 +209,8 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo makes the whole batch fail with err. It is called if a command has left an inconsistent
-// state in memory.
+// undo makes the whole batch fail with err. A caller uses undo if a command has left an
+// inconsistent state in memory.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -242,8 +242,8 @@ func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write fu
 	return nil
 }
 
-// append adds an entry to the transcript. The argument chain is the state of the hash chain
-// after the entry.
+// append adds an entry to the transcript. The argument chain is the state of the hash chain after
+// this entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})
@@ -254,7 +254,7 @@ func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []by
 	b.write(func(kept store.Study) error { return kept.Append(e.Number, envelope, body, plan) })
 }
 
-// bytesOf returns a function that writes b.
+// bytesOf returns a function that writes the bytes b.
 func bytesOf(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(b)

@@ -21,8 +21,8 @@ import (
 	"fedpvi/transport"
 )
 
-// keyChanges contains the changes of the keys of a study's members. It is stored as a note, in the
-// transactions that change it.
+// keyChanges contains the changes of the keys of a study's members. The store keeps it as a note, a
+// small value under a name of its own. A transaction that changes the keys also writes the note.
 //
 // Before the study begins, new keys are valid at once. Later, new keys wait for the end of the open
 // rounds, and one entry of the transcript then makes the next version of the roster. A client's new
@@ -37,14 +37,14 @@ type keyChanges struct {
 	Made    map[identity.Name]int    `json:"made,omitempty"`    // number of renewals, by client
 }
 
-// noteMembers is the key under which the store keeps the key changes.
+// noteMembers is the name of the note with the key changes.
 const noteMembers = "members"
 
 // maxRenewals is the maximum number of times that a client can renew its keys in a study. Each
 // renewal makes the transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
-// readMembers reads the key changes from the store and determines the coordinator's own keys.
+// readMembers reads the key changes from the store, and finds the coordinator's own keys.
 func (s *Study) readMembers(st *state, kept store.Study) error {
 	st.changes = keyChanges{Waiting: map[identity.Name][]byte{}, Revoked: map[identity.Name]string{}, Made: map[identity.Name]int{}}
 	if err := kept.Note(noteMembers, &st.changes); err != nil {
@@ -65,16 +65,16 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 	return st.use(s, own)
 }
 
-// use sets the coordinator's own roster entry, and finds the keys for it.
+// use sets the coordinator's own roster entry, and finds the private keys for this entry.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
 	st.who, _, err = s.hub.keys.privateKeys(own)
 	return err
 }
 
-// readWaiting reads the stored key changes into the state: new keys that wait for the next change
-// of the roster, and revocations. A client whose keys were renewed gets the new pin. A client whose
-// keys were revoked is marked as revoked and as having left.
+// readWaiting reads the stored key changes into the state. The changes are new keys that wait for
+// the next version of the roster, and revocations. A client with new keys gets the pin (hash) of
+// the new TLS key. A client whose keys were revoked is marked as revoked, and as having left.
 func (s *Study) readWaiting(st *state) error {
 	for name, b := range st.changes.Waiting {
 		r, err := roster.ParseRenewal(b, s.hash)
@@ -118,8 +118,8 @@ func (b *batch) keepMembers() {
 
 // Renew issues a certificate for the TLS key of the client whose identity has signed the request.
 // The caller need not have a valid certificate, because the certificate of an absent client may
-// have expired. If the request contains new keys of the client, Renew accepts them and certifies
-// the new TLS key. A repeated request has the same effect as the first.
+// have expired. If the request contains new keys of the client, Renew accepts the keys and
+// certifies the new TLS key. A repeated request has the same effect as the first.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.RenewRequest) (out transport.Renewed, err error) {
 	defer func() { err = s.count("renew", err) }()
 	party, err := channel.RequestOf(r.Request)
@@ -236,8 +236,8 @@ func (b *batch) renewed(ctx context.Context, party channel.Party, c *client, ren
 	})
 }
 
-// replace sets the roster entry of a client. A client whose identity changes before the study
-// begins must consent again, because the old identity signed its consent.
+// replace sets the roster entry of a client. If the identity of a client changes before the study
+// begins, the client must consent again, because the old identity has signed its consent.
 func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	again := c.entry.Key != entry.Key && !b.state.begun()
 	c.former, c.entry, c.entryBytes = c.entry.Key.Fingerprint(), entry, entry.Bytes()
@@ -247,15 +247,16 @@ func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	}
 }
 
-// consentAgain deletes the consent of a client. The client sends a new consent when it connects.
+// consentAgain deletes the consent of a client. The client then sends a new consent when it
+// connects.
 func (b *batch) consentAgain(name identity.Name, c *client) {
 	c.approved = false
 	b.write(func(kept store.Study) error { return kept.Delete(store.Approval, string(name)) })
 }
 
-// Rotate makes new keys for the coordinator in a study: its identity, its TLS key, the key that
-// decrypts answers, and the key of the authority. In a study that has begun, the new keys are valid
-// from the next version of the roster.
+// Rotate makes new keys for the coordinator in a study. These are the identity, the TLS key, the
+// key that decrypts answers, and the key of the authority. In a study that has begun, the new keys
+// are valid from the next version of the roster.
 func (s *Study) Rotate(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -317,14 +318,14 @@ func (b *batch) rotate() error {
 	return nil
 }
 
-// own puts a new roster entry of the coordinator in force.
+// own makes a new roster entry of the coordinator valid.
 func (b *batch) own(renewal []byte, entry roster.Entry) error {
 	b.state.changes.Own = append(slices.Clone(b.state.changes.Own), renewal)
 	return b.state.use(b.study, entry)
 }
 
-// Revoke makes the keys of a client invalid, because they were stolen or lost. The coordinator no
-// longer accepts connections or messages with these keys. In a study that has begun, the client
+// Revoke makes the keys of a client invalid, because the keys were stolen or lost. The coordinator
+// no longer accepts connections or messages with these keys. In a study that has begun, the client
 // counts as missing from now on, and the next version of the roster states the reason. Before the
 // study begins, Revoke removes the client, which can then be invited again.
 func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) error {
@@ -366,8 +367,7 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 }
 
 // remove removes a client from a study that has not begun. It replaces the client's invitation by
-// an expired invitation that no client receives. The study therefore waits until the client is
-// invited again.
+// an expired one that nobody receives. The study therefore waits until the client is invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)
@@ -391,7 +391,7 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the change that makes the next version of the roster. The change is empty if there
+// due returns the change of the roster that makes its next version. The change is empty if there
 // are no new and no revoked keys.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
@@ -411,8 +411,8 @@ func (st *state) due(s *Study) (roster.Change, error) {
 }
 
 // version signs the next version of the roster if there are new or revoked keys. If a plan is open,
-// version returns wait = true, and the study must not send further plans until the open plan has
-// ended. After a new version, the clients of a study with secure aggregation exchange new keys.
+// the result wait is true, and the study must not send further plans until the open plan has ended.
+// After a new version, the clients of a study with secure aggregation exchange new keys.
 func (b *batch) version() (wait bool, err error) {
 	s, st := b.study, b.state
 	change, err := st.due(s)
@@ -458,7 +458,7 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the key that decrypts answers from now on, and destroys the previous key.
+// reopen loads the next key that decrypts answers, and destroys the previous key.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)

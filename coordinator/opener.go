@@ -17,12 +17,12 @@ type opener struct {
 	key  *seal.Key // nil before the study begins and after it is over
 	size int       // size in bytes of the decrypted and padded answer
 	// semaphore that limits how many answers are decrypted at the same time; each decryption takes
-	// a value
+	// a value and puts it back
 	tokens chan struct{}
 }
 
 // use sets the key that decrypts answers, and erases the previous key in memory. The argument size
-// is the size in bytes to which answers are padded.
+// is the size in bytes to which clients pad their answers.
 func (o *opener) use(key *seal.Key, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,8 +49,8 @@ func (o *opener) forget() {
 	}
 }
 
-// sealed returns the size in bytes of the encrypted body of an answer with the header h. It
-// returns 0 if there is no key.
+// sealed returns the size in bytes of the encrypted body of an answer with the header h. If there
+// is no key, it returns 0.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -87,8 +87,8 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt checks an answer in the store. It returns the payload, whose chunks can be read one by
-// one.
+// openAt checks an answer in the store. It returns the payload of the answer, which can be read
+// chunk by chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -11,17 +11,17 @@ import (
 
 // Options configure a [Hub]. The zero value is ready for use.
 type Options struct {
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. If it is nil, the clock is time.Now.
 	Now func() time.Time
-	// Log receives log messages. By default they are discarded.
+	// Log receives log messages. If it is nil, the messages are discarded.
 	Log *slog.Logger
-	// Events counts events. By default they are not counted.
+	// Events counts events. If it is nil, events are not counted.
 	Events Events
 	// Audit is the audit log. A nil log discards all lines.
 	Audit *audit.Log
 	// Trace, unless nil, is called when the hub begins to decrypt an answer (name "open") or to
-	// write to the store (name "transaction"). The returned function is called at the end of the
-	// operation, with outcome "ok" or "failed".
+	// write to the store (name "transaction"). The hub calls the returned function at the end of
+	// the operation, with the outcome "ok" or "failed".
 	Trace func(name string) (end func(outcome string))
 	// RoundDeadline is the time after which a round ends even if some clients have not answered.
 	// The default is ten minutes.
@@ -35,7 +35,7 @@ type Options struct {
 const (
 	defaultDeadline = 10 * time.Minute
 	// presenceShare is the round deadline divided by the time for which a client counts as present
-	// after its last call. A connected client calls more often than this.
+	// after its last call. A client that is connected calls again within this time.
 	presenceShare = 4
 	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
 	openingBytes = 8 << 20
@@ -77,26 +77,26 @@ func (o Options) traced(name string, do func() error) error {
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
 // openers returns the number of answers of the given size in bytes that can be decrypted at the
-// same time. Of an answer that arrived in pieces, only one chunk of at most maxPiece bytes is in
+// same time. If an answer has arrived in pieces, only one chunk of at most maxPiece bytes is in
 // memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
-// Events counts events for metrics. The arguments of its methods do not depend on the contents
-// of messages.
+// Events counts events for metrics. The arguments of the methods do not depend on the contents of
+// messages.
 type Events interface {
 	Began()                 // a study began
 	Ended()                 // a study ended with a posterior
 	Aborted()               // a study was aborted
 	Opened()                // a plan was published
 	Verdict(verdict string) // a round of the posterior ended: accepted, rejected or void
-	// Influence reports the norm of a client's answer relative to the median norm of the other
+	// Influence reports the norm of a client's answer, divided by the median norm of the other
 	// answers. It is called only in studies in which everybody is allowed to read the answers.
 	Influence(client string, norm float64)
-	Closed(whole bool)           // a round was closed; whole is true if the answers of all clients had arrived
+	Closed(whole bool)           // a round was closed; the argument whole is true if the answers of all clients had arrived
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
 	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed (ok is true) or failed
-	Waiting(study string, n int) // a study waits for n clients
+	Waiting(study string, n int) // a study waits for the given number of clients
 }
 
 type nothing struct{}

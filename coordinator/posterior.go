@@ -45,7 +45,7 @@ func (s *Study) Posterior(ctx context.Context) (*session.Posterior, error) {
 	return session.Describe(s.document, &r)
 }
 
-// Playable returns an error if the coordinator cannot run the study, whichever clients join.
+// Playable returns an error if the coordinator cannot run the study for any set of clients.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

@@ -27,7 +27,8 @@ func newPresence(now func() time.Time, window time.Duration) *presence {
 	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
 }
 
-// begin records that a call of a client has begun. The caller must call end when the call ends.
+// begin records that a call of a client has begun. The caller must call the returned function end
+// when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +57,8 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a call of the client is running or ended at most p.window ago.
+// present reports whether a client is present. A client is present while one of its calls is
+// running, and for the duration p.window after the end of a call.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +66,8 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns the time when the client's last call ended. It returns the current time if a call
-// is running, and the zero time if the client has not called.
+// last returns the time when the client's last call ended. While a call is running, it returns the
+// current time. If the client has never called, it returns the zero time.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 )
 
 // A prompt is an answer whose body arrived together with its offer. The goroutine of the client's
-// call checks and decrypts the answer. Many answers are thus decrypted concurrently, also while the
-// disk is busy. The study's loop then adds the answer to the sum.
+// call checks and decrypts the answer. Many answers are therefore decrypted concurrently, even
+// while the disk is busy. The study's loop then adds the answer to the sum.
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // hash of the λ in the plan to which this is an answer
+	model    Hash // hash of the λ in the plan that the client answers
 }
 
 // prompt returns an answer whose body arrived in the same call as its envelope. It returns nil if
@@ -38,8 +38,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt decrypts an answer and passes it to the loop. It returns the number of bytes of the
-// body that the coordinator now has.
+// takePrompt decrypts an answer and passes the answer to the loop. It returns the number of bytes
+// of the body that the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -58,7 +58,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
-			return err // either the answer was accepted, or the client must send the remaining pieces
+			return err // the answer was accepted, or the client must send the remaining pieces
 		case fault != nil:
 			return b.drop(peer.Name, &p.written, fault)
 		}
@@ -71,8 +71,8 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the verified envelope of the answer p if the plan of the answer is still open and
-// has the same λ. Otherwise it returns nil.
+// checked returns the verified envelope of the answer p if the plan of this answer is still open
+// with the same λ. Otherwise it returns nil.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// If the releases of a round are too long to be part of the outcome, the coordinator keeps each
-// release in a file. The client has signed the hash of the content of this file. Other clients
+// The releases of a round can be too long to be part of the outcome. The coordinator then keeps
+// each release in a file. The client has signed the hash of the content of this file. Other clients
 // fetch the file by this hash.
 
 // published returns the release with the given hash for a plan.
@@ -33,8 +33,7 @@ func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	return &publishedRelease{s, found}, nil
 }
 
-// A publishedRelease is a client's release that the coordinator keeps in a file. The file never
-// changes.
+// A publishedRelease is a client's release in a file of the coordinator. The file never changes.
 type publishedRelease struct {
 	study *Study
 	value *store.Value
@@ -46,8 +45,8 @@ func (r *publishedRelease) Read(b []byte, from int64) error {
 	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
 }
 
-// writeReleases writes the releases for a plan to a bundle, if clients fetch these releases one by
-// one. Otherwise it does nothing.
+// writeReleases writes the releases for a plan to a bundle. If clients do not fetch these releases
+// one by one, writeReleases does nothing.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		r := &publishedRelease{s, v}

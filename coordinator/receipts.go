@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The receipt of an accepted answer can be computed from the envelope of the answer on disk. Only
-// the receipts of the current batch are therefore kept in memory.
+// The receipt of an accepted answer can be computed from the envelope of the answer on disk. For
+// this reason, only the receipts of the current batch are kept in memory.
 
 // receipt returns the hash of the envelope of the accepted answer with the key k. If there is no
 // such answer, found is false.
@@ -47,6 +47,6 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view runs f on the study in the store. The store does not contain the changes of the current
-// batch yet.
+// view runs f on the study in the store. The store does not have the changes of the current batch
+// yet.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

@@ -18,14 +18,14 @@ var (
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
 	// errStore is returned if the disk has failed. The call has then changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
-	// errPeer is returned to an unknown caller and to a caller that is not allowed to call the
-	// method, so that callers cannot tell the two cases apart.
+	// errPeer is returned to an unknown caller, and to a caller that is not allowed to call the
+	// method. Callers therefore cannot tell the two cases apart.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 
-// malformed returns a refusal of malformed bytes. Its text does not depend on the bytes. If err
-// means that another party signed the bytes, the reason of the refusal is Denied. Otherwise it is
-// Malformed.
+// malformed returns a refusal of malformed bytes. The text of the refusal does not depend on the
+// bytes. If err means that another party signed the bytes, the reason of the refusal is Denied.
+// Otherwise the reason is Malformed.
 func malformed(name string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
 		return refuse(transport.Denied, "%s: %v", name, err)
@@ -33,7 +33,7 @@ func malformed(name string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", name, err)
 }
 
-// count counts err for the metrics if err is a refusal of a call. It returns err.
+// count counts err for the metrics if err is a refusal of a call. It returns err unchanged.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

@@ -17,16 +17,17 @@ import (
 	"fedpvi/transport"
 )
 
-// These are limits for the size in bytes of a piece of a body. Only the last piece is allowed to be
-// smaller than minPiece, because each piece costs a transaction and a key of the store.
+// These are limits for the size in bytes of a piece of a body. Every piece costs a transaction and
+// a key of the store. Only the last piece of a body is therefore allowed to be smaller than
+// minPiece.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
 )
 
-// Offer receives the envelope of an answer. If whole contains the complete body, Offer accepts
-// the answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns the
-// number of bytes of the body that the coordinator has.
+// Offer receives the envelope of an answer. If the argument whole contains the complete body, Offer
+// accepts the answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns
+// the number of bytes of the body that the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -55,8 +56,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer whose body is complete but which was not accepted before the coordinator
-// was stopped. If there is none, it returns nil.
+// whole returns an answer of the client whose body is complete but which was not accepted before
+// the coordinator was stopped. If there is no such answer, the result is nil.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -69,8 +70,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: o.key, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer. If checked is nil, offer verifies the envelope.
-// Otherwise the caller has verified the envelope, and checked is its content.
+// offer records the envelope of an answer. The argument checked is the content of the envelope if
+// the caller has verified the envelope. If checked is nil, offer verifies the envelope.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -179,27 +180,27 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 	return s.finish(ctx, peer, w)
 }
 
-// A written is an answer whose body has arrived completely.
+// A written is an answer with a complete body.
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte // body that arrived in one message and is not in the store; nil otherwise
-	// offer with the stored body, if the body is in the store; the offer is forgotten when the body
-	// is removed
+	// offer with the body in the store, or nil if the body is not in the store; the offer is
+	// forgotten when the body is removed
 	offer *offer
-	value *store.Value // body that is in a file of the store; nil if it is not in a file
+	value *store.Value // body in a file of the store; nil if the body is not in a file
 }
 
-// piece stores a piece of a body. If the body is then complete, piece returns the answer.
-// Otherwise it returns nil.
+// piece stores a piece of a body. If the body is then complete, the result is the answer. Otherwise
+// the result is nil.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	_, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// Either the plan has an outcome, or a write failed and the offer was lost. The client now
-		// sends the envelope again, and the reply states the reason.
+		// The plan has an outcome, or a write failed and the offer was lost. The client now sends
+		// the envelope again, and the reply states the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := o.key
@@ -241,7 +242,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
 	// an earlier version of the program kept the first pieces in the database and not in a file
 	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 {
-		// the caller does not change piece before this write is on disk
+		// the caller does not change the bytes of the piece before this write is on disk
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) })
 		return nil
 	}
@@ -267,8 +268,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the offer with the given envelope and the number of its plan. If there is no such
-// offer, it returns 0 and nil.
+// offered returns the offer with the given envelope, and the number of the plan to which the
+// envelope is an answer. If there is no such offer, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -289,14 +290,14 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks a complete answer. If it is valid, finish accepts it.
+// finish checks a complete answer. If the answer is valid, finish accepts it.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the study is not over, so the error of the call's context is the result
+		return err // the study is not over, so the result is the error of the call's context
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
@@ -305,7 +306,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // if the plan got its outcome in the meantime, the body was removed, which is not an error
+		case unread != nil: // if the plan has received its outcome in the meantime, the body was removed, which is not an error
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -315,8 +316,8 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted, and keeps its envelope. It logs the
-// name of the client, and returns fault.
+// drop removes the body of an answer that cannot be accepted, and keeps the envelope of the answer.
+// It logs the name of the client. It returns the argument fault.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -335,9 +336,9 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether the plan still waits for a checked answer. It returns false if another
-// call has already accepted the answer. It returns a refusal if the plan has an outcome, or if the
-// stored bytes of the answer were removed.
+// awaits reports whether the plan still waits for an answer that was checked. The result is false
+// if another call has already accepted the answer. The error is a refusal if the plan has an
+// outcome, or if the stored bytes of the answer were removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -424,7 +425,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	return nil
 }
 
-// published writes a release to a file if clients fetch the releases of its plan one by one.
+// published writes a release to a file if clients fetch the releases for this plan one by one.
 // Otherwise it returns nil.
 func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, error) {
 	s, st, ask := b.study, b.state, int(k.Ask)
@@ -435,8 +436,8 @@ func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, err
 }
 
 // committed compares the hash of a release with the hash that the client has signed, in a study
-// with commitments. It returns a refusal if they differ. Without this check one client could make
-// an outcome whose signatures do not match the releases.
+// with commitments. If the two differ, committed returns a refusal. Without this check one client
+// could cause an outcome whose signatures do not match the releases.
 func (b *batch) committed(r transcript.Release, release []byte) error {
 	if !b.state.chain.Commits() {
 		return nil

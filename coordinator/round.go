@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that is due: it begins the study, ends and begins rounds, and ends the
+// advance does everything that is due. It begins the study, ends and begins rounds, and ends the
 // study. If the study cannot continue, advance aborts it. The returned error is an error of this
 // machine, such as a failed write.
 func (b *batch) advance() error {
@@ -47,8 +47,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin fixes the roster and signs the first entry. If the study cannot run with the clients
-// that have consented, begin records the reason, and the study waits for more clients.
+// begin fixes the roster and signs the first entry. If the study cannot run with the clients that
+// have consented, begin records the reason. The study then waits for more clients.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -99,7 +99,7 @@ func (b *batch) begin() error {
 	return nil
 }
 
-// block records why the study cannot begin with the named clients.
+// block records the reason why the study cannot begin with the named clients.
 func (b *batch) block(names []identity.Name, why error) {
 	b.state.blocked = blocked{names, why.Error()}
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
@@ -117,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // keep the newer key, because it belongs to a later version of the roster
+		return nil // the present key is newer, because it belongs to a later version of the roster, so keep it
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }
@@ -165,7 +165,8 @@ func (b *batch) play() error {
 }
 
 // hold stops a study in which too many consecutive rounds were rejected. If the study can continue
-// without one of its clients, it waits for an order of the operator. Otherwise hold aborts it.
+// without one of its clients, the study waits for an order of the operator. Otherwise hold aborts
+// the study.
 func (b *batch) hold(why string) error {
 	if b.study.excludable(b.state) != nil {
 		return b.abort(b.study.name(), why)
@@ -179,7 +180,7 @@ func (b *batch) hold(why string) error {
 }
 
 // fewest returns U_min, the minimum number of answers of a round. U_min is min_clients in the study
-// document. If min_clients is not set, it is the number of all members.
+// document. If the document does not set min_clients, U_min is the number of all members.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -228,7 +229,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // the memory of this plan's sum and outcome is freed before the next plan is computed
+		debug.FreeOSMemory() // this frees the memory of this plan's sum and outcome before the next plan is computed
 	}
 	b.write(func(kept store.Study) error {
 		if !fetched {
@@ -255,8 +256,8 @@ func (b *batch) close(outcome *session.Entry) error {
 }
 
 // answered returns the body of an outcome. In a study with commitments, the body contains the
-// envelopes of the answers that the outcome counts. The result fetched is true if clients fetch the
-// releases of these answers one by one.
+// envelopes of the answers in the sum of the outcome. The result fetched is true if clients fetch
+// the releases in these answers one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil
@@ -272,9 +273,9 @@ func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fet
 	return a.Bytes(), counted.Fetched(), nil
 }
 
-// discard forgets the answers that were not accepted, and returns a function that removes their
-// files. The coordinator refuses a piece that arrives later for such a file, and the client must
-// offer the answer again from its beginning.
+// discard forgets the answers that were not accepted, and returns a function that removes the files
+// of these answers. The coordinator refuses a piece that arrives later for such a file. The client
+// must then offer the answer again from its beginning.
 func (q *question) discard(s *Study) func() {
 	offers := q.offers
 	q.offers = map[identity.Name]*offer{}
@@ -285,7 +286,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan if enough clients are present. It reports whether it has signed one.
+// open signs the next plan if enough clients are present. It reports whether it has signed a plan.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -329,8 +330,8 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry of the transcript. This entry contains the posterior and the receipts of
-// all answers.
+// end signs the last entry of the transcript. The last entry contains the posterior and the
+// receipts of all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter

@@ -17,9 +17,9 @@ import (
 )
 
 // With secure aggregation a plan has six steps, which package sums describes: deals, cut,
-// confirmations, certificate, shares, opening. The entry of each step is signed in the transaction
-// that stores the last message of the step. Every step has its own deadline. A restarted
-// coordinator reads the entries and the messages of the open plan again.
+// confirmations, certificate, shares, opening. The entry of a step is signed in the transaction
+// that stores the last message of the step. Every step has its own deadline. A coordinator that
+// restarts reads the entries and the messages of the open plan again.
 
 // A secure is the part of the state of a study whose clients aggregate securely.
 type secure struct {
@@ -28,21 +28,21 @@ type secure struct {
 	keying     *question // offers of keys
 	columns    *columns  // access to the columns in the deals of the open plan; nil before the cut
 
-	// complaints has the clients that complained about a dealer of the open plan, by the dealer's place
-	// in the roster. A client cannot confirm a cut if it cannot decrypt its column of one of the deals.
-	// It then complains about the dealer. Complaints are not signed and not stored. They decide only
-	// which dealers are left out of later cuts.
+	// complaints has the clients that complained about a dealer of the open plan, by the dealer's
+	// place in the roster. A client cannot confirm a cut if it cannot decrypt the column for it in
+	// one of the deals. The client then complains about the dealer of this deal. Complaints are not
+	// signed and not stored. They only decide which dealers are left out of later cuts.
 	complaints map[int]map[identity.Name]bool
-	// places in the roster of the dealers that later cuts must not contain, because their deals
-	// caused a plan to be void
+	// places in the roster of dealers whose deals caused a plan to be void; later cuts must not
+	// contain these dealers
 	leftOut map[int]bool
 }
 
 // secure reports whether the clients of the study aggregate securely.
 func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
 
-// newSecure returns the state after the first entry of the transcript. It returns nil unless the
-// clients aggregate securely.
+// newSecure returns the state of the secure sums after the first entry of the transcript. It
+// returns nil unless the clients aggregate securely.
 func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secure, error) {
 	if !s.secure() {
 		return nil, nil
@@ -90,8 +90,9 @@ func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	return nil
 }
 
-// stepIfDue takes the next step of the open plan if all messages of the present step have arrived,
-// or if its deadline has passed. If a step cannot be completed, the plan is void.
+// stepIfDue takes the next step of the open plan. The step is due if all messages of the present
+// step have arrived, or if the deadline of the present step has passed. If a step cannot be
+// completed, the plan is void.
 func (b *batch) stepIfDue(ask uint64) error {
 	x := b.state.secure
 	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
@@ -149,9 +150,9 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.signStep(transcript.Cut, ask, body)
 }
 
-// blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
-// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. blame reports
-// whether there is such a dealer.
+// blame excludes dealers from later cuts because of complaints. A dealer is excluded if the clients
+// that cannot decrypt their columns of its deal are so many that the cut cannot be confirmed. The
+// result lost reports whether there is such a dealer.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -163,7 +164,7 @@ func (x *secure) blame() (lost bool) {
 }
 
 // dealers returns the number of clients whose deals later cuts can contain. Without secure
-// aggregation it is the number of clients that have not left.
+// aggregation the result is the number of clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
 	for _, name := range b.state.staying() {
@@ -192,8 +193,8 @@ func (b *batch) openSum(ask uint64, body []byte) error {
 	return b.close(outcome)
 }
 
-// void ends a plan without a sum. If the plan has no cut, void removes its answers, because only
-// answers in a cut have receipts.
+// void ends a plan without a sum. Only answers in a cut have receipts, so void removes the answers
+// to a plan without a cut.
 func (b *batch) void(ask uint64) error {
 	if b.state.secure.machine.Step() == sums.Dealing {
 		b.write(func(kept store.Study) error { return kept.DropAnswers(ask) })
@@ -246,15 +247,15 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 	return nil
 }
 
-// readSteps applies the stored entries of the open plan to the secure sums, beginning with the
-// entry that contains the plan.
+// readSteps applies the stored entries of the open plan to the secure sums. The first of these
+// entries contains the plan.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	before, _ := kept.Envelope(from - 1)
 	chain := st.chain.At(transcript.Position{Number: from - 1, Head: transcript.BodyOf(before).Hash})
 	for n := from; n <= kept.Items(); n++ {
 		envelope, size := kept.Envelope(n)
 		var body []byte
-		if n > from { // the body of the plan can be long, and nothing here depends on it
+		if n > from { // the body of the plan can be long, and is not needed here
 			var err error
 			if _, body, err = kept.Item(n); err != nil {
 				return err
@@ -318,11 +319,11 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
-// keyed reports whether the number of clients that have sent their keys suffices to open a sum.
+// keyed reports whether the clients that have sent their keys are enough to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
 // waits describes in words the event for which the study waits. If the study does not wait for a
-// step of secure aggregation, it returns the argument other.
+// step of secure aggregation, the result is the argument other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

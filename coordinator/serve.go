@@ -28,8 +28,8 @@ func (s *Study) TLS() *tls.Config {
 	return config
 }
 
-// OnDrop sets the function that closes the connections of a client. It is called when the client's
-// TLS key becomes invalid.
+// OnDrop sets the function that closes the connections of a client. The function is called when the
+// client's TLS key becomes invalid.
 func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
 
 func (s *Study) drop(p channel.Party) {
@@ -41,8 +41,7 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns the largest size in bytes that an answer's body can have, for any set of
-// clients.
+// largestBody returns the largest size of an answer's body in bytes, over all sets of clients.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()
@@ -76,8 +75,8 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the pin of the client's TLS key. It returns false if the client has not joined this
-// study.
+// pin returns the pin, the hash of the client's TLS key. The second result is false if the client
+// has not joined this study.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -125,8 +125,8 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		// AddKeys is called on a separate state machine, because it adds the keys. The body has not
-		// arrived yet, so the study's own state machine must not have the keys.
+		// AddKeys is called on a new state machine, because AddKeys also adds the keys. The body
+		// has not arrived yet, so the study's own state machine must not have the keys.
 		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
@@ -152,8 +152,8 @@ func (x *secure) size(domain identity.Domain) uint64 {
 	return uint64(x.federation.ShareSize())
 }
 
-// message returns the hash of the envelope of the accepted message with the key k. If there is
-// none, found is false.
+// message returns the hash of the envelope of the accepted message with the key k. If there is no
+// such message, found is false.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -171,7 +171,7 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 }
 
 // contradictory handles a second, different message of a client for the same step. If the message
-// is a deal, contradictory keeps it as evidence.
+// is a deal, contradictory keeps the message as evidence.
 func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) error {
 	x := b.state.secure
 	if _, err := signed.Verify(envelope, c.entry.Key, b.state.chain.Header(signed.Deal, key.Ask, b.modelOf(key.Ask))); err == nil && x.machine.Ask() == key.Ask {
@@ -180,13 +180,13 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			return err
 		})
 	}
-	if key.Ask == 0 { // the client must stop, because the other clients could not decrypt its deals
+	if key.Ask == 0 { // the client must stop, because its keys differ from those that other clients have, and its deals could not be decrypted
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
-// modelOf returns the hash of the λ in an open plan, or zero if the plan is not open.
+// modelOf returns the hash of the λ in an open plan. If the plan is not open, it returns zero.
 func (b *batch) modelOf(ask uint64) (model Hash) {
 	if q := b.state.open[ask]; q != nil {
 		model = q.model

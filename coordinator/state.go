@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses it. After every transaction
-// it equals the state in the store.
+// A state is the mutable state of a study. Only the study's loop uses the state. After every
+// transaction the state equals the one in the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -41,24 +41,24 @@ type state struct {
 	excluded map[identity.Name]string // reasons for which clients were excluded
 
 	changes keyChanges
-	own     roster.Entry       // the coordinator's roster entry that is in force
+	own     roster.Entry       // the coordinator's present roster entry
 	who     *identity.Identity // identity in own
-	edition int                // number of changes of the membership since the state was read
+	edition int                // number of changes of the set of members since the state was read
 }
 
 // A client is the state of a client that has joined the study.
 type client struct {
-	entry roster.Entry // roster entry in force, with which messages are verified
-	// former is the identity in the client's previous roster entry. It is zero if no version of the
-	// roster has replaced the entry.
+	entry roster.Entry // present roster entry, with which messages are verified
+	// former is the identity in the client's previous roster entry. If no version of the roster has
+	// replaced an entry of the client, former is zero.
 	former     identity.Fingerprint
 	entryBytes []byte
-	pin        identity.Pin // pin of the newest TLS key, which the client's connections must use
+	pin        identity.Pin // pin (hash) of the newest TLS key, which the client's connections must use
 	approved   bool
 	left       bool
 	revoked    bool   // whether the client's keys were revoked; if so, left is also true
 	reason     string // reason that the client gave for leaving
-	last       []byte // envelope of the client's last message; it names an entry of the client's ledger
+	last       []byte // envelope of the client's last message; the envelope names an entry of the client's ledger
 	lastSeq    uint64
 	answers    int // number of accepted answers
 }
@@ -74,8 +74,8 @@ type question struct {
 	taken    map[identity.Name][]byte // envelope of each accepted answer, by client
 }
 
-// An offer is the envelope of a message whose body has not arrived completely, with the part of the
-// body that has arrived.
+// An offer is the envelope of a message that has no complete body yet, with the bytes of the body
+// that have arrived.
 type offer struct {
 	key      store.ReleaseKey
 	envelope []byte
@@ -89,7 +89,8 @@ type offer struct {
 	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked contains a set of clients with which the study cannot begin, and the reason.
+// blocked holds the reason why the study cannot begin, and the set of clients for which the reason
+// was found.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -284,8 +285,8 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 	return nil
 }
 
-// readFormer sets the field former of each client whose identity differs between the previous and
-// the present version of the roster.
+// readFormer sets the field former of each client. This field is set only if the identity of the
+// client differs between the previous and the present version of the roster.
 func (st *state) readFormer(previous *roster.Roster) {
 	for name, c := range st.clients {
 		before, had := previous.Named(name)
@@ -323,8 +324,8 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns the open plan number ask, or nil if there is none. If ask is 0, it returns the
-// question whose answers are the clients' keys for the secure sums.
+// question returns the open plan with the number ask, or nil if there is none. If ask is 0, it
+// returns the question whose answers are the clients' keys for the secure sums.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying

@@ -34,7 +34,7 @@ type Status struct {
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
 	// Roster is the version of the roster. NewKeys contains the parties whose new keys are valid
-	// from the next version.
+	// from the next version on.
 	Roster  uint64          `json:"roster,omitempty"`
 	NewKeys []identity.Name `json:"new_keys,omitempty"`
 	Open    []RoundStatus   `json:"open,omitempty"`
@@ -52,7 +52,8 @@ type Status struct {
 type ClientStatus struct {
 	Name identity.Name `json:"name"`
 	Key  string        `json:"key,omitempty"` // short fingerprint of the client's key
-	// "invited", "expired", "joined", "consented", "taking part", "left", "revoked" or "left out"
+	// one of "invited", "expired", "joined", "consented", "taking part", "left", "revoked" and
+	// "left out"
 	State string     `json:"state"`
 	Seen  *time.Time `json:"seen,omitempty"` // time of the client's last message
 	// time when gossip last lost contact with the client; for display only
@@ -125,7 +126,8 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets the fields of out that describe the event and the clients for which the study waits.
+// waits describes in out the event for which the study waits, and sets the names of the clients for
+// which it waits.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -155,9 +157,9 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the names of the clients for which the next plan waits. If fewer clients than
-// necessary have sent their keys for the secure sums, these are the clients without keys. Otherwise
-// they are the clients that are not connected.
+// unready returns the names of the clients for which the next plan waits. If too few clients have
+// sent their keys for the secure sums, they are the clients without keys. Otherwise they are the
+// clients that are not connected.
 func (b *batch) unready() (all []string) {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		for _, name := range b.awaited() {
@@ -215,8 +217,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time of the last message from a client, and the time at which gossip last
-// lost contact with the client. A time is nil if the event has not happened.
+// sighted returns the time of the last message from a client (seen), and the time at which gossip
+// last lost contact with the client (missed). A time is nil if the event has not happened.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

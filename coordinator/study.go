@@ -28,7 +28,7 @@ type Study struct {
 	largest   int64 // maximum size of an answer's body in bytes
 	log       *slog.Logger
 	events    Events
-	presence  *presence        // decides whether a round can begin
+	presence  *presence        // times of the clients' last calls, which decide whether a round can begin
 	view      *membership.View // reachable clients according to gossip; only for display
 	cache     *cache
 	gossip    atomic.Pointer[transport.Gossip] // nil without gossip
@@ -40,7 +40,7 @@ type Study struct {
 	dropper  atomic.Pointer[func(channel.Party)] // closes the connections of a party; nil if none is set
 	aware    sync.Map                            // names of the clients that received the last entry, as a set
 
-	// The following fields are for the study's loop only.
+	// Only the study's loop uses the following fields.
 	st     *state
 	broken bool // whether the store could not be read, so that st may differ from the store
 	failed bool // whether the last transaction failed
@@ -48,7 +48,7 @@ type Study struct {
 
 // paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
 // answer at a multiple of federation.pace after it has read the plan. With a deadline of several
-// multiples, a client that computes for longer than one of them can still answer.
+// multiples, a client can still answer if its computation takes longer than one of them.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.
@@ -64,11 +64,11 @@ const (
 	noteAborted = "aborted"
 	// noteExcluded is the key under which the store keeps the reasons of exclusions.
 	noteExcluded = "excluded"
-	// noteSince is the key under which the store keeps the time since which the study waits.
+	// noteSince is the key under which the store keeps the time since which the study has waited.
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store. It does not begin to run the study.
+// newStudy reads a study from the store. The caller begins to run the study.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -106,7 +106,8 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	// a missing key is reported when the coordinator starts, and not at the first connection
+	// this call reports a missing key now, when the coordinator starts, and not at the first
+	// connection
 	_, err = s.certifier.tls(s.st.own, h.options.Now())
 	return s, err
 }
@@ -143,8 +144,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the start times and deadlines of the open rounds from an earlier state. They
-// are not in the store, so a restarted coordinator sets new deadlines.
+// keepDeadlines copies the start times and deadlines of the open rounds from an earlier state. The
+// store does not have these times, so a restarted coordinator sets new deadlines.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {

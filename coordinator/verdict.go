@@ -6,12 +6,12 @@ import (
 )
 
 // strange is a bound on the norm of an answer, relative to the median norm of the other answers.
-// The log reports an answer above this bound as unlike the others. In a study without a dishonest
-// client, the norm of an answer grows at most in proportion to the client's number of records.
+// The log reports an answer above this bound as unlike the others. If no client of a study is
+// dishonest, the norm of an answer grows at most in proportion to the client's number of records.
 const strange = 10
 
-// logRound logs the verdict on a round. If the coordinator opens the messages of the clients, it
-// also logs the influence of each answer.
+// logRound logs the verdict on a round. If the coordinator can open the messages of the clients,
+// logRound also logs the influence of each answer.
 func (s *Study) logRound(ask uint64, r session.Round) {
 	if r.Verdict == pvi.Accepted {
 		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))

@@ -7,15 +7,16 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable copy of a part of a study's state. Calls that do not use the loop read it.
+// A view is an immutable copy of a part of a study's state. Calls that do not run in the loop read
+// the view.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	// reason, in words for the operator, why no more entries follow; empty while the study runs
+	// reason why no more entries follow, in words for the operator; empty while the study runs
 	ending  string
 	members map[identity.Name]member // clients that have joined
-	own     roster.Entry             // the coordinator's roster entry that is in force
+	own     roster.Entry             // the coordinator's present roster entry
 	edition int                      // edition of the membership
 	chain   transcript.Chain
 	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
@@ -25,8 +26,7 @@ type view struct {
 	columns    *columns         // access to the columns in the deals of the open plan; nil before the cut
 }
 
-// A member is a client that has joined. It contains the keys against which the client's connections
-// and messages are checked.
+// A member is a client that has joined, with the keys for checking its connections and messages.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
@@ -58,8 +58,8 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined, with their keys, except for clients whose keys were
-// revoked. After the beginning of the study, only the clients in the roster may read the
+// listed returns all clients that have joined, with their keys. Clients whose keys were revoked are
+// left out. After the beginning of the study, only the clients in the roster may read the
 // transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))

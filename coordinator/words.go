@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Headline returns one line with the progress of the study, the event that the study waits for,
-// and the time since it began to wait.
+// Headline returns one line of text. It has the progress of the study, the event for which the
+// study waits, and the time since the study began to wait.
 func (s *Status) Headline(now time.Time) string {
 	text := s.Progress()
 	if s.Waits == "" {
@@ -17,7 +17,8 @@ func (s *Status) Headline(now time.Time) string {
 	return text + ", waiting for " + s.Wait() + ", since " + Span(now.Sub(s.Since))
 }
 
-// Progress returns the phase of the study or, while it runs, the number of plans so far.
+// Progress returns the phase of the study. While the study runs, Progress returns the number of
+// plans so far instead.
 func (s *Status) Progress() string {
 	if s.Phase == Running {
 		return fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
@@ -25,8 +26,8 @@ func (s *Status) Progress() string {
 	return string(s.Phase)
 }
 
-// Wait describes in words the event and the clients for which the study waits. It returns "" if the
-// study does not wait.
+// Wait describes in words the event and the clients for which the study waits. If the study does
+// not wait, the result is "".
 func (s *Status) Wait() string {
 	text := s.Waits
 	if len(s.For) > 0 {
@@ -38,7 +39,7 @@ func (s *Status) Wait() string {
 	return text
 }
 
-// missed returns the clients whose answers are missing and with which gossip has lost contact.
+// missed returns the clients that have not answered and with which gossip has lost contact.
 func (s *Status) missed() (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -48,8 +49,8 @@ func (s *Status) missed() (gone []string) {
 	return gone
 }
 
-// LastRound returns lines about the end of the last round. If the coordinator opens the messages
-// of the clients, there is a line about the influence of each answer.
+// LastRound returns lines about the end of the last round. If the coordinator can open the messages
+// of the clients, one line is about the influence of each answer.
 func (s *Status) LastRound() []string {
 	r := s.Last
 	if r == nil {
@@ -88,8 +89,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
-// List joins names with commas for a sentence. It names at most eight, and then gives the number
-// of the others.
+// List joins names with commas for a sentence. If there are more than eight names, it lists eight
+// and then gives the number of the others.
 func List[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Account describes a data set's budget, for display.
+// An Account describes the budget of a data set, for display.
 type Account struct {
 	Dataset string    `json:"dataset"`
 	Budget  Budget    `json:"budget"`
@@ -21,7 +21,7 @@ type Account struct {
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε of all releases so far, at the budget's δ. It is an estimate, because it
+	// Epsilon is the ε of all releases so far, at the budget's δ. This ε is an estimate, because it
 	// treats the releases as if they had been planned in advance. The guarantee is the ε of the
 	// whole budget.
 	Epsilon float64      `json:"epsilon_so_far"`
@@ -43,7 +43,8 @@ type StudySpent struct {
 	Last    time.Time `json:"last"`
 }
 
-// Accounts returns the state of every data set's budget, ordered by the name of the data set.
+// Accounts returns the state of every data set's budget, in the order of the names of the data
+// sets.
 func (s *Store) Accounts() []Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +97,15 @@ type Quote struct {
 	Cost  float64 `json:"cost"`
 	Left  float64 `json:"left"`  // remaining budget before the release
 	Total float64 `json:"total"` // whole budget of the data set
-	// EpsilonBefore and EpsilonAfter are [Account].Epsilon before and after the release.
+	// EpsilonBefore is [Account].Epsilon before the release, and EpsilonAfter is [Account].Epsilon
+	// after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
 // Quote returns the cost of a release on a data set without charging it. The release must fit into
-// the budget, and into the limit in the argument promise, which can be stricter than the budget.
-// Otherwise the error is the *accountant.BudgetError that a charge would return.
+// the budget and into the limit promise, which can be stricter than the budget. Otherwise the error
+// is the *accountant.BudgetError that a charge would return.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +152,8 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 	return s.chain.head()
 }
 
-// Contains reports whether the ledger has an entry with the given number and hash. It also returns
-// true if both are zero. Every answer that a client sends names an entry of its ledger. If the
+// Contains reports whether the ledger has an entry with the given number and hash. If both are
+// zero, the result is true. Every answer that a client sends names an entry of its ledger. If the
 // ledger lacks an entry that an earlier answer named, the ledger was restored from a backup, or
 // another copy of the ledger is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
@@ -163,8 +165,8 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the number of the entry that charges the answer to plan number ask. It returns
-// false if there is no such entry.
+// Answered returns the number of the entry that charges the answer to the plan with the number ask.
+// If there is no such entry, ok is false.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

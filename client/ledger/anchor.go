@@ -23,18 +23,18 @@ const AnchorFile = "ledger.anchor"
 // newest transaction, and the anchor contains the marks of its newest transactions.
 //
 // The database alone cannot detect that its newest transaction is missing. The library bbolt keeps
-// the meta page of the previous transaction, and uses this page if the newest meta page has a
+// the meta page of the previous transaction, and uses this older page if the newest meta page has a
 // flipped bit. A charge or a saved state of a study would then be lost. The anchor is therefore a
 // second file. After each commit, and before the caller sends a message, a mark is appended to the
 // anchor and synced. [Open] compares both files. If the anchor is one commit behind, the program
 // has crashed between the two writes, and Open updates the anchor. Any other difference is damage.
 type mark struct {
-	commits uint64 // number of transactions since the database first had a mark
-	head    Hash   // hash of the newest entry; zero if there is none
+	commits uint64 // number of transactions since the first one that wrote a mark
+	head    Hash   // hash of the newest entry; zero if the ledger is empty
 }
 
-// markSize is the size of an encoded mark in bytes. The last 8 bytes are a checksum: the beginning
-// of the SHA-256 of the data holder's public key and the other bytes of the mark.
+// markSize is the size of an encoded mark in bytes. The last 8 bytes are a checksum. They are the
+// beginning of a SHA-256 over the data holder's public key and the other bytes of the mark.
 const markSize = 8 + sha256.Size + 8
 
 func (m mark) encode(holder identity.PublicKey) []byte {
@@ -50,8 +50,8 @@ func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
 	return m, bytes.Equal(b, m.encode(holder))
 }
 
-// decodeAnchor returns the newest mark of an anchor. It ignores an incomplete or wrong last mark,
-// which a crash during a write leaves.
+// decodeAnchor returns the newest mark of an anchor. A crash during a write can leave a last mark
+// that is incomplete or wrong, and decodeAnchor ignores such a mark.
 func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
 	whole := 0
 	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
@@ -72,8 +72,8 @@ func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) 
 	return newest, nil
 }
 
-// marked returns the mark in the database. A database of an earlier version, which wrote no marks,
-// has the zero mark until its next commit.
+// marked returns the mark in the database. An earlier version of the program wrote no marks. The
+// mark of a database from that version is zero until the next commit.
 func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	b := tx.Bucket(metaBucket).Get(markKey)
 	if b == nil {
@@ -94,10 +94,10 @@ type anchor struct {
 	newest mark
 }
 
-// openAnchor compares the anchor in a directory with the newest mark of the database. The arguments
-// head and previous are the hashes of the newest entry of the database and of the entry before it.
-// Then openAnchor replaces the anchor by a file that contains only this mark. The mark is then
-// durable, and the file stays short.
+// openAnchor compares the anchor in a directory with db, the newest mark of the database. The
+// argument head is the hash of the newest entry of the database, and previous is the hash of the
+// entry before it. Then openAnchor replaces the anchor by a file that contains only the mark db.
+// The mark is then durable, and the file stays short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {
@@ -169,7 +169,7 @@ func (a *anchor) append(m mark) error {
 	return nil
 }
 
-// mark writes the mark of a transaction into the database, and returns it.
+// mark writes the mark of a transaction into the database. It returns the mark.
 func (s *Store) mark(tx *bbolt.Tx) (mark, error) {
 	m := mark{commits: s.anchor.newest.commits + 1}
 	sequence, head := s.chain.head()

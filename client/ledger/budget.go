@@ -20,7 +20,7 @@ const (
 	Client = "client" // the whole data set
 )
 
-// A Budget is a limit (ε, δ) on the privacy loss of a data set. It never changes.
+// A Budget is a limit (ε, δ) on the privacy loss of a data set. The limit never changes.
 type Budget struct {
 	Unit string `json:"unit"` // Record, Person or Client
 	// column that identifies the person of a row, if the unit is Person
@@ -32,10 +32,10 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
-// NewBudget returns a budget with the given limit. If the unit is Person, the column person
-// identifies the person of a row. If every planned release is Gaussian, the filter is Gaussian, and
-// later studies on the data set must be Gaussian too. Otherwise the filter is a Rényi filter of the
-// order 1 + 2·log(1/δ)/ε.
+// NewBudget returns a budget with the limit target. If the unit is Person, the column with the name
+// person identifies the person of a row. If every planned release is Gaussian, the filter is
+// Gaussian, and later studies on the data set must be Gaussian too. Otherwise the filter is a Rényi
+// filter of the order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -75,7 +75,7 @@ func (b Budget) Protects() string {
 	return "one " + b.Unit
 }
 
-// InWords describes the limit and the unit that it protects.
+// InWords describes in words the limit of the budget and its privacy unit.
 func (b Budget) InWords() string {
 	return fmt.Sprintf("ε ≤ %g at δ = %g for %s (%s), for all time", b.Epsilon, b.Delta, b.Protects(), b.Adjacency)
 }

@@ -25,17 +25,18 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is the maximum accepted relative difference between a recorded cost and the
-// recomputed cost. Different machines and versions may round products and sums differently.
+// roundOff is the maximum accepted relative difference between a recorded cost and the same cost
+// computed again. Different machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state in memory that follows from the entries of the ledger that were read so far.
+// A chain is the state that follows from the ledger entries that were read so far. It is kept in
+// memory.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // number of the entry that charges the answer
-	names    map[Hash]string   // data set to which each file of records was first charged, by hash of the file
+	names    map[Hash]string   // data set that was charged first for a file of records, by hash of the file
 }
 
 // An answer identifies the answer to one plan of one study.
@@ -89,7 +90,7 @@ func (c *chain) read(b []byte) (Stamp, error) {
 }
 
 // check checks that a signed entry is the next entry of the chain and obeys the rules of the
-// ledger. It returns a function that applies the entry to the chain.
+// ledger. The returned function take applies the entry to the chain.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -119,8 +120,8 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks an entry that creates a budget. It returns a function that applies the entry to
-// the chain.
+// open checks an entry that creates a budget. The returned function take applies the entry to the
+// chain.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -133,8 +134,8 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in an entry is correct and that it fits into the budget. It returns a
-// function that applies the entry to the chain.
+// charge checks that the cost in an entry is correct and fits into the budget. The returned
+// function take applies the entry to the chain.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -180,15 +181,15 @@ type price struct {
 	after *accountant.Filter
 }
 
-// price returns the cost of an event and the filter after the event. It returns an
-// *accountant.BudgetError if the event does not fit into the budget. The account is unchanged.
+// price returns the cost of an event, and the filter after the event. If the event does not fit
+// into the budget, the error is an *accountant.BudgetError. The account does not change.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
 	return price{cost, after}, err
 }
 
-// agrees returns an error if the costs recorded in a charge differ from the computed costs.
+// agrees returns an error if the costs that a charge records differ from the computed costs.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -205,8 +206,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a limit that is stricter than the budget, after all charges of the
-// account. It returns an error if these charges exceed the limit.
+// under returns a filter for a limit that is stricter than the budget. The filter has all charges
+// of the account. If these charges exceed the limit, under returns an error.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -13,14 +13,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change is an update of the saved state of one study. It is written in one transaction.
+// A Change is an update of the saved state of one study. One transaction writes the whole change.
 type Change struct {
 	Study Hash
 	// Parts maps the names of values to their new contents, which are encrypted on disk. A nil
 	// content removes the value.
 	Parts map[string][]byte
-	// Settled is the number of a plan whose outcome is known, or 0. The stored answer to this
-	// plan is removed, because it need not be sent again.
+	// Settled is the number of a plan whose outcome is known, or 0. The stored answer to this plan
+	// is removed, because the client will not send the answer again.
 	Settled uint64
 }
 
@@ -56,19 +56,20 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that could not be computed after its noise was drawn. No message is
-// stored. The plan counts as answered.
+// Lose charges an answer that could not be computed after the noise of the answer was drawn. No
+// message is stored. The plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
 // Charge charges a release and returns the message to send. The charge, the change and the message
-// become durable together or not at all. Charge returns an [*accountant.BudgetError] if the release
-// does not fit into the budget, and a [*Refused] for a second answer to a plan.
+// become durable together or not at all. If the release does not fit into the budget, the error is
+// an [*accountant.BudgetError]. For a second answer to a plan, the error is a [*Refused].
 //
-// Charge calls wrap with the number and hash of the new entry. The message that wrap returns must
-// name this entry in its envelope. If the commit fails, it is unknown whether the transaction was
-// written, and the store accepts no further changes. Reopening the store shows which case holds.
+// Charge calls the function wrap with the number and hash of the new entry. The message that wrap
+// returns must name this entry in its envelope. If the commit fails, it is unknown whether the
+// transaction was written, and the store accepts no further changes. When the store is opened
+// again, it is known whether the transaction was written.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -84,7 +85,7 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 }
 
 // pay writes a charge, and the change c of the client's state, in one transaction. In the same
-// transaction, the function send saves the message for the coordinator. It returns the hash of the
+// transaction, the function send saves the message for the coordinator, and returns the hash of the
 // message's envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
@@ -147,9 +148,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks the entry in the same way as a reader of the ledger, and adds it to
-// the transaction. The function envelope returns the hash of the message that the entry pays for.
-// The returned function keep applies the entry to the state in memory.
+// put signs an entry, checks the entry as a reader of the ledger does, and adds the entry to the
+// transaction. The function envelope returns the hash of the message that the entry pays for. The
+// returned function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {
@@ -175,8 +176,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
 }
 
-// update runs f in one transaction. After the commit it calls the function that f returned, which
-// changes the state in memory.
+// update runs f in one transaction. After the commit it calls the function keep that f has
+// returned, which changes the state in memory.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return keep, err
 }
 
-// at calls the Boundary function of the options, which only tests set.
+// at calls the function Boundary of the options, which only tests set.
 func (s *Store) at(point string) error {
 	if s.boundary == nil {
 		return nil

@@ -14,8 +14,8 @@
 // transaction or no part of it, and the client sends the same bytes again. No charge is ever
 // removed.
 //
-// Every reader of a ledger recomputes each cost from the event in the charge, and refuses a ledger
-// whose recorded costs differ. A second file, the anchor, shows whether the first file lacks its
-// newest transactions. A directory that was restored from a backup passes both checks. Only a party
-// that has seen a later entry can detect the backup. See [Store.Contains].
+// Every reader of a ledger computes each cost again from the event in the charge. If a recorded
+// cost differs, the reader refuses the ledger. A second file, the anchor, shows whether the first
+// file lacks its newest transactions. A directory that was restored from a backup passes both
+// checks. Only a party that has seen a later entry can detect the backup. See [Store.Contains].
 package ledger

@@ -14,17 +14,17 @@ import (
 // Version is the version of the format of entries.
 const Version = 1
 
-// Domain is the signature domain of ledger entries: the data holder's signatures of entries are
+// Domain is the signature domain of ledger entries. The data holder's signatures of entries are
 // valid only in this domain.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the maximum length in bytes of an entry's line. It suffices for the largest event in
-// base64 and the other fields.
+// maxLine is the maximum length in bytes of an entry's line. The length suffices for the largest
+// event in base64 and the other fields.
 const maxLine = 128 << 10
 
 // An Entry is one step of the ledger. It creates a budget or charges an answer. The encoding of an
-// entry is one line of JSON with the fields in this order, so each entry has exactly one encoding.
-// The hash of an entry is the SHA-256 of the encoding.
+// entry is one line of JSON. The fields of the line are in the order of the fields of Entry, so
+// each entry has exactly one encoding. The hash of an entry is the SHA-256 of the encoding.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // number of the entry, from 1
@@ -49,7 +49,7 @@ type Charge struct {
 	Event   []byte `json:"event"`   // encoding by accountant.MarshalEvent
 
 	// Cost is the cost of the event, and Spent is the sum of all costs on this data set so far.
-	// Both are in the unit of the budget's filter. For Gaussian filters SpentDivergence is the
+	// Both are in the unit of the budget's filter. For Gaussian filters, SpentDivergence is the
 	// total max divergence between the releases and exact Gaussian releases.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
@@ -57,8 +57,9 @@ type Charge struct {
 }
 
 // A Stamp is a signed entry. It consists of the entry, the hash of the envelope of the message that
-// the charge pays for, and the data holder's signature of both hashes. The hash of the envelope is
-// not part of the entry, because the envelope contains the hash of the entry.
+// the charge pays for, and the data holder's signature of two hashes: the hash of the entry and the
+// hash of the envelope. The hash of the envelope is not part of the entry, because the envelope
+// contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry
@@ -128,8 +129,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is exactly the text that encoding/json produces for v. All other
-// texts that decode to v are rejected, so that each value has only one encoding.
+// canonical reports whether b is exactly the text that encoding/json produces for v. Each value
+// then has only one valid encoding, because all other texts that decode to v are rejected.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

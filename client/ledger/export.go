@@ -71,9 +71,9 @@ type Report struct {
 	Accounts    []Account            `json:"accounts"`
 }
 
-// Verify reads an export, checks every signature and hash, and recomputes every cost. The error
-// is a [*Fault] that names the invalid entry. The caller must compare the fingerprint in the
-// report with the known fingerprint of the data holder.
+// Verify reads an export, checks every signature and hash, and computes every cost again. The error
+// is a [*Fault] that names the invalid entry. The caller must compare the fingerprint in the report
+// with the known fingerprint of the data holder.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

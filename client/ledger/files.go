@@ -54,7 +54,7 @@ func (h *Held) Error() string {
 func readHeld(dir string) *Held {
 	h := &Held{Dir: dir}
 	if b, err := os.ReadFile(filepath.Join(dir, heldFile)); err == nil && json.Unmarshal(b, h) != nil {
-		*h = Held{Dir: dir} // the file is incomplete, because the other process is still writing it
+		*h = Held{Dir: dir} // the file is incomplete, because the other process is still writing the file
 	}
 	return h
 }
@@ -67,8 +67,8 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder removes the file that names the process with the lock. It ignores errors because
-// that file is only used in error messages.
+// removeHolder removes the file that names the process with the lock. Errors are ignored because
+// only error messages use this file.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
 // makeDirectory makes a directory that only its owner can read. If the directory exists and other

@@ -36,13 +36,14 @@ func fromHex(dst, text []byte) error {
 	return err
 }
 
-// recordsDomain is the signature domain for [NameRecords], which uses a signature as a secret
-// key. The signature is never shown.
+// recordsDomain is the signature domain for [NameRecords]. NameRecords uses a signature as a secret
+// key, and nobody sees this signature.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords returns a keyed hash of the bytes that the function read writes to its argument.
-// Equal bytes have equal hashes. Only the holder of the private key can compute the hash. If the
-// hash had no key, a reader of an exported ledger could test guesses of the records.
+// NameRecords returns a keyed hash of some bytes, such as a file of records. The function read
+// writes these bytes to its argument. Equal bytes have equal hashes. Only the holder of the private
+// key can compute the hash. If the hash had no key, a reader of an exported ledger could test
+// guesses of the records.
 func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

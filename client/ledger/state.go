@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts encrypts the new values of a change, before its transaction begins.
+// sealParts encrypts the new values of a change, before the transaction of the change begins.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -28,7 +28,8 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change to the database. The new values in sealed are already encrypted.
+// apply writes a change to the database. The argument sealed has the new values, which are already
+// encrypted.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
@@ -86,8 +87,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored answer to plan number ask. It returns false if there is none. The store
-// keeps an answer until the outcome of the plan is known.
+// Unsent returns the stored answer to the plan with the number ask. If there is no such answer, ok
+// is false. The store keeps an answer until the outcome of the plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))
@@ -101,7 +102,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the numbers of the plans whose answers are stored for a study, in increasing
+// Outbox returns the plans of a study whose answers are stored, by their numbers in increasing
 // order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64

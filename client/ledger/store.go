@@ -33,8 +33,9 @@ const lockWait = time.Second
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file without marks. The next commit changes the format, so that
-// earlier versions of the program cannot add entries without a mark.
+// unanchored is the format of a file without marks, which identify the newest transactions. The
+// next commit changes the format, so that earlier versions of the program cannot add entries
+// without a mark.
 const unanchored = "fedpvi client ledger 1"
 
 // These are the names of the buckets of the database. The bucket meta contains the format, the data
@@ -68,7 +69,7 @@ type Store struct {
 	mu     sync.Mutex
 	chain  *chain
 	anchor *anchor
-	broken error // reason why the store accepts no further changes; nil if it accepts them
+	broken error // reason why the store accepts no further changes; nil if it accepts changes
 }
 
 // Options configure [Open].
@@ -77,23 +78,23 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// Existing states that the store must exist. If the store does not exist, Open then returns an
+	// Existing states that the store must exist. If the store then does not exist, Open returns an
 	// error. Without Existing, Open creates the store.
 	Existing bool
-	// Boundary, if set, is called before and after every commit. If it returns an error, the
-	// transaction returns this error. Tests use it to simulate a crash.
+	// Boundary, if set, is called before and after every commit. If Boundary returns an error, the
+	// transaction returns this error. Tests use Boundary to simulate a crash.
 	Boundary func(point string) error
-	// Layer is inserted between the database and its file, for tests.
+	// Layer performs the file operations of the database. Only tests set it.
 	Layer durable.Layer
 }
 
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory and checks all entries. It creates the directory, the keys
-// and the file if they do not exist, unless o.Existing is set. It returns a [*Held] if another
-// process has the store open, and a [*Damaged] if the store is damaged. A damaged store must not
-// be used until a person has examined it.
+// Open opens the store in a directory and checks all entries. If the directory, the keys or the
+// file do not exist, Open creates them, unless o.Existing is set. If another process has the store
+// open, the error is a [*Held]. If the store is damaged, the error is a [*Damaged]. A damaged store
+// must not be used until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -134,9 +135,9 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare makes the directory and the store's file if they do not exist. It returns a [*Damaged] if
-// the file is missing and a key exists. The file is made before the keys, so a key without the file
-// means that the file was lost.
+// prepare makes the directory and the store's file if they do not exist. The file is made before
+// the keys, so a key without the file means that the file was lost. In this case prepare returns a
+// [*Damaged].
 func prepare(dir string) error {
 	if err := makeDirectory(dir); err != nil {
 		return err
@@ -157,8 +158,8 @@ func prepare(dir string) error {
 	return checkMode(path, info)
 }
 
-// load reads the keys and the entries, and checks the entries. For a new file it makes the keys
-// and initialises the file.
+// load reads the keys and the entries, and checks the entries. For a new file it makes the keys and
+// writes the first contents of the file.
 func (s *Store) load(unlock keyfile.Unlock) error {
 	fresh, err := s.fresh()
 	if err == nil {
@@ -210,7 +211,7 @@ func (s *Store) loadAnchor() error {
 	return err
 }
 
-// loadKeys loads the keys, or makes them for a new file.
+// loadKeys loads the keys. For a new file it makes the keys.
 func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	if s.lock, err = keyfile.Open(s.dir, o); err != nil {
 		return err
@@ -223,8 +224,8 @@ func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	return err
 }
 
-// keyOf loads the key at path. If there is no key and fresh is true, keyOf makes one. If there is
-// no key and fresh is false, keyOf returns a [*Damaged].
+// keyOf loads the key at path. If there is no key, the result depends on fresh: if fresh is true,
+// keyOf makes a key, and otherwise it returns a [*Damaged].
 func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -278,8 +279,8 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f and wraps any error of f in a [*Damaged], except for a full disk or a lack of
-// permissions.
+// whole runs f. If f returns an error, whole wraps the error in a [*Damaged]. Exceptions are errors
+// about a full disk or a lack of permissions.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {

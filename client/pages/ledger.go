@@ -11,7 +11,8 @@ import (
 // barWidth is the width, in the units of the picture, of the bar that shows the whole budget.
 const barWidth = 600.
 
-// An account is a data set's budget, together with the widths for the bar chart of its spending.
+// An account is the budget of a data set, with the widths of the bars that show how much of the
+// budget is spent.
 type account struct {
 	ledger.Account
 	Spending []spending
@@ -27,7 +28,7 @@ func (a *account) Guess() string {
 // A spending is the part of a budget that one study has spent.
 type spending struct {
 	ledger.StudySpent
-	Name    string // name of the study; the first digits of its digest if the client has not joined it
+	Name    string // name of the study; if the client has not joined the study, the first digits of its digest
 	Mine    bool   // whether there is a page of the study
 	X, Wide float64
 	Odd     bool

@@ -1,7 +1,8 @@
-// Package pages shows a data holder, in a browser, the studies of a client: the review of each
-// study with forms to approve and to refuse it, the examination of the records, the ledger, the
-// progress of a run, and the result of a study with its report. The examination depends on single records and has no noise, so only the data
-// holder may see the pages. The forms do the same as the commands client approve and client leave.
+// Package pages shows a data holder the studies of a client in a browser. The pages contain the
+// review of each study with forms to approve and to refuse it, the examination of the records, the
+// ledger, the progress of a run, and the result of a study with its report. The examination depends
+// on single records and has no noise, so only the data holder may see the pages. The forms do the
+// same as the commands client approve and client leave.
 package pages
 
 import (
@@ -24,12 +25,12 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Config configures [Open]. Each function in it carries out the command of the same name, and
+// Config configures [Open]. Each function in Config carries out the command of the same name, and
 // writes the command's lines to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run needs its own Member values,
-	// because it changes them.
+	// Members are the studies that the client has joined. A run changes its Member values, so it
+	// needs other values than these.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -48,8 +49,9 @@ type Pages struct {
 	*web.Site
 	c Config
 
-	// busy is locked while a form is carried out, records are examined, or a review or a report is
-	// made. A run begins only when busy is unlocked, so that no other task slows the run.
+	// busy is locked while a form is carried out, while records are examined, and while a review or
+	// a report is made. A run begins only when busy is unlocked, so that no other task slows the
+	// run.
 	busy    sync.Mutex
 	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
 	reports map[ledger.Hash]*page.Report
@@ -108,8 +110,8 @@ func (p *Pages) End() {
 	p.running = false
 }
 
-// Begin waits until all forms and examinations have been carried out, and refuses further ones. The
-// caller then begins a run.
+// Begin waits until all forms and examinations have been carried out. From then on it refuses
+// further forms and examinations. The caller then begins a run.
 func (p *Pages) Begin() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -118,9 +120,9 @@ func (p *Pages) Begin() {
 	p.running = true
 }
 
-// Decision waits until the data holder has approved a study, and returns the policy under which it
-// is approved. It does not wait if the study is over. If the data holder refuses the study, Decision
-// returns a [client.Refusal].
+// Decision waits until the data holder has approved a study, and returns the policy of the
+// approval. If the study is over, Decision does not wait. If the data holder refuses the study,
+// Decision returns a [client.Refusal].
 func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
 	for {
 		p.mu.Lock()
@@ -147,7 +149,7 @@ func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy,
 	}
 }
 
-// exclusively calls f, unless a run has begun.
+// exclusively calls f. If a run has begun, it returns an error instead.
 func (p *Pages) exclusively(f func() error) error {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -209,7 +211,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a text that changes whenever the content of the live parts of the pages changes.
+// state returns a text that changes whenever the pages must be shown again, because a part of their
+// content has changed.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -244,7 +247,7 @@ func (p *Pages) document(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
 }
 
-// report shows the report on a study that is over, like the command client report.
+// report shows the report on a study that is over. The command client report shows the same report.
 func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -273,7 +276,7 @@ func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	return report.Result()
 }
 
-// reportOn returns the report on a study. A report is made once, because it never changes.
+// reportOn returns the report on a study. The report never changes, so it is made only once.
 func (p *Pages) reportOn(m *client.Member) (*page.Report, error) {
 	p.busy.Lock()
 	defer p.busy.Unlock()

@@ -58,9 +58,9 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. It makes a new review only if the state has changed on
-// which the review depends, because a review takes a while: it simulates the study with made-up
-// records.
+// reviewOf returns the review of a study. A review depends on some of the client's state. reviewOf
+// makes a new review only if this state has changed, because a review takes a while: it simulates
+// the study with made-up records.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -82,7 +82,7 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 	return review, nil
 }
 
-// approve records the consent to a study, like the command client approve. The form contains the
+// approve records the consent to a study, as the command client approve does. The form contains the
 // digest of the study and the hash of the policy that the data holder has seen.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
@@ -107,7 +107,7 @@ func (p *Pages) approve(r *http.Request) (next string, err error) {
 	})
 }
 
-// refuse leaves a study for good, like the command client leave.
+// refuse leaves a study for good, as the command client leave does.
 func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided carries out a form, and wakes up callers that wait in Decision.
+// decided carries out a form, and wakes up callers that wait in the method Decision.
 func (p *Pages) decided(f func() error) (next string, err error) {
 	err = p.exclusively(f)
 	p.mu.Lock()

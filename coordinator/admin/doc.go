@@ -14,14 +14,15 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API carries out the orders of an operator. A study is given by its name, or by the first digits
-// of its digest, in the parameter study. An empty string selects the only study.
+// An API carries out the orders of an operator. The string parameter with the name study selects a
+// study: by the study's name, or by the first digits of its digest. An empty string selects the
+// only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
 	// Invite makes invitations for more clients, and new invitations for clients that have not joined.
 	Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error)
-	// Status returns the status of one study, or of all studies if study is empty.
+	// Status returns the status of the selected study, or of all studies if the string is empty.
 	Status(ctx context.Context, study string) ([]coordinator.Status, error)
 	// Begin begins a study before all invited clients have consented.
 	Begin(ctx context.Context, study string) error
@@ -33,7 +34,7 @@ type API interface {
 	Rotate(ctx context.Context, study string) error
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
-	// Posterior returns the posterior of a study that ended.
+	// Posterior returns the posterior of a study that has ended with one.
 	Posterior(ctx context.Context, study string) (*session.Posterior, error)
 	// Bundle writes the study's bundle (see package bundle) to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error

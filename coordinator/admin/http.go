@@ -19,8 +19,8 @@ import (
 // maxOrder is the maximum size of an order in bytes.
 const maxOrder = 8 << 20
 
-// These are the paths of the requests on the socket. A request is JSON. The reply is JSON, or an
-// error as text.
+// These are the paths of the requests on the socket. The body of a request is JSON. The body of a
+// reply is JSON, or an error as text.
 const (
 	pathFound     = "/v1/found"
 	pathInvite    = "/v1/invite"
@@ -47,8 +47,8 @@ type exclusion struct {
 
 type none struct{}
 
-// NewServer returns an HTTP server that carries out orders with api. The caller serves it on a
-// listener from [Listen].
+// NewServer returns an HTTP server that carries out orders with api. The caller must start the
+// server on a listener from [Listen].
 func NewServer(api API) *http.Server {
 	mux := http.NewServeMux()
 	answer(mux, pathFound, api.Found)
@@ -82,8 +82,8 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
-// started is a writer that records whether a reply has begun. After the beginning of a reply, an
-// error can no longer be sent as text.
+// started is a writer that records whether a reply has begun. Once a reply has begun, an error can
+// no longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -127,8 +127,8 @@ type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if no
-// coordinator runs there.
+// Dial connects to the coordinator that uses a state directory. It returns ErrNoServer if no
+// running coordinator uses the directory.
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {

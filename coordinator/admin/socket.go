@@ -20,7 +20,7 @@ const maxPath = 100
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
 // socketPath returns a path to the socket in dir that is short enough for the system. The caller
-// calls done when it no longer needs the path.
+// must call done when the path is no longer needed.
 func socketPath(dir string) (path string, done func() error, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxPath {
@@ -33,8 +33,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller has locked. Only the owner can
-// use the socket. Listen replaces a socket that an earlier process left.
+// Listen makes the socket in a state directory that the caller has locked. Only the owner can use
+// the socket. If an earlier process has left a socket, Listen replaces that socket.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -48,7 +48,8 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// the path may contain a temporary directory that no longer exists when the listener is closed
+	// the path may contain a temporary directory, which no longer exists when the listener is
+	// closed
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -59,8 +60,8 @@ func Listen(dir string) (net.Listener, error) {
 // guarded is a listener that accepts connections only from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection from the same user or from root. It closes all other
-// connections.
+// Accept returns the next connection from the same user or from root. It closes connections from
+// other users.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -88,8 +89,8 @@ func withGiver(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// dial connects to the coordinator that runs on a state directory. It returns ErrNoServer if no
-// coordinator runs there.
+// dial connects to the coordinator that uses a state directory. It returns ErrNoServer if no
+// running coordinator uses the directory.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -109,7 +109,7 @@ func (w *Writer) Entry(envelope, body []byte) {
 }
 
 // Release returns a writer for the bytes of a release that clients fetch. The caller must write
-// size bytes to it. The releases of an outcome follow its entry, in the order of their clients.
+// exactly size bytes. The releases of an outcome follow its entry, in the order of their clients.
 func (w *Writer) Release(size int64) io.Writer {
 	w.number(uint64(size))
 	return releaseWriter{w}
@@ -149,8 +149,8 @@ func newReader(r io.Reader) *reader {
 // file costs little memory.
 const grow = 32 << 10
 
-// take returns the next n bytes of the bundle. Its buffer grows as bytes arrive. It therefore
-// allocates at most three times as many bytes as the file contains.
+// take returns the next n bytes of the bundle. The buffer for these bytes grows as they arrive.
+// take therefore allocates at most three times as many bytes as the file contains.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -199,7 +199,7 @@ func (r *reader) copy(size int64, w io.Writer) error {
 	return err
 }
 
-// close checks the hash at the end of the bundle, and that no bytes follow it.
+// close checks the hash at the end of the bundle. It also checks that no bytes follow this hash.
 func (r *reader) close() error {
 	if r.err != nil {
 		return r.err

@@ -11,13 +11,14 @@ import (
 
 // rounding is the accepted relative difference between moments that two machines compute from the
 // same λ. The moments differ because some CPUs round the result of a multiplication and an addition
-// once, and others round after each operation.
+// once, and other CPUs round after each operation.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same returns an error unless the published result agrees with own. λ is the same on every
-// machine, so λ and all counts must be equal. Moments can differ by rounding.
+// same returns an error unless the published result agrees with own, the result that was
+// recomputed. λ is the same on every machine, so λ and all counts must be equal. Moments can differ
+// by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -36,8 +37,8 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// The published result must have the same encoding as own, except for the moments. In rest, a
-	// copy of the published result, the moments of own replace the published moments.
+	// Except for the moments, the published result must have the same encoding as own. The variable
+	// rest is a copy of the published result with the moments of own.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()

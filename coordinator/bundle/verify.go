@@ -33,7 +33,7 @@ type Report struct {
 	Result *session.Result `json:"-"`
 }
 
-// A Fault is an error in a bundle. Where names the place of the error.
+// A Fault is an error in a bundle. The field Where names the place of the error in the bundle.
 type Fault struct {
 	Where string
 	Err   error
@@ -41,7 +41,7 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 
-// Unwrap returns the error without its place in the bundle.
+// Unwrap returns the error without the name of its place.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // A verifier recomputes a study from its bundle.
@@ -85,7 +85,8 @@ func newVerifier(r io.Reader) *verifier {
 	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}, excluded: map[identity.Name]uint64{}}
 }
 
-// verify checks the bundle as [Verify] describes. Afterwards v contains the verified contents.
+// verify checks the bundle as [Verify] describes. Afterwards v contains the contents that were
+// verified.
 func (v *verifier) verify() error {
 	v.parts = v.in.parts()
 	if v.in.err != nil {
@@ -170,7 +171,7 @@ func (v *verifier) entry(envelope, body []byte) error {
 }
 
 // begin reads the coordinator's key from the first entry. All entries must be signed with this key,
-// until an entry replaces the coordinator's key.
+// until an entry replaces the key by another.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -212,8 +213,8 @@ func (v *verifier) roster(e transcript.Entry) error {
 	return v.pair()
 }
 
-// pair begins the secure sums under the present version of the roster. It does nothing in a study
-// without secure sums.
+// pair begins the secure sums under the present version of the roster. In a study without secure
+// sums it does nothing.
 func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
@@ -299,7 +300,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 }
 
 // exclude applies an entry that excludes a client. The sums of the plans that are open at this
-// entry can contain answers of the client. The sums of later plans must not contain them.
+// entry can contain answers of the client. The sums of later plans must not contain answers of the
+// client.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -363,8 +365,8 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 }
 
 // answered returns the message of the study's phase in the body of an outcome. In a study with
-// commitments it checks each release in the outcome against the hash that the client has signed in
-// the envelope of its answer. The bundle contains these envelopes.
+// commitments it checks each release in the outcome. The hash of the release must be the one that
+// the client has signed in the envelope of its answer. The bundle contains these envelopes.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil
@@ -450,7 +452,7 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the envelopes of answers to plans without an outcome. It then checks that the
+// uncounted checks the envelopes of answers to plans that have no outcome. It then checks that the
 // ledger entry numbers of every client increase.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}

@@ -26,8 +26,8 @@ func (s *server) openAudit() (*audit.Log, error) {
 	}})
 }
 
-// auditConfiguration writes the configuration of the daemon to the audit log. The daemon serves at the
-// given address.
+// auditConfiguration writes the configuration of the daemon to the audit log. The argument serves
+// is the address at which clients reach the daemon.
 func (s *server) auditConfiguration(serves net.Addr) {
 	c := s.config
 	studies := []string{}
@@ -72,7 +72,7 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 }
 
 // peer returns an attribute with the name of the party at the other end. A party without a
-// certificate appears as "guest".
+// certificate has the name "guest".
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

@@ -9,7 +9,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A gossip runs the gossip nodes of all studies on a common port.
+// A gossip runs the gossip nodes of all studies on one port. By gossip, the members of a study find
+// out which clients are reachable.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -26,8 +27,8 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add starts the gossip node of a study, unless the study is over. On an error the study
-// continues without gossip.
+// add starts the gossip node of a study, unless the study is over. If the node cannot start, the
+// study continues without gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return

@@ -12,11 +12,11 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics contains all numbers that a coordinator exports to a monitoring system. They do not
-// depend on the contents of messages and do not name clients, with two exceptions: the verdicts,
-// which are in the transcript, and the norms of answers that everybody may read. There are no
-// durations. The duration of a round depends on the clients' computing times, which depend on the
-// clients' records.
+// metrics contains all numbers that a coordinator exports to a monitoring system. The numbers do
+// not depend on the contents of messages and do not name clients, with two exceptions: the
+// verdicts, which are in the transcript, and the norms of answers that everybody may read. There
+// are no durations. The duration of a round depends on the clients' computing times, which depend
+// on the clients' records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -43,8 +43,8 @@ var (
 )
 
 // inUse adds a metric with the size of the live heap after the last garbage collection. This size
-// shows a memory leak better than the resident size of the process, which depends on the time of
-// the last collection.
+// shows a memory leak better than the resident size of the process, because the resident size
+// depends on the time of the last collection.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -120,8 +120,8 @@ func (m *metrics) Stored(batch int, ok bool) {
 	m.batch.Observe(float64(batch))
 }
 
-// Audited counts a line of the audit log. The argument is true if the line was written, and false
-// if it was lost.
+// Audited counts a line of the audit log. The argument written is true if the line was written, and
+// false if it was lost.
 func (m *metrics) Audited(written bool) {
 	result := "ok"
 	if !written {
@@ -136,7 +136,7 @@ func (m *metrics) Moved(received, sent int) {
 }
 
 // handler returns a handler that serves the metrics and a health check. The health check fails if
-// works returns an error.
+// the function works returns an error.
 func (m *metrics) handler(works func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

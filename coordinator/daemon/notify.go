@@ -5,15 +5,16 @@ import (
 	"os"
 )
 
-// notify sends the daemon's state, "READY=1" or "STOPPING=1", to the service manager. It does
-// nothing unless NOTIFY_SOCKET names the manager's socket. See sd_notify(3) of systemd.
+// notify sends the daemon's state, "READY=1" or "STOPPING=1", to the service manager. The
+// environment variable NOTIFY_SOCKET names the manager's socket. Without this variable notify does
+// nothing. See sd_notify(3) of systemd.
 func notify(state string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return nil
 	}
 	if path[0] == '@' {
-		path = "\x00" + path[1:] // a leading @ means a socket in the abstract namespace
+		path = "\x00" + path[1:] // a leading @ means a socket in the abstract namespace of Linux
 	}
 	c, err := net.Dial("unixgram", path)
 	if err != nil {

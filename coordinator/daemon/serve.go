@@ -39,7 +39,7 @@ type Config struct {
 	Gossip  string // IP address and port for gossip; empty to disable it
 	// Web is the host:port of this machine for the pages of an operator. It is empty if there are
 	// no pages. WebOrigin is the origin of a proxy in front of the pages. It is empty if there is
-	// no proxy. Announce, unless nil, is called with the first login link.
+	// no proxy. Announce, unless nil, is a function that receives the first login link.
 	Web, WebOrigin string
 	Announce       func(link string)
 
@@ -62,7 +62,7 @@ type Config struct {
 // maxHeader is the maximum size in bytes of the header of a request for metrics.
 const maxHeader = 8 << 10
 
-// farewell is the maximum time for which a stopping daemon waits for running calls.
+// farewell is the maximum time for which a daemon that stops waits for running calls.
 const farewell = 10 * time.Second
 
 // A server contains everything that a daemon must close.
@@ -79,7 +79,7 @@ type server struct {
 	failed  chan error
 }
 
-// glances is the maximum time for which a starting coordinator waits for the lock on its state
+// glances is the maximum time for which a coordinator that starts waits for the lock on its state
 // directory. Commands that read the directory, such as watch, lock it for a short time.
 const glances = 10 * time.Second
 
@@ -139,7 +139,8 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size in bytes above which the answers use most of the memory of a round.
+	// longAnswer is a size of answers in bytes. Above this size the answers use most of the memory
+	// of a round.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage for studies with long answers. With Go's
 	// default of 100 the program would need twice the memory. Frequent collections take little
@@ -230,9 +231,9 @@ func (s *server) openPages(ctx context.Context) (err error) {
 	return nil
 }
 
-// invited returns the address to listen at if the configuration names none: all addresses of this
-// machine, on the port that the invitations contain. It returns an error if the invitations contain
-// different ports.
+// invited returns the address to listen at if the configuration names none. The address stands for
+// all addresses of this machine, on the port that the invitations contain. invited returns an error
+// if the invitations contain different ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {
@@ -255,7 +256,8 @@ func invited(studies []*coordinator.Study) (string, error) {
 	return ":" + all[0], nil
 }
 
-// serve calls run in a goroutine. If run returns an error, the daemon stops with this error.
+// serve calls the function run in a goroutine. If run returns an error, the daemon stops with this
+// error.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -273,7 +275,7 @@ func (s *server) works() error {
 	return errors.Join(err, s.hub.Healthy())
 }
 
-// stop waits at most farewell for running calls, and then closes the listeners.
+// stop waits for running calls, at most for the duration farewell, and then closes the listeners.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

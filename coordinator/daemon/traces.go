@@ -9,10 +9,10 @@ import (
 )
 
 // This file defines the contents of traces. A span covers one call or one local operation. Each
-// span has a name from the list below and an outcome. It contains no study, client, round, address
-// or size. A span never continues a trace of the caller. Otherwise text that the caller chose would
-// reach the monitoring system. Calls that wait for new entries have no span, because the length of
-// the span would show how long other clients took.
+// span has a name from the list below and an outcome. A span contains no study, client, round,
+// address or size. A span never continues a trace of the caller, because text that the caller chose
+// would then reach the monitoring system. Calls that wait for new entries have no span, because the
+// length of the span would show how long other clients took.
 //
 // Traces contain the times of events. If the study file sets no federation.pace, a client sends an
 // answer as soon as the answer is computed, so traces show roughly how long the computation took.
@@ -28,12 +28,12 @@ var spans = []string{
 	"open", "transaction",
 }
 
-// outcome is the only attribute of a span. It has the same values as the label outcome of the
-// metrics.
+// outcome is the only attribute of a span. The values of this attribute are those of the label
+// outcome of the metrics.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span with the given name and returns the function that
-// ends it. The argument result is the outcome of the span. If provider is nil, traceTo returns nil.
+// traceTo returns a function that begins a span with the given name. This function returns another
+// one, which ends the span with the given outcome. If provider is nil, traceTo returns nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(result string)) {
 	if provider == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 // the clients for which studies wait. The interval is at least a second and at most a minute.
 const patience = 10
 
-// watch regularly logs the clients for which studies wait. If UntilDone is set, it closes the
+// watch regularly logs the clients for which studies wait. If UntilDone is set, watch closes the
 // returned channel when all studies are over and every client has received the last entry.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
@@ -61,7 +61,8 @@ func (s *server) logWaits(ctx context.Context) {
 	}
 }
 
-// done reports whether every study is over and its clients have received the last entry.
+// done reports whether every study is over and all clients of these studies have received the last
+// entry.
 func (s *server) done() bool {
 	studies := s.hub.Studies()
 	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool {

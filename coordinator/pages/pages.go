@@ -1,7 +1,7 @@
-// Package pages shows an operator, in a browser, the studies of a coordinator: their clients,
-// rounds and verdicts, the clients that a study waits for, its privacy cost, and its report. The
-// pages cannot change a study. They have the same content as the commands coordinator status and
-// coordinator report.
+// Package pages shows an operator the studies of a coordinator in a browser. The page of a study
+// has the clients, the rounds and verdicts, the clients that the study waits for, the privacy cost,
+// and the report. The pages cannot change a study. They have the same content as the commands
+// coordinator status and coordinator report.
 package pages
 
 import (
@@ -40,8 +40,8 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // costs of studies, by the digest of the study and the names of its clients
-	reports map[string]template.HTML // reports, by digest of the study; the report on a study never changes
+	costs   map[string]cost          // costs of studies, by digest of the study and names of the study's clients
+	reports map[string]template.HTML // reports, by digest of the study; a report never changes
 }
 
 //go:embed study.html
@@ -100,7 +100,7 @@ func (p *pages) one(r *http.Request) (*coordinator.Status, *coordinator.Study, e
 	return &all[0], study, nil
 }
 
-// A view is the content of the page of a study.
+// A view is the content of the page of one study.
 type view struct {
 	*coordinator.Status
 	Title string

@@ -19,13 +19,13 @@ import (
 )
 
 // The store keeps a long value in a file, and the size and hash of the file in the database. The
-// file is written and synced before the transaction that adds its hash to the database. It is
+// file is written and synced before the transaction that adds its hash to the database. The file is
 // removed after the transaction that removes its hash. If the program crashes between a file
 // operation and the transaction, the database has no hash for the file, and Open removes the file.
 //
-// Formats 2 and 3 kept long values in the database, in parts. The key of the first part is the
-// value's key. The key of every other part is the value's key followed by the part's offset. This
-// program reads and removes parts, but never writes them.
+// Formats 2 and 3 kept long values in the database, divided into parts. The key of the first part
+// is the value's key. The key of every other part is the value's key followed by the part's offset.
+// This program reads and removes such parts, but never writes them.
 
 const (
 	folderName  = "bodies"
@@ -47,8 +47,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare calls write with a writer, and returns the written bytes as a value. It stores a long
-// value in a file.
+// Prepare calls the function write with a writer, and returns the bytes that write has written as a
+// value. A long value is stored in a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// PrepareFile is like Prepare, but stores a value of any size in a file.
+// PrepareFile does the same as Prepare, but stores a value of any size in a file.
 func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	err := w.begin()
@@ -105,7 +105,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begin creates the file for a value that has become long.
+// begin creates the file for a value when the value becomes long.
 func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (w *Writer) Finish() (*Value, error) {
 	return v, nil
 }
 
-// Discard deletes the written bytes. It does nothing after Finish.
+// Discard deletes the written bytes. After Finish it does nothing.
 func (w *Writer) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -153,8 +153,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory that survives a crash. If the directory exists, makeFolder still
-// syncs its name, because an earlier process may have failed before the sync.
+// makeFolder makes a directory that survives a crash. It also syncs the name of a directory that
+// exists, because an earlier process may have failed before the sync.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -197,8 +197,8 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep removes all files that the database does not name. It returns an error if a file that the
-// database names is missing or has the wrong size.
+// sweep removes all files that the database does not name. If a file that the database names is
+// missing or has the wrong size, sweep returns an error.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -252,7 +252,7 @@ func checkBody(path string, v *Value) error {
 // size (8 bytes) and the hash of the file.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value under a key if the value is in a file. Otherwise it returns nil.
+// file returns the value under a key if a file holds the value. Otherwise it returns nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
 	if bucket == nil { // earlier versions of the program did not create this bucket
@@ -268,8 +268,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f for each long value that is in a file and whose database key begins with prefix. It
-// calls f with the database key and the value.
+// named calls f for each long value in a file whose database key begins with prefix. The arguments
+// of f are the database key and the value.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -288,7 +288,7 @@ func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	return nil
 }
 
-// put stores a value under a key. It replaces an earlier value.
+// put stores a value under a key. An earlier value under the key is replaced.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -321,8 +321,8 @@ func (s Study) drop(part string, key []byte) error {
 }
 
 // dropFiles removes names of files from the database. The files themselves are removed after the
-// transaction. If exact is true, dropFiles removes the name whose key equals prefix. Otherwise it
-// removes every name whose key begins with prefix.
+// transaction. If exact is true, dropFiles removes the one name whose key equals prefix. Otherwise
+// it removes every name whose key begins with prefix.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -346,7 +346,7 @@ type droppedFile struct {
 	value *Value
 }
 
-// dropParts removes the parts of a value that an earlier format has stored.
+// dropParts removes the parts into which an earlier format has divided a value.
 func dropParts(bucket *bbolt.Bucket, key []byte) error {
 	c := bucket.Cursor()
 	for k, _ := c.Seek(partKey(key, 0)); len(k) == len(key)+8 && bytes.HasPrefix(k, key); k, _ = c.Seek(partKey(key, 0)) {
@@ -361,7 +361,7 @@ func partKey(key []byte, offset int64) []byte {
 	return append(bytes.Clone(key), number(uint64(offset))...)
 }
 
-// whole returns a copy of the value under a key, or nil if there is none.
+// whole returns a copy of the value under a key, or nil if there is no value.
 func (s Study) whole(part string, key []byte) ([]byte, error) {
 	size, ok := s.length(part, key)
 	if !ok {
@@ -377,7 +377,7 @@ func (s Study) whole(part string, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// length returns the length in bytes of the value under a key. If there is none, ok is false.
+// length returns the length in bytes of the value under a key. If there is no value, ok is false.
 func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if v := s.file(part, key); v != nil {
 		return v.Size, true
@@ -386,7 +386,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	// if no other key follows the parts of the value, its last part is the last entry of the bucket
+	// if no other key follows the parts of the value, the last part is the last entry of the bucket
 	k, last := bucket.Cursor().Last()
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()
@@ -399,7 +399,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 
 func beyond(key, _ []byte) bool { return key != nil }
 
-// read fills b with the bytes of a value, starting at the offset from.
+// read fills b with the bytes of a value, beginning at the offset from.
 func (s Study) read(part string, key, b []byte, from int64) error {
 	if v := s.file(part, key); v != nil {
 		return readBody(filepath.Join(s.dir, v.name()), b, from)
@@ -421,13 +421,13 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, starting at the offset from. It also works
-// before the name of the file is in the database.
+// ReadFile fills b with the bytes of a value in a file, beginning at the offset from. The database
+// need not have the name of the file yet.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }
 
-// readBody fills b with the bytes of a file, starting at the offset from.
+// readBody fills b with the bytes of a file, beginning at the offset from.
 func readBody(path string, b []byte, from int64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

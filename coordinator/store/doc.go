@@ -3,6 +3,6 @@
 // none.
 //
 // The store contains studies with their documents, tickets of invitations, entries of the roster
-// and of the transcript, states of the algorithm, and answers. It does not interpret these
+// and of the transcript, states of the algorithm, and answers. The store does not interpret these
 // contents. It contains no private key.
 package store

@@ -1,8 +1,8 @@
 package store
 
 // PutPublished stores a client's release for a plan. Everybody is allowed to fetch the release. The
-// value must be a result of [Store.PrepareFile], so that its file is named by the hash of the
-// release.
+// value must be a result of [Store.PrepareFile], so that the hash of the release names the file of
+// the value.
 func (s Study) PutPublished(k ReleaseKey, v *Value) error {
 	return s.putFile(published, k.bytes(), v, formatPublished)
 }

@@ -10,8 +10,8 @@ import (
 // errPieces is returned if pieces of an answer are missing from the database.
 var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
-// A ReleaseKey identifies a message of a client by its plan, its client and its step. The answer
-// to a plan has the step Answering.
+// A ReleaseKey identifies a message of a client by the plan, the client and the step. The answer to
+// a plan has the step Answering.
 type ReleaseKey struct {
 	Ask    uint64 // number of the plan; 0 for the keys of a client
 	Client string
@@ -28,7 +28,7 @@ const (
 	Sharing                // a share of a sum
 )
 
-// stepShift is the number of bits of a key that contain the number of the plan. The bits above them
+// stepShift is the number of low bits of a key that contain the number of the plan. The high bits
 // contain the step.
 const stepShift = 56
 
@@ -84,8 +84,8 @@ func (s Study) PutBody(k ReleaseKey, v *Value) error {
 	return s.PutPiece(k, 0, v.Bytes)
 }
 
-// ReadAnswer fills b with bytes of an answer's body, starting at the offset from. It returns an
-// error if some of these bytes have not arrived.
+// ReadAnswer fills b with bytes of an answer's body, beginning at the offset from. If some of these
+// bytes have not arrived, it returns an error.
 func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	prefix := k.bytes()
 	if s.file(pieces, prefix) != nil {
@@ -94,7 +94,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // no piece begins at from, so the bytes are inside the previous piece
+	if !bytes.Equal(at, key(from)) { // the key that was found is not the key for from, so the bytes are inside the piece before it
 		if at == nil {
 			at, piece = c.Last()
 		} else {
@@ -136,7 +136,8 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	return s.part(releases).Put(k.bytes(), envelope)
 }
 
-// Release returns the envelope of the accepted answer with the key k, or nil if there is none.
+// Release returns the envelope of the accepted answer with the key k, or nil if there is no such
+// answer.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
 // DropOffer deletes the envelope and the body of a message that has not arrived completely.
@@ -170,8 +171,9 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 	return s.dropFiles(fileKey(part, prefix), false)
 }
 
-// Releases calls f with the envelope of each accepted answer to a plan whose number is at least
-// first, which must be at least 1. The answers are ordered by plan, then by client.
+// Releases calls f with the envelope of each accepted answer to the plan with the number first and
+// to all later plans. The number first is at least 1. The answers are ordered by plan, then by
+// client.
 func (s Study) Releases(first uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, prefix(first, Answering), prefix(0, Confirming), f)
 }
@@ -182,12 +184,13 @@ func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []b
 	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
 }
 
-// Shares raises the format version of the database. Earlier versions of the program then refuse the
-// database, because they do not know the messages of secure aggregation.
+// Shares raises the format version of the database to the one with secure aggregation. Programs of
+// earlier versions then refuse the database, because they do not know the messages of secure
+// aggregation.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
-// Changes raises the format version of the database. Earlier versions of the program then refuse
-// the database, because they do not know that keys can change.
+// Changes raises the format version of the database to the one with changes of keys. Programs of
+// earlier versions then refuse the database, because they do not know that keys can change.
 func (s Study) Changes() error { return s.atLeast(formatChanges) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
@@ -197,7 +200,7 @@ func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 }
 
 // each calls f with the messages whose keys k satisfy from ≤ k < before. If before is nil, the
-// range has no end.
+// range of keys has no end.
 func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
 	for k, v := c.Seek(from); k != nil && (before == nil || bytes.Compare(k, before) < 0); k, v = c.Next() {
@@ -212,9 +215,9 @@ func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envel
 	return nil
 }
 
-// PutEvidence stores an envelope that contradicts an earlier answer of the client, and reports
-// whether it is the first such envelope. Only the first envelope for each plan and client is
-// kept, so that a client cannot fill the disk.
+// PutEvidence stores an envelope that contradicts an earlier answer of the client. The result first
+// reports whether it is the first such envelope. Only the first envelope for each plan and client
+// is kept, so that a client cannot fill the disk.
 func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {

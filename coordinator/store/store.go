@@ -20,14 +20,14 @@ const (
 	fileName    = "coordinator.db"
 	pageSize    = 16 << 10 // page size of new files in bytes; bbolt uses memory for every page while the file is open
 	defaultWait = time.Second
-	// These are the versions of the file format. A program refuses a file whose version it does not
-	// know.
+	// These are the versions of the file format. If a program does not know the version of a file,
+	// it refuses the file.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // a long value is in parts, and the state can be under another key (see stateSlot)
+	formatSlots = "3" // a long value is divided into parts, and the state can be under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
-	// formatShares adds the messages of secure aggregation. Their keys are unknown in earlier
-	// formats.
+	// formatShares adds the messages of secure aggregation. Earlier formats have no keys for these
+	// messages.
 	formatShares = "5"
 	// formatChanges adds changes of the roster. Earlier versions of the program do not know these
 	// changes.
@@ -46,7 +46,8 @@ var ErrFormat = errors.New("the state has a format that this program does not kn
 // ErrDamaged is returned if the state is inconsistent or cannot be read.
 var ErrDamaged = errors.New("the state is damaged: restore the whole state directory from its latest backup")
 
-// A Store keeps a coordinator's state in a directory. Its methods can be called concurrently.
+// A Store keeps a coordinator's state in a directory. Several goroutines may call its methods
+// concurrently.
 type Store struct {
 	dir     string
 	db      *bbolt.DB
@@ -58,15 +59,15 @@ type Store struct {
 
 	mu   sync.Mutex
 	lost error // read error after which the file is not used any more; nil for none
-	// whether a commit has failed, in this or an earlier process, so that the file may differ from
-	// the disk
+	// whether a commit has failed, in this process or an earlier one, so that the file in memory
+	// may differ from the file on disk
 	unsound bool
 }
 
 // Options configure a store.
 type Options struct {
-	// Commit is called for every commit. Its argument is the function that commits, and the default
-	// calls this function. Tests replace Commit to make commits fail.
+	// Commit is called for every commit. The argument of Commit is the function that commits. If
+	// Commit is nil, the store calls this function. Tests set Commit to make commits fail.
 	Commit func(commit func() error) error
 	// Long is the maximum size in bytes of a value in the database. Larger values are kept in
 	// files. The default is 1 MiB.
@@ -78,8 +79,8 @@ type Options struct {
 	Layer durable.Layer
 }
 
-// Open opens the store in a directory. It makes the directory and the store if they do not exist.
-// Only their owner can access them.
+// Open opens the store in a directory. If the directory or the store does not exist, Open makes it.
+// Only the owner can access the directory and the store.
 func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
@@ -197,8 +198,8 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format version of the database to the given version. It never lowers the
-// version.
+// atLeast raises the format version of the database to the given version. A higher version stays as
+// it is.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -218,8 +219,8 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. Values that its methods return are valid only until the transaction ends,
-// unless the method's comment states that they are copies.
+// A Tx is a transaction. The values that its methods return are valid only until the transaction
+// ends. An exception is a method whose comment states that it returns a copy.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
@@ -241,8 +242,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return err
 }
 
-// inside runs f, which contains one transaction, after it has called sound. It returns ErrDamaged
-// if bbolt panics because the file is damaged.
+// inside calls sound and then f, which contains one transaction. If bbolt panics because the file
+// is damaged, inside returns ErrDamaged.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err

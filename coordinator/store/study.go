@@ -20,7 +20,7 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
-	// envelope of each client's last message, by name; this message names an entry of the client's
+	// envelope of each client's last message, by name; the envelope names an entry of the client's
 	// ledger
 	last      = "last"
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
@@ -33,8 +33,9 @@ const (
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
 	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	// published is not the name of a bucket. It begins the keys in the bucket files for the
-	// releases that clients fetch. The plan and the name of the client follow.
+	// published is not the name of a bucket. It is the first part of the keys in the bucket files
+	// of the releases that clients fetch. The second part of these keys is the plan, and the third
+	// is the name of the client.
 	published = "published"
 )
 
@@ -43,10 +44,10 @@ var parts = []string{
 	offers, releases, pieces, evidence, files,
 }
 
-// A Part names a part of a study that has one value for each client.
+// A Part names a part of a study's state that has one value for each client.
 type Part string
 
-// These are the parts of a study that have one value, a byte slice, for each client.
+// These are the parts of a study's state that have one value, a byte slice, for each client.
 const (
 	Entry    Part = entries
 	Approval Part = approvals
@@ -141,11 +142,11 @@ func (s Study) getJSON(part, key string, value any) error {
 // Fixed returns the properties that were passed to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
-// PutNote stores a value under a key, encoded as JSON.
+// PutNote stores a value under a key. The value is encoded as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes into value the JSON that PutNote has stored under a key. If nothing is stored, value
-// does not change.
+// Note decodes the JSON that PutNote has stored under a key into value. If the key has no JSON,
+// value does not change.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
 // Put stores a client's value for a part.
@@ -167,7 +168,7 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket stores the ticket of an invitation. It replaces an earlier ticket for the same name.
+// PutTicket stores the ticket of an invitation. An earlier ticket for the same name is replaced.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
 // Tickets calls f with each ticket, in order of name.
@@ -177,13 +178,13 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the saved state. In a store of format 3 the state can be saved under
-// another key, which is then the value under stateSlot.
+// stateNow is the key of the saved state. In a store of format 3 the state can be under another
+// key. The value under stateSlot is then this key.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
-// PutState stores the state of the study's algorithm. It replaces the earlier state.
+// PutState stores the state of the study's algorithm. The earlier state is replaced.
 func (s Study) PutState(v *Value) error {
-	// also removes states that earlier formats have stored under other keys
+	// this also removes states that earlier formats have stored under other keys
 	if err := s.dropPrefix(state, nil); err != nil {
 		return err
 	}
@@ -198,7 +199,8 @@ func (s Study) State() ([]byte, error) {
 	return s.whole(state, stateNow)
 }
 
-// clone returns a copy of b. The copy of nil is nil, and the copy of an empty slice is not nil.
+// clone returns a copy of b. The copy of nil is nil. The copy of an empty slice that is not nil is
+// not nil either.
 func clone(b []byte) []byte {
 	if b == nil {
 		return nil

@@ -24,8 +24,8 @@ func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	return clone(s.part(envelopes).Get(key)), body, err
 }
 
-// Envelope returns a copy of an entry's envelope and the size of its body. If there is no such
-// entry, the envelope is nil.
+// Envelope returns a copy of the envelope of the entry with the number n, and the size of the
+// entry's body. If there is no such entry, the envelope is nil.
 func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	body, _ = s.length(bodies, number(n))
 	return clone(s.part(envelopes).Get(number(n))), body
@@ -58,5 +58,6 @@ func (s Study) Items() uint64 {
 	return readNumber(k)
 }
 
-// PlanOf returns the number of the entry that contains plan number ask, or 0 if there is none.
+// PlanOf returns the number of the entry that contains the plan with the number ask. If there is no
+// such entry, it returns 0.
 func (s Study) PlanOf(ask uint64) uint64 { return readNumber(s.part(asks).Get(number(ask))) }
