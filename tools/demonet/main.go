@@ -7,7 +7,8 @@
 // because noise would differ between the runs. Then the demonstration runs two studies with secure
 // sums: one with three hospitals, and one with four hospitals, where one may be missing. Each study
 // runs twice. In the second run, processes are killed in each step of a round. Both runs draw the
-// same noise from a seed.
+// same noise from a seed. At last it runs a study with a formula and one with a program, in which all
+// records of a client are protected together, and compares their estimates with the simulator's.
 //
 // If the first argument is a study, demonet runs that study once. Further arguments are settings in
 // the form that sim accepts.
@@ -100,7 +101,14 @@ func demo(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("\n%s", second.table)
-	if err := addUp(ctx); err != nil {
+	seeded, err := builtWith("seeded", seeding())
+	if err != nil {
+		return err
+	}
+	if err := addUp(ctx, seeded); err != nil {
+		return err
+	}
+	if err := simulate(ctx, seeded); err != nil {
 		return err
 	}
 	say("\nWhat everybody did is in the logs: %s", filepath.Join(dir, "*", "*.log"))

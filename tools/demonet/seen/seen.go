@@ -46,10 +46,15 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that returns the noise of a client for a plan. The noise depends only
-// on the client's name and the plan, so that a client that was killed draws the same noise again.
+// NoiseOf returns a function that returns the noise of a client for a plan. The client is the
+// simulator's of the same name, such as client-1, and draws the simulator's noise with the seed 1. A client
+// that was killed draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
-	return func(plan int) *dpmech.Stream { return seeded.Stream(1, client, uint64(plan)) }
+	var number uint64
+	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
+		panic("seen: the simulator has no client " + client)
+	}
+	return func(plan int) *dpmech.Stream { return seeded.Stream(1, "noise", number-1, uint64(plan)) }
 }
 
 // Answered writes the numbers of an answer.

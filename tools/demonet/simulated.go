@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// protectedStudies are studies of three clients in which all records of a client are protected
+// together: one whose model is a formula, with secure sums, and one whose model is a program.
+var protectedStudies = []struct {
+	name, file string
+	settings   []string
+}{
+	{"formula", "experiments/programs/infections.toml", []string{"federation.aggregation=secure", "federation.colluders=1"}},
+	{"program", "experiments/programs/visits.toml", nil},
+}
+
+// simulate runs each study of protectedStudies as processes and in the simulator, with the same
+// noise. The estimates must be equal bit for bit.
+func simulate(ctx context.Context, programs string) error {
+	for _, c := range protectedStudies {
+		var settings []string
+		for _, s := range append(c.settings, "privacy.unit=client", "privacy.clip=3", "privacy.epsilon=", "privacy.noise_multiplier=0.06",
+			"inference.rounds=3", "inference.intervals=none", "federation.min_clients=3") {
+			settings = append(settings, "--set", s)
+		}
+		records, simulated := filepath.Join(dir, "records-"+c.name), filepath.Join(dir, c.name+"-simulated")
+		clients, err := deal(ctx, records, c.file, settings...)
+		if err != nil {
+			return err
+		}
+		p, err := play(ctx, records, clients, c.name, programs, leave)
+		if err != nil {
+			return err
+		}
+		if _, err := command(ctx, bin, "sim", append([]string{"run", c.file, "--quiet", "--seed", "1", "--out", simulated}, settings...)...); err != nil {
+			return err
+		}
+		if err := equalEstimates(p, filepath.Join(simulated, "posterior.csv")); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		say("The estimates of the %s are those of its simulation, to the last bit. All records of a client were protected together.", c.name)
+	}
+	return nil
+}
+
+// equalEstimates returns an error unless λ moved in a round of a run, and a file of the simulator
+// has the same estimates.
+func equalEstimates(p *posterior, file string) error {
+	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
+		return fmt.Errorf("no round moved λ:\n%s", p.table)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	released, err := columnsOf(p.exact, "name", "estimate", "natural_estimate")
+	if err != nil {
+		return err
+	}
+	simulated, err := columnsOf(text, "coefficient", "estimate", "natural_estimate")
+	if err != nil {
+		return err
+	}
+	// After the parameters, a result has the quantities that its program generates.
+	if len(simulated) == 0 || len(released) < len(simulated) || !slices.EqualFunc(simulated, released[:len(simulated)], slices.Equal) {
+		return fmt.Errorf("the estimates\n%s\nare not those of the simulation\n%s", p.exact, text)
+	}
+	return nil
+}
+
+// columnsOf returns columns of a table, by rows.
+func columnsOf(table []byte, names ...string) ([][]string, error) {
+	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var out [][]string
+	for _, row := range rows[1:] {
+		var of []string
+		for _, name := range names {
+			i := slices.Index(rows[0], name)
+			if i < 0 {
+				return nil, errors.New("a table of a posterior has no column " + name)
+			}
+			of = append(of, row[i])
+		}
+		out = append(out, of)
+	}
+	return out, nil
+}
