@@ -17,6 +17,7 @@ type truthCommand struct {
 	Replications int    `help:"Number of replications of a cell, with consecutive seeds." default:"1" placeholder:"N"`
 	Seed         uint64 `help:"First seed. Seeds below 1000 are for choosing constants, seeds from 10000 on for reporting." default:"10000"`
 	Out          string `help:"File of results, a line of JSON for each cell. Cells that it has with the same seed are not played again." default:"runs/truth.jsonl" placeholder:"FILE"`
+	Grid         bool   `help:"Also play the cells with private gradient steps, for four clips and three step sizes around their rule, and compare predictions."`
 	Jobs         int    `help:"Cells that are played at a time; the results do not depend on it. Default: all cores." default:"0"`
 	List         bool   `help:"Print the cells and stop."`
 }
@@ -34,6 +35,8 @@ Examples:
   sim truth --cells 'family=poisson,unit=record' --seed 1 --out runs/choosing.jsonl
   sim truth --cells 401-418                        public data sets, in FEDPVI_DATA
   sim truth --seed 10004 --replications 4          four more of every cell
+  sim truth --cells 'family=logistic,unit=record' --grid --out runs/grid.jsonl
+                                                   predictions against tuned steps
   sim truth --replications 0                       the table of what is there
 
 Run the same command again to continue after a stop. Properties are set, family, records,
@@ -61,7 +64,11 @@ func (c *truthCommand) Run(ctx context.Context, common *cli.Common) error {
 	if err != nil {
 		return err
 	}
-	return truth.Write(os.Stdout, truth.Summarise(truth.Of(outcomes, cells)))
+	outcomes = truth.Of(outcomes, cells)
+	if err := truth.Write(os.Stdout, truth.Summarise(outcomes)); err != nil {
+		return err
+	}
+	return truth.WriteGrid(os.Stdout, outcomes)
 }
 
 func (c *truthCommand) play(ctx context.Context, cells []truth.Cell, common *cli.Common) error {
@@ -71,7 +78,7 @@ func (c *truthCommand) play(ctx context.Context, cells []truth.Cell, common *cli
 	progress := report.NewProgress(os.Stderr, common.Quiet)
 	began := time.Now()
 	err := truth.Run(ctx, truth.Options{
-		Cells: cells, Replications: c.Replications, Seed: c.Seed, Jobs: cores(c.Jobs), Out: c.Out,
+		Cells: cells, Replications: c.Replications, Seed: c.Seed, Grid: c.Grid, Jobs: cores(c.Jobs), Out: c.Out,
 		Clock: func() float64 { return time.Since(began).Seconds() },
 		Progress: func(done, of int, cell *truth.Cell) {
 			progress.Update("cell", done, of, func() string { return fmt.Sprint(cell.Number) })

@@ -23,9 +23,8 @@ var clips = []float64{.5, .7, .85, .95, .99, 1}
 // Here P is the precision of the prior, Λ is the information of the records, and R is the
 // covariance of the noise plus bbᵀ, where b is the sum of the parts that clipping removes. If the
 // prior is weak, these variances are the pooled variance plus the variance of the release. The
-// function chooses the best of six clips. If whole is true, each client's sum of scores is clipped.
-// Otherwise the score of each record is clipped.
-func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
+// function chooses the best of six clips.
+func (f *pooled) ideal(noise float64) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky
 	if !root.Factorize(f.precision) {
@@ -34,7 +33,7 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	var lower mat.TriDense
 	root.LTo(&lower)
 	var norms []float64
-	if err := f.eachContribution(&lower, whole, func(s []float64) { norms = append(norms, length(s)) }); err != nil {
+	if err := f.eachContribution(&lower, func(s []float64) { norms = append(norms, length(s)) }); err != nil {
 		return nil, err
 	}
 	sorted := slices.Sorted(slices.Values(norms))
@@ -44,7 +43,7 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 		bias[k], clip[k] = make([]float64, d), sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 	}
 	next := 0
-	err := f.eachContribution(&lower, whole, func(s []float64) {
+	err := f.eachContribution(&lower, func(s []float64) {
 		for k, c := range clip {
 			if norms[next] > c {
 				for i, x := range s {
@@ -75,33 +74,18 @@ func (f *pooled) ideal(noise float64, whole bool) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with the vectors L⁻¹·score. L is the matrix lower, and score is the
-// gradient of the log likelihood at the mode. If whole is true, there is one score for each client,
-// and otherwise one for each record.
-func (f *pooled) eachContribution(lower *mat.TriDense, whole bool, do func(s []float64)) error {
-	total := make([]float64, len(f.mode))
-	solve := func(score []float64) error {
-		v := mat.NewVecDense(len(score), slices.Clone(score))
-		if err := v.SolveVec(lower, v); err != nil {
-			return err
-		}
-		do(v.RawVector().Data)
-		return nil
-	}
+// eachContribution calls do with the vectors L⁻¹·score of the records. L is the matrix lower, and
+// score is the gradient of a record's log likelihood at the mode.
+func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) error {
 	for _, c := range f.clients {
-		clear(total)
 		err := c.EachGradient(f.mode, func(score []float64) error {
-			if !whole {
-				return solve(score)
+			v := mat.NewVecDense(len(score), slices.Clone(score))
+			if err := v.SolveVec(lower, v); err != nil {
+				return err
 			}
-			for i, x := range score {
-				total[i] += x
-			}
+			do(v.RawVector().Data)
 			return nil
 		})
-		if err == nil && whole {
-			err = solve(total)
-		}
 		if err != nil {
 			return err
 		}
@@ -123,30 +107,47 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 	covariance.Add(&covariance, &unit)
 	covariance.Add(&covariance, f.information)
 	var weighted, seen mat.Dense
-	if err := weighted.Solve(&covariance, f.information); err != nil {
-		var poor mat.Condition
-		if !errors.As(err, &poor) {
-			return nil, err
-		}
+	if err := unlessPoor(weighted.Solve(&covariance, f.information)); err != nil {
+		return nil, err
 	}
 	seen.Mul(f.information, &weighted)
 	if f.groups != nil {
 		return f.averaged(&seen)
 	}
-	precision := mat.NewSymDense(d, nil)
+	precision := symmetric(&seen)
+	for i, p := range f.prior {
+		precision.SetSym(i, i, precision.At(i, i)+p)
+	}
+	return diagonalOfInverse(precision)
+}
+
+// unlessPoor returns err, or nil if err only warns that a matrix is ill-conditioned.
+func unlessPoor(err error) error {
+	if poor := mat.Condition(0); errors.As(err, &poor) && !math.IsInf(float64(poor), 1) {
+		return nil
+	}
+	return err
+}
+
+// symmetric returns the symmetric part of a.
+func symmetric(a *mat.Dense) *mat.SymDense {
+	d, _ := a.Dims()
+	s := mat.NewSymDense(d, nil)
 	for i := range d {
 		for j := range i + 1 {
-			precision.SetSym(i, j, (seen.At(i, j)+seen.At(j, i))/2)
+			s.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
 		}
-		precision.SetSym(i, i, precision.At(i, i)+f.prior[i])
 	}
+	return s
+}
+
+// diagonalOfInverse returns the diagonal of the inverse of a precision.
+func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
+	d := precision.SymmetricDim()
 	var root mat.Cholesky
-	if !root.Factorize(precision) {
-		return nil, errors.New("the ideal precision is not positive definite")
-	}
 	inverse := mat.NewSymDense(d, nil)
-	if err := root.InverseTo(inverse); err != nil {
-		return nil, err
+	if !root.Factorize(precision) || unlessPoor(root.InverseTo(inverse)) != nil {
+		return nil, errors.New("the ideal precision is not positive definite")
 	}
 	variance := make([]float64, d)
 	for i := range variance {

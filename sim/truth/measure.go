@@ -2,7 +2,7 @@ package truth
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 
@@ -54,6 +54,14 @@ type Replication struct {
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
+	// Accuracy is the share of held-out records whose outcome is predicted as the most likely one. It
+	// is nil if the outcome is a number.
+	Accuracy *float64 `json:"accuracy,omitempty"`
+
+	// Grid has the scores of private gradient steps, by the settings of the grid. It is nil if the
+	// grid was not simulated.
+	Grid []Score `json:"grid,omitempty"`
+
 	Seconds float64 `json:"seconds"` // duration in seconds of the federation alone, on one core
 	Failed  string  `json:"failed,omitempty"`
 }
@@ -64,15 +72,11 @@ const z90 = 1.6448536269514722
 // Play simulates a cell once. If the federation fails, the result has the failure. The function
 // clock returns a time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
-	w, err := c.world(seed)
+	f, err := c.federation(seed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("cell %d, seed %d: %w", c.Number, seed, err)
+		return nil, err
 	}
 	r := &Replication{Seed: seed}
-	f, err := sim.New(w.study, w.holders, seed*1_000_003+uint64(c.Number), 1)
-	if err != nil {
-		return nil, fmt.Errorf("cell %d: %w", c.Number, err)
-	}
 	began := clock()
 	err = f.Run(ctx, func(*pvi.Outcome) error { return nil })
 	r.Seconds = clock() - began
@@ -80,7 +84,7 @@ func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Re
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		err = r.measure(c, w, f)
+		err = r.measure(c, f.world, f.Federation)
 	}
 	if err != nil {
 		r.Failed = err.Error()
@@ -109,7 +113,12 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 	if err != nil {
 		return err
 	}
-	ideal, err := all.ideal(noise, w.study.Privacy.Unit == study.Client)
+	var ideal []float64
+	if w.study.Privacy.Unit == study.Client {
+		ideal, err = all.idealOfClients(noise, w.between)
+	} else {
+		ideal, err = all.ideal(noise)
+	}
 	if err != nil {
 		return err
 	}
@@ -197,15 +206,13 @@ func totalNoise(p *pvi.Protocol) (float64, error) {
 func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	m, family := f.Protocol.Model(), gaussian.Full(len(fit.mode))
 	test := shard.Design(w.study, w.test)
-	score := func(dst *float64, mean []float64, cov mat.Symmetric) error {
+	score := func(dst *Score, mean []float64, cov mat.Symmetric) error {
 		natural := make([]float64, family.Size())
 		if err := family.FromMoments(natural, mean, cov); err != nil {
 			return err
 		}
 		all, err := m.Predict(test, family, natural)
-		for _, p := range all {
-			*dst += p.LogDensity / float64(len(all))
-		}
+		*dst = newScore(&w.study.Model, all)
 		return err
 	}
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -219,13 +226,10 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 		start[i] = p.Mean
 		before.SetDiag(i, p.SD*p.SD)
 	}
-	if err := score(&r.Log, mean, cov); err != nil {
-		return err
-	}
-	if err := score(&r.LogPrior, start, before); err != nil {
-		return err
-	}
-	return score(&r.LogPooled, fit.mode, fit.cov)
+	var own, prior, pooled Score
+	err = errors.Join(score(&own, mean, cov), score(&prior, start, before), score(&pooled, fit.mode, fit.cov))
+	r.Log, r.Accuracy, r.LogPrior, r.LogPooled = own.Log, own.Accuracy, prior.Log, pooled.Log
+	return err
 }
 
 // hold returns the share of the pooled posterior's probability that lies within the 90 % intervals

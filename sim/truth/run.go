@@ -25,6 +25,7 @@ type Options struct {
 	Cells        []Cell
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
+	Grid         bool   // whether every cell is also simulated with the settings of a grid
 	Jobs         int    // number of cells that are simulated at a time; results do not depend on this number
 	// file to which results are added; cells that the file already has with the same seed are
 	// skipped
@@ -41,6 +42,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	there := map[[2]uint64]bool{}
 	for _, b := range before {
+		if o.Grid && b.Seed == o.Seed && len(b.Replications) > 0 && b.Replications[0].Grid == nil && slices.ContainsFunc(o.Cells, b.isOf) {
+			return fmt.Errorf("%s: has cell %d without the grid: name another file of results", o.Out, b.Cell.Number)
+		}
 		there[[2]uint64{uint64(b.Cell.Number), b.Seed}] = true
 	}
 	var open []Cell
@@ -97,6 +101,11 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if o.Grid {
+			if err := c.playGrid(ctx, r); err != nil {
+				return nil, err
+			}
+		}
 		outcome.Replications = append(outcome.Replications, r)
 	}
 	line, err := json.Marshal(&outcome)
@@ -133,9 +142,12 @@ func Read(path string) (all []Outcome, err error) {
 // Of returns the outcomes of the given cells.
 func Of(all []Outcome, cells []Cell) (some []Outcome) {
 	for _, o := range all {
-		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Number == o.Cell.Number }) {
+		if slices.ContainsFunc(cells, o.isOf) {
 			some = append(some, o)
 		}
 	}
 	return some
 }
+
+// isOf reports whether the outcome is one of the cell.
+func (o *Outcome) isOf(c Cell) bool { return c.Number == o.Cell.Number }

@@ -16,14 +16,16 @@ var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-
 
 // open returns the study of a public data set, the clients with their records, and the held-out
 // records. The environment variable FEDPVI_DATA names the folder that has the files of records. The
-// seed determines which records are held out, and which client has each of the other records.
-func (c *Cell) open(seed uint64) (*world, error) {
+// seed determines which records are held out, and which client has each of the other records. Overrides change settings of
+// the study.
+func (c *Cell) open(seed uint64, overrides ...study.Override) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	st, err := study.Parse(file, source, study.Override{Key: "privacy.epsilon", Value: fmt.Sprint(c.Epsilon)})
+	overrides = append([]study.Override{{Key: "privacy.epsilon", Value: fmt.Sprint(c.Epsilon)}}, overrides...)
+	st, err := study.Parse(file, source, overrides...)
 	if err != nil {
 		return nil, err
 	}

@@ -196,12 +196,6 @@ func pick(all []Summary, f func(*Summary) float64) (values []float64) {
 }
 
 func line(label, level string, cells []Summary) []string {
-	of := func(format string, x float64) string {
-		if math.IsNaN(x) {
-			return "–"
-		}
-		return fmt.Sprintf(format, x)
-	}
 	width := pick(cells, func(s *Summary) float64 { return s.Width })
 	signal := 0
 	for _, s := range cells {
@@ -209,15 +203,15 @@ func line(label, level string, cells []Summary) []string {
 	}
 	return []string{
 		label, level, fmt.Sprint(len(cells)),
-		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Truth }))),
-		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Pooled }))),
-		of("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Prior }))),
+		dashed("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Truth }))),
+		dashed("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Pooled }))),
+		dashed("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Prior }))),
 		fmt.Sprint(signal),
-		of("%.2f", median(width)), of("%.2f", quantile(width, .9)),
-		of("%.2f", median(pick(cells, func(s *Summary) float64 { return s.RMS }))),
-		of("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Loss }))),
-		of("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Gain }))),
-		of("%.1f", mean(pick(cells, func(s *Summary) float64 { return s.Seconds }))),
+		dashed("%.2f", median(width)), dashed("%.2f", quantile(width, .9)),
+		dashed("%.2f", median(pick(cells, func(s *Summary) float64 { return s.RMS }))),
+		dashed("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Loss }))),
+		dashed("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Gain }))),
+		dashed("%.1f", mean(pick(cells, func(s *Summary) float64 { return s.Seconds }))),
 	}
 }
 

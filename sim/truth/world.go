@@ -129,8 +129,8 @@ func (c *Cell) layout() *layout {
 }
 
 // study returns the study of the cell with an outcome of the given family. The caller passes the
-// family of the fitted model, or the family from which records are drawn.
-func (p *layout) study(family study.Family) (*study.Study, error) {
+// family of the fitted model, or the family from which records are drawn. Overrides change settings.
+func (p *layout) study(family study.Family, overrides ...study.Override) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
 	effect := m.effect * min(1, math.Sqrt(10/float64(p.Coefficients))) / p.half
@@ -210,7 +210,7 @@ nominal_records = %d
 colluders = 0
 %s[prior]
 %s[prior.coefficients]
-%s`, family, m.keys, terms.String(), groups, standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), spread, priors.String()))
+%s`, family, m.keys, terms.String(), groups, standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), spread, priors.String()), overrides...)
 }
 
 // A world is a study with its clients' records.
@@ -223,18 +223,23 @@ type world struct {
 	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
 	// without a true value. It is nil if different records were drawn from different θ.
 	truth []float64
+
+	// between has the variance of each coordinate of θ between clients. It is nil if records of all
+	// clients are drawn from the same θ.
+	between []float64
 }
 
 // world returns the study of the cell with records. It draws the true θ from the prior, and the
-// clients' records from the model at this θ. The same seed gives the same records.
-func (c *Cell) world(seed uint64) (*world, error) {
+// clients' records from the model at this θ. The same seed gives the same records. Overrides change
+// settings of the study.
+func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if c.Set != "" {
-		return c.open(r.Uint64())
+		return c.open(r.Uint64(), overrides...)
 	}
 	p := c.layout()
 	m := c.model()
-	fitted, err := p.study(m.family)
+	fitted, err := p.study(m.family, overrides...)
 	if err != nil {
 		return nil, err
 	}
@@ -280,6 +285,13 @@ func (c *Cell) world(seed uint64) (*world, error) {
 		p.draw(all, sizes[m], from, theta, r)
 		p.draw(w.test, (m+1)*heldOut/len(sizes)-m*heldOut/len(sizes), from, theta, r)
 	}
+	if c.Split == "heterogeneous" {
+		w.between = make([]float64, from.Dim())
+		for i := range from.Width() * from.Locations() {
+			sd := spread * from.Parameters.Prior(i).SD
+			w.between[i] = sd * sd
+		}
+	}
 	order := r.Perm(all.Len())
 	switch c.Split {
 	case "heterogeneous":
@@ -315,6 +327,9 @@ func (w *world) takeTruth(c *Cell, truth []float64) error {
 		truth = append(truth, math.NaN())
 	}
 	w.truth = truth[:m.Dim()]
+	if w.between != nil {
+		w.between = append(w.between, make([]float64, m.Dim())...)[:m.Dim()]
+	}
 	return nil
 }
 

@@ -1,0 +1,256 @@
+package truth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+	"fedpvi/sim/report"
+)
+
+// The grid has private gradient steps whose clip and step size are these multiples of the rule's
+// values. The setting with both multiples 1 is the rule.
+var gridClips, gridSteps = []float64{.25, .5, 1, 2}, []float64{.5, 1, 2}
+
+// gridRounds is the number of rounds of private gradient steps, which have no default for it.
+const gridRounds = "10"
+
+// A Score measures the predictions of held-out records.
+type Score struct {
+	Log      float64  `json:"log"`                // mean log predictive density
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of correctly predicted outcomes; nil if the outcome is a number
+	Failed   string   `json:"failed,omitempty"`   // reason for which there are no predictions
+}
+
+// newScore returns the score of predictions for the outcome of the model m.
+func newScore(m *study.Model, all []fit.Prediction) (s Score) {
+	right := 0
+	for _, p := range all {
+		s.Log += p.LogDensity / float64(len(all))
+		switch m.Kind() {
+		case study.Binary:
+			right += count((p.Mean > .5) == (p.Outcome == 1))
+		case study.Class:
+			right += count(slices.Index(p.Classes, slices.Max(p.Classes)) == int(p.Outcome))
+		}
+	}
+	if k := m.Kind(); k == study.Binary || k == study.Class {
+		accuracy := float64(right) / float64(len(all))
+		s.Accuracy = &accuracy
+	}
+	return s
+}
+
+// playGrid sets r.Grid. It simulates the cell of replication r, with the same records, once for
+// each setting of the grid.
+func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
+	steps := []study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "inference.intervals", Value: `"none"`}, {Key: "inference.rounds", Value: gridRounds}}
+	rule, err := c.federation(r.Seed, steps)
+	if err != nil {
+		return err
+	}
+	m := rule.Protocol.Method()
+	of, ok := method.StepsOf(m)
+	if !ok {
+		return fmt.Errorf("cell %d: private gradient steps have no steps", c.Number)
+	}
+	for _, clip := range gridClips {
+		for _, size := range gridSteps {
+			f, err := c.federation(r.Seed, append(slices.Clone(steps), override("privacy.clip", clip*m.Noise().Clip), override("inference.step_size", size*of.StepSize)))
+			if err != nil {
+				return err
+			}
+			r.Grid = append(r.Grid, f.score(ctx))
+		}
+	}
+	return ctx.Err()
+}
+
+// override returns an override with a number.
+func override(key string, value float64) study.Override {
+	return study.Override{Key: key, Value: strconv.FormatFloat(value, 'g', -1, 64)}
+}
+
+// A federation is a simulated federation with its world.
+type federation struct {
+	*sim.Federation
+	*world
+}
+
+// federation returns the federation of a cell. Overrides change settings of the study.
+func (c *Cell) federation(seed uint64, overrides []study.Override) (*federation, error) {
+	w, err := c.world(seed, overrides...)
+	if err != nil {
+		return nil, fmt.Errorf("cell %d, seed %d: %w", c.Number, seed, err)
+	}
+	f, err := sim.New(w.study, w.holders, seed*1_000_003+uint64(c.Number), 1)
+	if err != nil {
+		return nil, fmt.Errorf("cell %d: %w", c.Number, err)
+	}
+	return &federation{f, w}, nil
+}
+
+// score runs the federation and returns the score of its posterior.
+func (f *federation) score(ctx context.Context) (s Score) {
+	err := f.Run(ctx, func(*pvi.Outcome) error { return nil })
+	if err == nil {
+		m := f.Protocol.Model()
+		var all []fit.Prediction
+		all, err = m.Predict(shard.Design(f.study, f.test), f.Protocol.Family(), f.Server.Posterior())
+		s = newScore(&f.study.Model, all)
+	}
+	if err == nil && math.IsNaN(s.Log) || math.IsInf(s.Log, 0) {
+		err = errors.New("the log density of the held-out records is not finite")
+	}
+	if err != nil {
+		return Score{Failed: err.Error()}
+	}
+	return s
+}
+
+// A loss compares predictions of the default settings with the best of the grid.
+type loss struct {
+	Cell
+	log, accuracy         float64 // of the default; accuracy is NaN if the outcome is a number
+	rule, best            float64 // mean log densities of the rule and of the best setting
+	ruleRight, mostRight  float64 // accuracies of the rule and of the most accurate setting
+	clip, size            float64 // multiples of the rule's clip and step size in the setting with the best log density
+	replications, settled int     // number of replications, and of settings that failed in none
+}
+
+// lossOf averages the scores of a cell over its replications. A setting that fails in one of them
+// is left out. lossOf returns false if the cell was played without the grid, or the default failed.
+func lossOf(outcomes []Outcome) (l loss, ok bool) {
+	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
+	var replications []*Replication
+	for _, o := range outcomes {
+		for _, r := range o.Replications {
+			if r.Grid == nil || r.Failed != "" {
+				return l, false
+			}
+			replications = append(replications, r)
+		}
+	}
+	n := float64(len(replications))
+	l.replications = len(replications)
+	for _, r := range replications {
+		own := Score{Log: r.Log, Accuracy: r.Accuracy}
+		l.log += own.Log / n
+		l.accuracy += own.right() / n
+	}
+	for i := range len(gridClips) * len(gridSteps) {
+		log, right := 0.0, 0.0
+		failed := false
+		for _, r := range replications {
+			failed = failed || r.Grid[i].Failed != ""
+			log += r.Grid[i].Log / n
+			right += r.Grid[i].right() / n
+		}
+		if failed {
+			continue
+		}
+		l.settled++
+		clip, size := gridClips[i/len(gridSteps)], gridSteps[i%len(gridSteps)]
+		if log > l.best {
+			l.best, l.clip, l.size = log, clip, size
+		}
+		l.mostRight = max(l.mostRight, right)
+		if clip == 1 && size == 1 {
+			l.rule, l.ruleRight = log, right
+		}
+	}
+	return l, l.settled > 0
+}
+
+// right returns the accuracy, or NaN if the outcome is a number.
+func (s Score) right() float64 {
+	if s.Accuracy == nil {
+		return math.NaN()
+	}
+	return *s.Accuracy
+}
+
+// WriteGrid writes a table of cells that were simulated with the grid. The table shows what the
+// defaults, and the rule for private gradient steps, lose against the best setting.
+func WriteGrid(w io.Writer, outcomes []Outcome) error {
+	byCell := map[int][]Outcome{}
+	for _, o := range outcomes {
+		byCell[o.Cell.Number] = append(byCell[o.Cell.Number], o)
+	}
+	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
+	var losses []loss
+	for _, n := range slices.Sorted(maps.Keys(byCell)) {
+		if l, ok := lossOf(byCell[n]); ok {
+			losses = append(losses, l)
+			rows = append(rows, l.row())
+		}
+	}
+	if len(losses) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprint(w, "\nAgainst private gradient steps, with the clip and the step size in multiples of the rule's:\n\n"); err != nil {
+		return err
+	}
+	if err := report.Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	return writeLosses(w, losses)
+}
+
+// row returns the row of a cell in the table of losses.
+func (l *loss) row() []string {
+	log := func(x float64) string { return dashed("%.4f", x) }
+	percent := func(x float64) string { return dashed("%.1f %%", 100*x) }
+	return []string{
+		fmt.Sprint(l.Number), l.String(), log(l.log), log(l.rule), log(l.best), fmt.Sprint(l.clip), fmt.Sprint(l.size),
+		log(l.best - l.log), log(l.best - l.rule), percent(l.mostRight - l.accuracy), percent(l.mostRight - l.ruleRight),
+	}
+}
+
+// writeLosses writes the largest and the median losses.
+func writeLosses(w io.Writer, losses []loss) error {
+	for _, of := range []struct {
+		name       string
+		log, right func(l *loss) float64
+	}{
+		{"the default", func(l *loss) float64 { return l.log }, func(l *loss) float64 { return l.accuracy }},
+		{"the rule", func(l *loss) float64 { return l.rule }, func(l *loss) float64 { return l.ruleRight }},
+	} {
+		var logs, right []float64
+		for i := range losses {
+			l := &losses[i]
+			if x := l.best - of.log(l); !math.IsNaN(x) {
+				logs = append(logs, x)
+			}
+			if x := l.mostRight - of.right(l); !math.IsNaN(x) {
+				right = append(right, x)
+			}
+		}
+		_, err := fmt.Fprintf(w, "Loss of %s: log score %s at most, %s in the median of %d cells; accuracy %s at most, %s in the median of %d.\n", of.name,
+			dashed("%.4f", quantile(logs, 1)), dashed("%.4f", median(logs)), len(logs),
+			dashed("%.1f %%", 100*quantile(right, 1)), dashed("%.1f %%", 100*median(right)), len(right))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dashed formats x, and returns a dash for NaN.
+func dashed(format string, x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return fmt.Sprintf(format, x)
+}
