@@ -129,8 +129,8 @@ func (r *Round) ReleasesSize() int {
 	return len(r.roster.Clients) * r.Size()
 }
 
-// Fetched reports whether the releases are too long for the outcome, so that each reader of the
-// outcome fetches them. See [phase.Fetched].
+// Fetched reports whether the releases are too long to be part of the outcome. Each reader of the
+// outcome then fetches the releases. See [phase.Fetched].
 func (r *Round) Fetched() bool {
 	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
 }

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Check is the content of a page for a data holder, about how records fit a study.
+// A Check is the content of a page about how records fit a study, for a data holder.
 type Check struct {
 	*words.Examined
 	Program string // name and version of the program

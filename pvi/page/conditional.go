@@ -10,10 +10,10 @@ import (
 
 // An expected is a row of the table of conditional effects: an expected value of a made-up record.
 type expected struct {
-	Column, Value  string // Column is empty if it is the column of the row before
+	Column, Value  string // Column is empty if the row before has the same column
 	Name           string // name of the expected value; empty if there is only one
 	Of             *fit.Spread
-	Low, Mid, High float64 // ends of the interval, and mean between them, as positions on the axis of a picture, from 0 to 1
+	Low, Mid, High float64 // ends of the interval (Low and High) and the mean (Mid), as positions from 0 to 1 on the axis of a picture
 }
 
 // Expected returns the rows of the table of conditional effects. It leaves out values that have no
@@ -55,7 +55,7 @@ func (v *view) Expectation() string {
 	return "Expected " + m.Outcome
 }
 
-// Reference lists the values of the columns that a made-up record keeps.
+// Reference lists the values of the columns that are the same in all made-up records.
 func (v *view) Reference() string {
 	var all []string
 	for _, h := range v.Conditional.Reference {

@@ -91,8 +91,8 @@ func Write(w io.Writer, r *Report) error {
 
 func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExplained(r.Protocol)} }
 
-// Body returns the content of the page, without the document around it, for a site that has the
-// style sheet.
+// Body returns the content of the page, without the document around it, for a web site that has the
+// style sheet itself.
 func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
 
 // Result returns the part of the page that has the tables and the effects, as [Report.Body] does.
@@ -135,7 +135,7 @@ func (v *view) Ratios() bool {
 	return false
 }
 
-// Headline returns the privacy of the study in one sentence or two.
+// Headline returns one or two sentences about the privacy of the study.
 func (v *view) Headline() string {
 	if v.Costs == nil {
 		return "None. Every client sent its factor without noise. Such a study is for research on records that may be read."
@@ -197,8 +197,8 @@ func (v *view) methods() (text string, works []string) {
 	return text, works
 }
 
-// References that the description of a report's methods cites. The entry for this program agrees with the
-// file CITATION.cff.
+// The following constants are the works that the description of a report's methods cites. The entry
+// for this program agrees with the file CITATION.cff.
 const (
 	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
 	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."
@@ -248,8 +248,8 @@ const (
 func (v *view) Pictures() []*Picture { return picturesOf(v.Effects) }
 
 // picturesOf returns pictures of the effects on the model's scale, in which effects of different
-// columns can be compared. All pictures have the same axis. They leave out the intercept and
-// positive parameters, and show the first mostBars of the other effects.
+// columns can be compared. All pictures have the same axis. The intercept and positive parameters
+// are left out. Of the other effects, the pictures show the first mostBars.
 func picturesOf(effects []Effect) []*Picture {
 	low, high, letters := 0., 0., 0
 	var shown []Effect

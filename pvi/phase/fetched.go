@@ -12,9 +12,9 @@ import (
 // error, Fetch returns.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
-// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if
-// one of them is not the release that its client has signed, or if they do not add up to the
-// outcome's sum. It keeps no release in memory. The argument name is a name for the outcome, and
+// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if a
+// release is not the one that its client has signed, or if the releases do not add up to the
+// outcome's sum. AddUp keeps no release in memory. The argument name is a name for the outcome, and
 // limit is the largest absolute value of an element. The list clients is in the order of the
 // roster, and signed has the hash that each of these clients has signed.
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
@@ -40,7 +40,7 @@ type adder struct {
 	sum     []int64
 	limit   int64
 	hash    hash.Hash         // hash of the present release
-	at      int               // number of bytes of the present release so far
+	at      int               // number of bytes of the present release that the adder has read
 	part    [elementSize]byte // bytes of an element that is not complete
 	refused bool              // whether the release is too long, or has an element beyond the limit
 }

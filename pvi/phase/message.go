@@ -8,14 +8,14 @@ import (
 // A ClientID names a client.
 type ClientID string
 
-// A Digest identifies the settings of a phase on which server and sites have agreed. Every
-// message and state contains it. A machine therefore refuses a message from the same study with
-// other clients, whose noise shares would differ.
+// A Digest identifies the settings of a phase on which server and sites have agreed. Every message
+// and state contains this Digest. A machine therefore refuses a message from the same study with
+// other clients, because the noise shares of the other clients would differ.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// A Verdict is the result of a round or pass.
+// A Verdict is the result of a round, or of a pass of the scale phase.
 type Verdict string
 
 const (
@@ -24,7 +24,8 @@ const (
 	Void     Verdict = "void"     // too few clients answered, and no sum was opened
 )
 
-// Refused is the error for an invalid message. The machine that returns it has not changed.
+// Refused is the error for an invalid message. A state machine that returns this error has not
+// changed.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }
@@ -34,5 +35,6 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits is the number of bits of the largest sum of messages without noise.
+// MessageBits bounds the sums of messages: without noise, a sum is at most 2^MessageBits in
+// absolute value.
 const MessageBits = 60

@@ -34,14 +34,15 @@ func Fetched(st *study.Study, clients, size int) bool {
 }
 
 // Commits reports whether clients sign the hash of each release before they encrypt it for the
-// coordinator. Clients do this if anyone may read a release, because others may then see its hash.
+// coordinator. Clients do this if anyone may read a release, because others may then see the hash
+// of the release.
 func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
 // CheckReleases returns a refusal if the releases in an outcome are not the releases of its
-// answers, one after the other, or do not add up to its sum. An element of a release is at most
-// limit. The refusal calls the outcome by the given name.
+// answers, one after the other, or do not add up to the sum of the outcome. An element of a release
+// is at most limit. The refusal calls the outcome by the given name.
 func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {
 	size := len(sum)
 	if len(releases) != answers*size {

@@ -11,8 +11,8 @@ type Ranged interface {
 	MaxTotal() int64
 }
 
-// RangeOf returns the bound on the releases of a mechanism. In studies of version 1 it is far larger
-// than any noise.
+// RangeOf returns the bound on the releases of a mechanism. In studies of version 1 the bound is
+// far larger than any noise.
 func RangeOf(st *study.Study, m Ranged, clients int) dpmech.Range {
 	if st.Version > 1 {
 		return m.Range()

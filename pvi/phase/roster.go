@@ -50,9 +50,9 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkSecure returns an error if secure aggregation among these clients could not hide their
-// messages from a coalition of the coordinator and the given number of colluders. It assumes at
-// least one colluder.
+// checkSecure returns an error if secure aggregation among these clients could not hide the
+// messages of these clients from a coalition of the coordinator and the given number of colluders.
+// If the number is 0, checkSecure assumes one colluder.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
 	// least is the smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders +
@@ -68,8 +68,8 @@ func (r Roster) checkSecure(colluders int) error {
 	return nil
 }
 
-// checkDelta returns an error if a mechanism that publishes one randomly chosen record or client
-// would satisfy the study's δ.
+// checkDelta returns an error if the study's δ is so large that a mechanism which publishes one
+// record or client, chosen at random, would satisfy it.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"
@@ -138,7 +138,7 @@ func Missing(clients, answered []ClientID) []ClientID {
 }
 
 // CheckReplay returns a refusal if participants are not clients of the plan, or if the sum is
-// larger than the sum of their answers can be. A nil sum is not checked.
+// larger than any sum of the participants' answers. A nil sum is not checked.
 func CheckReplay(participants, clients []ClientID, sum []int64, size int, within dpmech.Range) error {
 	for i, id := range participants {
 		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {

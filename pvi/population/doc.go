@@ -18,9 +18,10 @@
 // multiplied by 1/√d, so that the client's vector has norm at most 1. All elements are at least
 // zero, so two such vectors differ by at most √2.
 //
-// From the noisy sum of votes follows a posterior distribution of each coordinate's place. Its mean
-// determines the units. Its draws enter the prior of the curvature: if noise hides the votes, the
-// curvature may be much smaller than in the units, and q is nearly the prior.
+// From the noisy sum of votes follows a posterior distribution of each coordinate's place. The mean
+// of this distribution determines the units. Draws from it enter the prior of the curvature: if
+// noise hides the votes, the curvature may be much smaller than in the units, and q is nearly the
+// prior.
 //
 // # The releases of a later round
 //
@@ -46,12 +47,12 @@
 //
 // Every block divided by its √a has norm at most 1: ‖u‖ ≤ C; ‖D‖ ≤ K; ‖uuᵀ‖ = ‖u‖² ≤ C²; and the
 // two scalars lie in [0, 1]. The squared norm of the vector is therefore at most Σa = 1. This is
-// the sensitivity if a client's vector is replaced by zero. If it is replaced by another client's
-// vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of norm at most
-// 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change by at most 1. The
-// sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The accountant uses 2. The
-// bounds do not depend on θ_t, C, Ā and K, so these may be any public numbers. A client whose
-// gradient or information is not finite releases zero in all blocks.
+// the sensitivity if a client's vector is replaced by zero. If the vector is replaced by another
+// client's vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of norm
+// at most 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change by at
+// most 1. The sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The accountant
+// uses 2. The bounds do not depend on θ_t, C, Ā and K, so these may be any public numbers. A client
+// whose gradient or information is not finite releases zero in all blocks.
 //
 // # The posterior
 //
@@ -67,6 +68,6 @@
 //
 // If the distribution of gradients is skewed, a clip moves the mode. q accounts for this bias as if
 // every clipped client lost a gradient of norm C, all in the same unknown direction. A client whose
-// gradient is much longer loses more than that. The first clip is computed as if the prior were
+// gradient is much longer loses more than C. The first clip is computed as if the prior were
 // isotropic.
 package population

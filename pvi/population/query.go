@@ -10,8 +10,8 @@ import (
 // shares has a₁ to a₅, the shares of the blocks in the squared norm of a client's vector.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector for d coordinates. It is the same in all rounds. A
-// vector ends with zeros in a round that needs fewer numbers.
+// Size returns the length of a client's vector for d coordinates. The length is the same in all
+// rounds. A vector ends with zeros in a round that needs fewer numbers.
 func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
 
 // A Query has the public numbers of a round from which a client computes its vector.
@@ -20,11 +20,11 @@ type Query struct {
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
 	CurvatureClip float64       // clip K, the largest norm of a client's curvature W minus Ā
-	Kappa         float64       // constant κ of the package documentation; infinite if the target is the pooled posterior
+	Kappa         float64       // constant κ of the package documentation; infinite if q is to approximate the posterior of all records in one place
 
 	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the units
-	// of Clip, coordinate i of a point is Factors[i] times its value in public units. Factors is
-	// nil if all factors are 1.
+	// of Clip, coordinate i of a point is Factors[i] times coordinate i of the point in public
+	// units. Factors is nil if all factors are 1.
 	Factors []float64
 
 	// Votes is the nominal number n of records of a client in the first round, in which the
@@ -33,7 +33,8 @@ type Query struct {
 	Votes float64
 }
 
-// blocks are the blocks of a client's vector in a round after the first: parts of one slice.
+// blocks has the five blocks of a client's vector in a round after the first. The blocks are parts
+// of one slice.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {

@@ -54,11 +54,11 @@ const (
 	lastDraws = 250 // number of draws in the last round, whose q is reported
 
 	typical    = .7    // prior mean of clients' mean curvature, in units of the nominal curvature W₀
-	typicalSD  = .7    // prior sd of clients' mean curvature, in units of its prior mean
-	leastShare = .0003 // smallest eigenvalue of a curvature, in units of its prior mean
+	typicalSD  = .7    // prior sd of clients' mean curvature, in units of the prior mean of this curvature
+	leastShare = .0003 // smallest eigenvalue of a mean curvature, in units of the prior mean of the curvature
 
 	slopeSD    = .15 // prior sd of the slope of the clip
-	leastSlope = .3  // smallest slope of the clip, in units of its prior mean
+	leastSlope = .3  // smallest slope of the clip, in units of the prior mean of the slope
 
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
@@ -75,7 +75,7 @@ const (
 // deviation. The unit of spreadSDs is that value.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules are a setting with the numbers that follow from it.
+// rules contains a [Setting] and the numbers that are computed from it.
 type rules struct {
 	*Setting
 	dim     int
@@ -87,8 +87,9 @@ type rules struct {
 	covariance *mat.SymDense // prior covariance
 	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
 
-	// early and late are the clips of gradients in the first and in the second half of the rounds, in
-	// units of the root mean square norm of gradients. two reports whether they differ.
+	// early and late are the clips of gradients in the first and in the second half of the rounds,
+	// in units of the root mean square norm of gradients. The field two is true if these clips
+	// differ.
 	early, late float64
 	two         bool
 
@@ -114,9 +115,9 @@ func newRules(s *Setting) (*rules, bool) {
 
 // If gradients may be skewed, the late rounds have a high clip, because a low clip moves the mode.
 // But the noise grows with the clip. If the signal is below fairSignal, the noise of a high clip
-// would be worse than the bias of a low one, so the late clip is low. If the signal is even below
-// leastSignal, the first rounds do not find the mode. The high clip then stays, because it makes
-// intervals wide.
+// would be worse than the bias of a low one, so the late clip is low. If the signal is below
+// leastSignal, the first rounds do not find the mode. The late clip is then high, because a high
+// clip makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
 // chooseClips chooses the clips from the ratio of signal to noise. A low clip has less noise,
@@ -149,8 +150,8 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first round that releases gradients. Its point and clips follow
-// from the prior and the votes, because no gradients were released before.
+// first returns the query of the first round that releases gradients. The point and the clips of
+// this query follow from the prior and the votes, because no gradients were released before.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	return &Query{
@@ -181,7 +182,7 @@ func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }
 
-// choose returns index i with probability weights[i]. It uses one number of the source.
+// choose returns index i with probability weights[i]. It uses the next number of the source.
 func (s *source) choose(weights []float64) int {
 	left := math.Erfc(-s.next()/math.Sqrt2) / 2
 	for i, w := range weights {

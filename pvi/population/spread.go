@@ -6,8 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns n draws of the covariance J of clients' gradients. released is J plus
-// isotropic noise of the given sd. alike is the value that J would have if clients did not differ.
+// drawSpread returns n draws of the covariance J of clients' gradients. The argument released is J
+// plus isotropic noise of the given sd. The argument alike is the value that J would have if all
+// clients had the same distribution of records.
 //
 // The model is that J is a multiple of alike plus an isotropic deviation, with the Frobenius norm
 // as metric. The sd of the deviation relative to alike is one of spreadSDs, weighted by the

@@ -9,17 +9,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A State is the posterior of θ after the rounds so far, with the estimates on which it depends. It
-// is immutable.
+// A State has the posterior of θ after the rounds so far, and the estimates on which the posterior
+// depends. A State is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // whether the query has the clip of the later rounds ([rules.late]) instead of the early one
+	late   bool // whether the query has the clip of the later rounds ([rules.late]) instead of the clip of the early rounds
 
 	// factors converts public units to the state's units: coordinate i of a point in the state's
-	// units is factors[i] times its value in public units. factors is nil before the votes are
-	// counted. All other fields are in the state's units.
+	// units is factors[i] times coordinate i of the point in public units. factors is nil before
+	// the votes are counted. All other fields are in the state's units.
 	factors []float64
 
 	posterior *Mixture // q
@@ -45,8 +45,8 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of the round after the state. number is the number of this round, at
-// least 1.
+// Query returns the query of the round that follows the state. The argument number is the number of
+// this round, which is at least 1.
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
@@ -62,12 +62,13 @@ func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 // Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
 // parameter of Gaussian differential privacy of all vectors of one client after the first round,
 // with the noise of M clients. If S is above 30, intervals are nearly as narrow as the records
-// allow. Between 5 and 15 they are wide. Below 5 they are hardly narrower than the prior's.
+// allow. If S is between 5 and 15, intervals are wide. If S is below 5, intervals are hardly
+// narrower than the intervals of the prior.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the estimated mean slope of the clip, from the last round and the earlier rounds with
-// about the same clip. It is about the share of clients whose gradient is not clipped. It is 1 if no
-// gradient is clipped.
+// Slope returns the estimated mean slope of the clip, from the last round and the earlier rounds
+// with about the same clip. The slope is about the share of clients whose gradient is not clipped.
+// It is 1 if no gradient is clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
 // Spread returns quantile p of the posterior of the sd of θ between clients, 0 ≤ p ≤ 1. The sd is
@@ -98,9 +99,10 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after the round with the given number, which is at least 1. answers is the number
-// of clients that answered, and sum is the opened sum of the round. Next returns false if the result is
-// not finite. Rounds must come in order, and some may be missing.
+// Next returns the state after the round with the given number, which is at least 1. The argument
+// answers is the number of clients that answered, and the argument sum is the opened sum of the
+// round. Next returns false if the result is not finite. Rounds must come in order, and some may be
+// missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -139,8 +141,8 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, finite(next.query.Point)
 }
 
-// count returns the state after the first round. Its units are computed from sum, the opened sum of
-// votes.
+// count returns the state after the first round. The units of this state are computed from the
+// argument sum, the opened sum of votes.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -157,8 +159,8 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round has the results of an opened sum: estimates of means over clients, and the sds of the
-// noise in these estimates.
+// A round has the numbers that are computed from an opened sum: estimates of means over clients,
+// and the sds of the noise in these estimates.
 type round struct {
 	query    *Query
 	late     bool
@@ -196,8 +198,9 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds whose clip equals the last round's clip up to the factor likeClip. The
-// last round is one of them.
+// like returns the rounds with similar clips: those whose clip is between the clip of the last
+// round divided by likeClip and the clip of the last round times likeClip. The last round is one of
+// them.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -234,9 +237,9 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// An effective is the mean gradient of a round as the posterior uses it, with the sd of its error.
-// If the clip of the round is about the clip of the last round, the gradient is divided by the
-// slope of the clip.
+// An effective has the mean gradient of a round, as the posterior uses it, and the sd of the error
+// of this gradient. If the clip of the round is about the clip of the last round, the gradient is
+// divided by the slope of the clip.
 type effective struct {
 	gradient, point []float64
 	sd              float64
@@ -279,17 +282,18 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 type spread struct {
 	released   *mat.SymDense // mean of the noisy estimates of J over the rounds with about the clip of the last round
 	releasedSD float64
-	alike      *mat.SymDense // value that J would have if clients did not differ
+	alike      *mat.SymDense // value that J would have if all clients had the same distribution of records
 
-	// excess has draws of the difference J − alike. A draw in excess can have negative eigenvalues,
-	// which a difference due to clients cannot have. draws has draws of J. Each is the sum of alike and
-	// a draw in excess, in which negative eigenvalues are replaced by 0.
+	// The field excess has draws of the difference between J and the field alike. A draw of the
+	// difference can have negative eigenvalues, which differences between clients cannot cause. The
+	// field draws has draws of J. A draw of J is alike plus a draw of the difference in which 0
+	// replaces negative eigenvalues.
 	excess, draws []*mat.SymDense
 }
 
-// spreads returns the posterior of the covariance J of clients' gradients. If clients do not
-// differ, J equals W − W²/κ, where W is their mean curvature and κ is r.kappa. spreads returns
-// false if the eigenvalues of a matrix cannot be computed.
+// spreads returns the posterior of the covariance J of clients' gradients. If all clients have the
+// same distribution of records, J equals W − W²/κ, where W is the mean curvature of clients and κ
+// is r.kappa. The method returns false if the eigenvalues of a matrix cannot be computed.
 func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -373,8 +377,8 @@ func (r *rules) clipped(clip, slope float64) float64 {
 
 // solve returns the mean of θ − θ̄ and its covariance B⁻¹ in a component of the mixture. The
 // notation is as in [rules.mix]. In addition, let P and θ₀ be the prior's precision and mean. Then
-// B = WS⁻¹W + P and B·mean = WS⁻¹·stretch·ḡ + P(θ₀ − θ̄). The argument fromPrior is P(θ₀ − θ̄).
-// solve returns false if S or B is not positive definite.
+// B = WS⁻¹W + P, and the mean of θ − θ̄ is B⁻¹(WS⁻¹·stretch·ḡ + P(θ₀ − θ̄)). The argument fromPrior
+// is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -408,8 +412,9 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of the round after the round with the given number. The point of the query
-// is the mean of q. Its clips follow from the estimated sizes of gradients and curvatures.
+// ask sets s.query to the query of the round after the round with the given number. The point of
+// the query is the mean of q. The clips of the query follow from the estimated sizes of gradients
+// and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2
@@ -438,8 +443,8 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 }
 
-// distance returns the expected ‖W(θ − point)‖², as the median over the components of the mixture.
-// The draw of W of component k is curvatures[k].
+// distance computes the expected ‖W(θ − point)‖² in each component of the mixture, and returns the
+// median. In component k the mean curvature W is curvatures[k].
 func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
 	all := make([]float64, len(m.means))
 	for k, x := range m.means {

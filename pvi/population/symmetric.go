@@ -6,7 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// packedSize returns the length of vec S for a symmetric d×d matrix S.
+// packedSize returns the length of vec S for a symmetric d×d matrix S. The vector vec S lists the
+// lower triangle of S.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
 // pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal
@@ -23,7 +24,8 @@ func pack(dst []float64, s mat.Symmetric) {
 	}
 }
 
-// unpack returns scale times the d×d matrix whose vec is v.
+// unpack returns a d×d matrix multiplied by the argument scale. The argument v is the vec of the
+// matrix (see [pack]).
 func unpack(d int, v []float64, scale float64) *mat.SymDense {
 	s := mat.NewSymDense(d, nil)
 	k := 0
@@ -73,8 +75,8 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S with all eigenvalues below least raised to least. It returns false if the
-// eigenvalues cannot be computed.
+// raised returns S in which eigenvalues below the argument least are replaced by least. It returns
+// false if the eigenvalues cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {

@@ -9,12 +9,13 @@ import (
 
 const (
 	// A client votes for the ratio of its information about each coordinate to the information of a
-	// client with synthetic records. The votes for a coordinate have one element for each of the
-	// possible ratios base^-k, where k is called a place and is an integer from 0 to places − 1.
+	// client with synthetic records. The possible ratios are base^-k. The integer k from 0 to
+	// places − 1 is called a place, and the votes for a coordinate have one element for each place.
 	places = 8
 	base   = 4.
 
-	// finer is the number of grid steps from one place to the next in the posterior of a place.
+	// number of steps, from one place to the next, of the grid for the posterior of a place (see
+	// places)
 	finer = 8
 	// unalike is the sd of the error that differences between clients cause in mean votes.
 	unalike = .1
@@ -25,7 +26,8 @@ var expected = []float64{.5, 1, 2, 4}
 
 // vote writes a client's votes to dst. Each coordinate has one element for each place. A vote
 // between two places is divided linearly between them, so at most two of a coordinate's elements
-// are not zero. Their norm is at most 1/√d, so the norm of all votes is at most 1.
+// are not zero. The norm of a coordinate's elements is at most 1/√d, so the norm of all votes is at
+// most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	for i := range d {
@@ -50,9 +52,9 @@ func divide(dst []float64, position, size float64) {
 // of a client with synthetic records.
 type scale []float64
 
-// drawScales returns the posterior of the scale given sum, the opened sum of votes. mean has the
-// geometric mean of the scale in each coordinate. Each of draws is a draw of the scale divided by
-// mean.
+// drawScales returns the posterior of the [scale] given the opened sum of votes, the argument sum.
+// The result mean has the geometric mean of the scale in each coordinate. Each element of the
+// result draws is a draw of the scale divided by mean.
 //
 // A coordinate's place is the place for which a typical client votes. Its prior is exponential,
 // because a bound is more likely to be slightly too wide than much too wide. The places of all

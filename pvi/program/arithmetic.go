@@ -34,8 +34,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the result of an elementwise operation with one argument. at is the place in the
-// program.
+// unary returns the result of an elementwise operation with one argument. The argument at is the
+// place of the operation in the program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -54,8 +54,8 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns the constant that results from an operation on the constants a and b. out has the
-// other fields of the result.
+// folded returns the constant that results from an operation on the constants a and b. The argument
+// out has the other fields of the result.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -114,9 +114,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an operation on a and b. If one of them has one value
-// for each record, the result also has one value for each record. The other must then be a single
-// number that is the same for all records.
+// roleOf returns the role of the result of an operation on a and b. If one operand has one value
+// for each record, the result also has one value for each record. The other operand must then be a
+// single number that is the same for all records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -140,7 +140,7 @@ func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	return plain
 }
 
-// product returns the value of a * b, which is a matrix product unless one of them is a scalar.
+// product returns the value of a * b, which is a matrix product unless a or b is a scalar.
 func (s *stager) product(a, b value, at syntax.Span) value {
 	if a.role == rows && b.role == rows && !(a.shape.single() && b.shape.single()) || a.role == rows && b.role == rows {
 		s.fail("E202", at, "the product of two values for each record couples records. Write .* for a product record by record.")
@@ -198,7 +198,7 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 }
 
 // matrixVector returns the product of a matrix a and a vector b. The matrix is the same for all
-// records, or belongs to the record at hand.
+// records, or differs between records.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	phaseA, phaseB := s.phase(a), s.phase(b)
 	out := value{role: b.role, shape: shape{vector, a.shape.dims[:1]}, known: true, in: real}

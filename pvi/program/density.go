@@ -13,7 +13,7 @@ import (
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
 // densityName returns the name of the density that a call such as normal_lpdf(y | mu, sigma)
-// computes. It returns false if e is no such call.
+// computes. It returns false if e is not a call of a log density.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
@@ -32,26 +32,29 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// A terms function returns the log density of the elements of y, given the arguments a. The result
-// has one element for each element of y.
+// A terms function returns log densities: one for each element of y, given the arguments a.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
-// A density is a probability density of the language. args is the number of its arguments.
+// A density is a probability density of the Stan language. The field args is the number of its
+// arguments.
 type density struct {
 	args  int
 	write terms
 	// fused is the operation of a record program that computes the density if the variate depends
-	// only on the row. It is NoDensity if there is no such operation.
+	// only on the row. The field is NoDensity if there is no such operation.
 	fused ir.Density
-	// prior is the density that a record program uses if the variate is a parameter. It is
-	// NoDensity if a record program has no such prior.
+	// prior is the density of record programs for a variate that is a parameter. The field is
+	// NoDensity if record programs have no such prior.
 	prior ir.Density
-	// change converts the variate and the arguments as they are written in the program to the
-	// variate and arguments of fused, prior and write. It is nil if they are the same.
+	// change converts the variate and the arguments, as they are written in the program, to the
+	// variate and arguments of the fields fused, prior and write. The field is nil if no conversion
+	// is necessary.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
-	// draw returns random numbers with the density. It is nil if the language has no such function.
+	// draw returns random numbers with the density. The field is nil if the language has no random
+	// numbers with this density.
 	draw func(p pencil, a []value) value
-	// mean returns the mean of the density. It is nil if the language has no such function.
+	// mean returns the mean of the density. The field is nil if the compiler cannot compute the
+	// mean.
 	mean func(p pen, a []value) value
 	// vector is true if an argument is a vector for each number, such as the log odds of classes.
 	vector bool
@@ -92,9 +95,9 @@ func (s *stager) tilde(t *syntax.Statement) {
 }
 
 // truncated adds the term of a truncation to the log density: minus the log of the probability
-// between its bounds. If a parameter's prior with constant arguments is truncated at the bounds of
-// the parameter, truncated leaves out this term, because it is constant. It refuses every other
-// truncation of a parameter's density.
+// between the bounds of the truncation. If a parameter's prior with constant arguments is truncated
+// at the bounds of the parameter, truncated leaves out this term, because it is constant. It
+// refuses every other truncation of a parameter's density.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -209,8 +212,8 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity declares to the builder that out is the log density of a variate, if the variate is
-// data and out depends on a record and on parameters.
+// markDensity declares to the builder that the value out is the log density of a variate. It does
+// so if the variate is data, and if out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))
@@ -343,8 +346,8 @@ func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
 }
 
-// A pen writes arithmetic on values: its methods return the results of operations. at is the place
-// in the program for messages.
+// A pen does arithmetic on values: its methods return the results of operations. The field at is
+// the place in the program, for messages.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -510,9 +513,9 @@ func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// ordered returns the log probability of a class, given a predictor η and ordered cut points c.
-// below is the operation log F, where F is a symmetric distribution function. between returns the
-// log probability of a class between the cut points low and high.
+// ordered returns the log probability of a class, given a predictor η and ordered cut points c. The
+// argument below is the operation log F, where F is a symmetric distribution function. The function
+// between returns the log probability of a class between the cut points low and high.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

@@ -4,10 +4,10 @@
 // The compiler evaluates the program once, with symbolic values, for one record: the record at
 // hand. It unrolls loops over constants, and evaluates the body of a loop over the records once. A
 // vector with one element for each record is represented by the element of the record at hand. The
-// compiler therefore has no value for another record, and it refuses a program at the operation
-// that reads one. The log density of an accepted program is therefore a sum over records.
+// compiler therefore has no value for another record, and it refuses a program at an operation that
+// reads another record. The log density of an accepted program is therefore a sum over records.
 //
 // Privacy does not depend on this package. A record program has no operation that reads another
-// row, which [ir.Verify] checks, and its gradients are clipped. An error in this package can
-// produce a wrong model but cannot reveal records.
+// row, as [ir.Verify] checks. The gradients of the program are clipped. An error in this package
+// can produce a wrong model but cannot reveal records.
 package program

@@ -40,20 +40,20 @@ func (s *stager) quadrature() model.Quadrature {
 	return q
 }
 
-// A latent is a number that every record has and that is integrated out: an element of a parameter
-// that is declared with the number of records as its first size.
+// A latent is a number that every record has and that is integrated out. It is an element of a
+// parameter whose declaration gives the number of records as the first size.
 type latent struct {
 	name string
 	free model.Expr // the latent on the unconstrained scale
-	// The latent has the density with the name law and these arguments. law is "" before the density is
-	// known.
+	// The field law is the name of the latent's density, or "" before the density is known. The
+	// next field has the arguments of the density.
 	law     string
 	density density
 	args    []value
 }
 
-// declareLatent declares a parameter whose elements are latents of the record. sh is the shape of the
-// elements that one record has.
+// declareLatent declares a parameter whose elements are latents of the record. The argument sh is
+// the shape of the elements that one record has.
 func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
 		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record have only bounds: declare real or vector.", d.Name, d.Type.Base)
@@ -84,7 +84,8 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	v.role, v.shape, v.value = rows, sh, all
 }
 
-// bounded returns the number with the given constraint whose unconstrained value is free.
+// bounded returns a number that satisfies the given constraint. The argument free is the
+// unconstrained value of this number.
 func (s *stager) bounded(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -106,7 +107,8 @@ func (p pen) moved(a value, by float64) value {
 	return p.add(a, constant(by))
 }
 
-// logJacobian returns the log of the derivative of [stager.bounded].
+// logJacobian returns the log of the derivative of the function [stager.bounded] with respect to
+// the argument free.
 func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -151,9 +153,9 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame returns the center and the scale of the density of a latent, measured on the unconstrained
-// scale. The argument a has the arguments of the density. whole is true if (latent − center)/scale has
-// the same density with location 0 and scale 1.
+// A frame returns the center and the scale of the density of a latent, measured on the
+// unconstrained scale. The argument a has the arguments of the density. The result whole is true if
+// (latent − center)/scale has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
 // frames has the frame for each density that is allowed for a latent.
@@ -217,8 +219,8 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	return free, p.add(log, p.log(scale)), skew
 }
 
-// placeLatents computes where all latents lie. It refuses a latent without a density, and densities that
-// depend on each other in a circle.
+// placeLatents writes every latent as a function of a latent of about unit scale. It refuses a
+// latent without a density, and densities that depend on each other in a circle.
 func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		for _, l := range q.latents {
@@ -268,8 +270,8 @@ func (s *stager) dependence(a, b placed) int {
 	return 0
 }
 
-// integrated returns the log of the integral of exp(v) over the latents. v is a log density that a
-// record has, given its latents.
+// integrated returns the log of the integral of exp(v) over the latents. The value v is the log
+// density of a record given the latents of the record.
 func (s *stager) integrated(v value) model.Expr {
 	given := s.nodeOf(v)
 	if !s.b.Hidden(given) {

@@ -110,8 +110,8 @@ func near(name string) string {
 }
 
 // statistic returns the value of a call such as mean(age) of a column. The study must give the
-// value, because it depends on all records. ok is false if the expression is not a statistic of a
-// column.
+// value, because it depends on all records. The result ok is false if the expression is not a
+// statistic of a column.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	switch e.Text {
 	case "mean", "sd", "variance", "min", "max":

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form writes a number of the record as Σ x·θ_i plus other summands, where x depends only on the
-// row and θ_i is an element of a parameter. A record program computes such a sum as one dot
-// product, which is faster.
+// A form represents a number of the record as Σ x·θ_i plus other summands, where x depends only on
+// the row and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
+// product, which is faster than a sum of products.
 type form struct {
 	terms []product
 	rest  []value // the other summands
@@ -28,7 +28,7 @@ type product struct {
 // results are correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
-// formOf returns the stored form of a number, or a form with the number as its only summand.
+// formOf returns the stored form of a number, or a form that has the number as its only summand.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
@@ -126,8 +126,9 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns Σ xs[k]·parameters[k] for data xs. It is a dot product if there are several
-// elements and one of the data depends on the row. Otherwise it is a sum of ordinary products.
+// vectorProduct returns Σ xs[k]·parameters[k] for data xs. The result is a dot product if there are
+// several elements and an element of xs depends on the row. Otherwise the result is a sum of
+// ordinary products.
 func (s *stager) vectorProduct(xs, parameters []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)

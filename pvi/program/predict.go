@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is the variate y of a density of the record. args are the arguments of the density,
-// after the function change of the density has converted them.
+// An outcome is the variate y of a density of the record. The field args has the arguments of this
+// density, after the function in its field change has converted them.
 type outcome struct {
 	name    string
 	density density
@@ -16,7 +16,8 @@ type outcome struct {
 	masked  bool // whether the density is added only if a condition on the record is true
 }
 
-// predictions returns the quantities that [Data.Predict] adds to a program that generates none.
+// predictions returns the quantities of a record that [Data.Predict] adds to a program without
+// generated quantities of records.
 func (s *stager) predictions() []model.Quantity {
 	likelihood := s.likelihood
 	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(likelihood)}}
@@ -41,8 +42,8 @@ func (s *stager) predictions() []model.Quantity {
 // meanFirst returns the mean of a density whose first argument is the mean.
 func meanFirst(_ pen, a []value) value { return a[0] }
 
-// meanStudent returns the location of a Student t distribution. It is the mean if the degrees of
-// freedom are above 1.
+// meanStudent returns the location of a Student t distribution. The location is the mean if the
+// degrees of freedom are above 1.
 func meanStudent(_ pen, a []value) value { return a[1] }
 
 func meanGumbel(p pen, a []value) value {

@@ -19,21 +19,22 @@ type parameter struct {
 	elements   []*prior // prior of each element; nil for an element without a prior
 	coordinate int      // index in θ of the first coordinate; outdated if the builder later changes the order of the parameters
 
-	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix, and
-	// otherwise 0. The elements of such a parameter are its partial correlations. covered is true if it
-	// has a prior.
+	// The field factor is the number of rows if the parameter is the Cholesky factor of a
+	// correlation matrix, and otherwise 0. The elements of such a parameter are the partial
+	// correlations. The field covered is true if such a parameter has a prior.
 	factor  int
 	covered bool
 
-	// latents has the elements of the parameter if every record has its own. Otherwise it is nil.
+	// latents has the elements of the parameter if every record has its own elements. Otherwise
+	// latents is nil.
 	latents []*latent
 }
 
-// A prior is the prior of consecutive elements of a parameter. first is the index of the first of
-// them.
+// A prior is the prior of consecutive elements of a parameter. The field first is the index of the
+// first of these elements.
 type prior struct {
 	density ir.Density
-	args    []value // arguments; each is a number, or has one element for each element that has this prior
+	args    []value // arguments of the density; each is a number, or has one element for each element that has this prior
 	first   int
 }
 
@@ -163,7 +164,7 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 
 // flatPrior returns a uniform prior for a parameter that has none. It refuses a parameter that is
 // not on an interval or a simplex, because a uniform prior would not be proper. It also refuses a
-// parameter of which some elements have a prior.
+// parameter if some of its elements have a prior.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
 	if q.factor > 0 && !q.covered {
 		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)

@@ -19,13 +19,15 @@ type Data struct {
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
 	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
 	// Predict adds quantities of records to a program that generates none. The quantity log_lik is
-	// the log density of the record. If the density of a record is one density of one outcome y,
-	// y_expected is the mean of the outcome and y_rep is a new outcome. Each of these two is left
-	// out if the language cannot compute it for the density.
+	// the log density of the record. If the log density of a record has a single density, and y is
+	// the outcome with this density, the quantity y_expected is the mean of the outcome, and the
+	// quantity y_rep is a new outcome. A quantity is left out if the compiler cannot compute it for
+	// the density.
 	Predict bool
 }
 
-// A Constant is a public constant. Dims has its sizes, and is empty for a number.
+// A Constant is a public constant. The field Dims has the sizes of the constant, and is empty for a
+// number.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values by rows
@@ -91,10 +93,11 @@ const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
 	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // how many elements an element counts for if it is stored as a value of its own
+	partCost     = 8       // an element that is stored as a value of its own counts for this number of elements
 )
 
-// errStop is the panic that ends the evaluation of a statement after an error was reported.
+// errStop is the value of the panic that ends the evaluation of a statement after an error was
+// reported.
 var errStop = errors.New("a statement was refused")
 
 // report adds a message. It leaves out a message whose code and place were reported before, and all
@@ -144,8 +147,8 @@ type stager struct {
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // elements of hidden
-	units      []model.Expr // for each element of latents, a latent of about unit scale from which the element is computed
-	freed      []placed     // value of each element of latents, as a function of the same element of units
+	units      []model.Expr // for each element of the field latents, a latent of about unit scale from which the element is computed
+	freed      []placed     // value of each element of the field latents, as a function of the same element of the field units
 	dim        int          // number of coordinates of all parameters declared so far
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of these terms
@@ -182,8 +185,8 @@ type loop struct {
 // A variable is a variable of the program.
 type variable struct {
 	value value
-	// shape is the shape of the value. role is rows if the variable has one such value for each
-	// record.
+	// The field shape is the shape of the value. The field role is rows if the variable has one
+	// value of this shape for each record.
 	shape shape
 	role  role
 	whole bool
@@ -274,8 +277,9 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 	}
 }
 
-// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie between
-// low and high. description describes the values in words, for a message.
+// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
+// between the arguments low and high. The argument description describes the values in words, for a
+// message.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -315,8 +319,8 @@ func (s *stager) declared(d *syntax.Statement) {
 	}
 }
 
-// sizes returns the shape that a declaration gives. If the first size is the number of records, each is
-// true, and the shape does not include this size.
+// sizes returns the shape that a declaration gives. If the first size is the number of records, the
+// result each is true, and the shape does not include this size.
 func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{

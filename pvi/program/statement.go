@@ -47,8 +47,8 @@ func (s *stager) spoil(one *syntax.Statement) {
 	}
 }
 
-// nameOf returns the name of the variable that an expression names or subscripts. It returns "" if
-// there is none.
+// nameOf returns the name of the variable that an expression names or subscripts. It returns "" for
+// any other expression.
 func nameOf(e *syntax.Expr) string {
 	for e.Kind == syntax.Index {
 		e = e.Args[0]
@@ -120,7 +120,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 	s.variables[d.Name] = v
 }
 
-// set assigns a value to a variable as a whole. It refuses the value if it does not fit.
+// set assigns a value to a variable as a whole. It refuses a value that does not fit the variable.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == count && v.whole && v.shape.single() && v.role == plain {
 		v.value = got
@@ -143,8 +143,9 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of a variable after got is assigned to it. If the assignment is under a
-// condition on the record, the variable keeps its old value where the condition does not hold.
+// merge returns the value of a variable after the value got is assigned to the variable. If the
+// assignment is under a condition on the record, the variable keeps its old value where the
+// condition does not hold.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -154,8 +155,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses an assignment to a variable that is declared before the loop over the records, if
-// the assignment is in this loop. The variable would carry a value from one record to the next.
+// outside refuses an assignment in the loop over the records to a variable that is declared before
+// the loop. The variable would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop != nil && v.level < s.loop.level {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
@@ -193,8 +194,8 @@ func (s *stager) assign(a *syntax.Statement) {
 }
 
 // accumulate handles an assignment x += term in the loop over the records, where the number x is
-// declared before the loop. x becomes a sum over the records. accumulate returns false if the
-// assignment is not of this kind.
+// declared before the loop. The number x becomes a sum over the records. accumulate returns false
+// if the assignment is not of this kind.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	if s.loop == nil || v.level >= s.loop.level || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
@@ -214,7 +215,8 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	return true
 }
 
-// assignPart assigns got to the elements of a container that target selects.
+// assignPart assigns the value got to the elements of a container. The expression target selects
+// these elements.
 func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got value) {
 	at := target.At
 	subscripts := s.subscripts(target)
@@ -242,8 +244,8 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the value of a container after got is assigned to the elements that subscripts
-// select.
+// replaced returns the value of a container after the value got is assigned to the elements that
+// the subscripts select.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -299,8 +301,8 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records once, for the record at hand. low is the
-// first value of the loop's variable, which must be 1.
+// recordLoop evaluates the body of a loop over the records once, for the record at hand. The
+// argument low is the first value of the loop's variable, which must be 1.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
@@ -338,8 +340,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates the statements of body under a condition on the record, in addition to the
-// conditions around them.
+// under evaluates the statements of body under a condition on the record. The conditions that
+// contain the statements apply as well.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {
@@ -368,8 +370,8 @@ func (s *stager) addTerm(e *syntax.Expr) {
 }
 
 // add adds a value to a log density. If the value depends on the record, or if the statement is in
-// the loop over the records, this is the log density of a record. Otherwise it is the log density
-// of the prior.
+// the loop over the records, add changes the log density of a record. Otherwise it changes the log
+// density of the prior.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")

@@ -10,7 +10,7 @@ import (
 // A subscript selects elements along one axis. It selects elements at constant positions, or one element
 // whose index is a value of the record.
 type subscript struct {
-	role   role // index for the variable of the loop over the records, rows if each record has its own index, otherwise plain
+	role   role // role of the index: index for the variable of the loop over the records, rows if each record has its own index, and otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
 	single bool // whether one element is selected, so that the result does not have the axis
@@ -113,8 +113,8 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements that subscripts select from a plain value. If there is one value for
-// each record, it selects from the value of the record at hand.
+// select1 returns the elements that subscripts select from a plain value. If v has one value for
+// each record, the elements are those of the value of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -131,7 +131,8 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0. result is their shape.
+// at returns the elements of a value at the given positions, counted from 0. The argument result is
+// the shape of the result.
 func (s *stager) at(v value, positions []int, result shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: result, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -324,7 +325,8 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 // value of the record.
 const mostPicked = 64
 
-// pick returns the element of v whose index is place. Both are values of the record at hand.
+// pick returns the element of v whose index is the argument place. The vector v and the index are
+// values of the record at hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

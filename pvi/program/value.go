@@ -27,8 +27,8 @@ const (
 	matrix
 )
 
-// A shape has the kind and sizes of a value. dims has first the sizes of its arrays, then the sizes
-// of the innermost containers.
+// A shape has the kind and sizes of a value. The field dims has the sizes of the arrays, and then
+// the sizes of the innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -98,17 +98,18 @@ type value struct {
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// If from is not nil, the value consists of size elements of the parameter from, beginning with
-	// element number first.
+	// If the field from is not nil, it is a parameter, and the value consists of elements of this
+	// parameter. The field first is the number of the first of these elements.
 	from  *parameter
 	first int
 	mixed bool // whether the order of the elements differs from the order in the parameter
 
-	// cholesky, if not nil, is the parameter of type cholesky_factor_corr whose matrix this value is.
+	// cholesky, if not nil, is a parameter of type cholesky_factor_corr, and the value is the
+	// matrix of this parameter.
 	cholesky *parameter
 
-	// rest is, in a sum over the records, the summand that is the same for all records. It is nil
-	// if this summand is 0.
+	// The field rest is for a sum over the records: it is the summand that is the same for all
+	// records. It is nil if this summand is 0.
 	rest *value
 }
 

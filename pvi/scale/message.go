@@ -22,8 +22,8 @@ type Release struct {
 	Sum     []int64
 }
 
-// An Outcome ends a pass. Its verdict is [phase.Accepted] or [phase.Void]. Both cost the clients
-// privacy.
+// An Outcome ends a pass. Its verdict is [phase.Accepted] or [phase.Void]. With either verdict, the
+// clients have spent privacy.
 type Outcome struct {
 	Scaling      phase.Digest     `json:"-"`
 	Number       int              `json:"pass"`

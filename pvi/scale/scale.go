@@ -23,19 +23,19 @@ const (
 // sums.
 type Column struct {
 	Column  string       `json:"column"`
-	Mean    float64      `json:"mean"`   // mean of the values clamped to the bounds of the last pass, in the column's unit
+	Mean    float64      `json:"mean"`   // mean, in the column's unit, of the values clamped to the bounds of the last pass
 	SD      float64      `json:"sd"`     // sd of the clamped values; 0 if the sum is consistent with noise alone
 	Bounds  study.Bounds `json:"bounds"` // bounds that are mapped to [-1, 1]
 	Finding Finding      `json:"finding"`
 }
 
 const (
-	// narrowest is the smallest width of a scale, as a share of a column's public width. At this
-	// width rounding still has no effect on values and sums.
+	// narrowest is the smallest width of a scale, as a share of a column's public width. With a
+	// scale of this width, rounding still has no effect on values and sums.
 	narrowest = 0x1p-20
 
 	// searched is the share of the values that a search tries to cover. The new bounds are three
-	// times as wide as the range that covers them.
+	// times as wide as the range of the covered values.
 	searched = 0.98
 
 	// surest is the largest share of the values that the range of a search may leave out because
@@ -43,9 +43,9 @@ const (
 	surest = 0.48
 )
 
-// A scale is the state of the search for the bounds of the columns. The server and every site
-// keep equal copies. They compute it from opened sums by operations that every machine rounds in
-// the same way: additions, products, quotients and roots, each rounded by itself.
+// A scale is the state of the search for the bounds of the columns. The server and every site have
+// equal copies, which they compute from opened sums. Every machine rounds the operations in the
+// same way: additions, products, quotients and roots, each rounded by itself.
 type scale struct {
 	scaling *Scaling
 	passes  int // number of passes that have an outcome
@@ -108,10 +108,10 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search narrows the bounds of c. It finds the shortest range of bins that contains enough values: their
-// share of all values is at least the constant searched, up to the noise in the counts. The new bounds are
-// this range, extended on either side by the length of the range. The bounds do not change if the new
-// width would be at most least.
+// search narrows the bounds of c. It finds the shortest range of bins that contains enough values.
+// Enough is a share of all values that equals the constant searched, up to the noise in the counts.
+// The new bounds are this range, extended on either side by the length of the range. The bounds do
+// not change if the new width would be at most the argument least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
@@ -144,7 +144,7 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 }
 
 // measure sets the bounds of column k to its mean plus and minus the study's number of standard
-// deviations. It widens them by the possible error due to noise, but not beyond the present
+// deviations. It widens these bounds by the possible error due to noise, but not beyond the present
 // bounds.
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds

@@ -47,7 +47,7 @@ type Scaling struct {
 	roster phase.Roster
 	digest phase.Digest
 
-	search  step // releases of all passes but the last
+	search  step // step that describes the releases of all passes but the last
 	moments step
 }
 
@@ -148,7 +148,7 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	return cfg
 }
 
-// step returns the description of pass number n: a search or the last pass.
+// step returns the description of the releases in pass number n.
 func (s *Scaling) step(n int) *step {
 	if n < s.Passes() {
 		return &s.search
@@ -156,8 +156,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index of the first column's elements in a release. Element 0 is the number
-// of records if the unit is not the client, so the index is 1. If the unit is the client, it is
+// first returns the index of the first column's elements in a release. Element 0 is the number of
+// records if the unit is not the client, so the index is 1. If the unit is the client, the index is
 // 0.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
@@ -181,8 +181,8 @@ func (s *Scaling) ReleasesSize(n int) int {
 	return len(s.roster.Clients) * s.Size(n)
 }
 
-// Fetched reports whether the releases of pass number n are too long for its outcome, so that each
-// reader of the outcome fetches them. See [phase.Fetched].
+// Fetched reports whether the releases of pass number n are too long to be part of the outcome of
+// the pass. Each reader of the outcome then fetches the releases. See [phase.Fetched].
 func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server adds up the releases of clients to find the scale of columns. For each pass the
-// caller calls Next, then Collect for each answer, and Close if answers are missing. It delivers
+// A Server adds up the releases of clients to find the scale of columns. For each pass the caller
+// calls Next, then Collect for each answer, and Close if answers are missing. The caller delivers
 // every outcome to every client.
 type Server struct {
 	scaling *Scaling

@@ -24,7 +24,7 @@ type Site struct {
 
 	scale    *scale
 	answered int          // number of the last pass that the client answered
-	sent     phase.Digest // hash of the client's release in its last answered pass, if the study publishes releases
+	sent     phase.Digest // hash of the client's release in the last pass that the client answered, if the study publishes releases
 
 	row   []float64 // contribution of one record, reused for each record
 	noise dpmech.Noise
@@ -230,7 +230,8 @@ func (s *Site) Followed() int { return s.scale.passes }
 // Foretell returns the plan of the next pass, computed from the outcomes before it.
 func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()} }
 
-// ForetellOutcome returns the outcome of the next pass with an opened sum of the participants.
+// ForetellOutcome returns the outcome of the next pass if the given participants answered and the
+// given sum was opened.
 func (s *Site) ForetellOutcome(participants []phase.ClientID, sum []int64) Outcome {
 	return Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Accepted, Participants: participants, Sum: sum}
 }

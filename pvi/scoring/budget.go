@@ -15,11 +15,12 @@ const (
 	blocks
 )
 
-// Shares of the privacy budget. The budget of a Gaussian release is measured by its squared
-// parameter μ², because squared parameters add up. The share of the curvature lies between
-// leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the curvature of
-// all records to the noise in the released curvature. The scores get the remaining budget, and
-// their share grows by the factor scoreGrowth from round to round.
+// Shares of the privacy budget. The budget of a Gaussian release is measured by the squared
+// parameter μ² of the release, because squared parameters add up. The share of the curvature lies
+// between leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the
+// curvature of all records to the noise in the released curvature. The scores get the remaining
+// budget. The share of a round's scores is larger by the factor scoreGrowth than the share in the
+// round before.
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
@@ -40,8 +41,8 @@ type budget struct {
 	largest float64           // share of the budget of the round with the largest share, summed over the blocks of the round
 }
 
-// SetNoise divides the budget among the rounds. multiplier is the noise multiplier of a single
-// release that would spend the whole budget: the sd of its noise divided by its clip.
+// SetNoise divides the budget among the rounds. The argument multiplier is the sd of the noise
+// divided by the clip, for a single release that would spend the whole budget. The argument
 // noiseShares is the number of clients whose noise shares add up to this noise.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
@@ -102,8 +103,8 @@ func (p *Problem) Clip(round int) float64 {
 }
 
 // Multiplier returns the noise multiplier of the round with the largest share of the budget, whose
-// clip is 1. whole is the multiplier of a single release that would cost as much as all rounds
-// together.
+// clip is 1. The argument whole is the noise multiplier of a single release that would cost as much
+// as all rounds together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.

@@ -7,31 +7,34 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles are probabilities. The clip is one of the quantiles that the norms of made-up scores have
-// at these probabilities.
+// clipQuantiles are probabilities. The norms of the scores of made-up records have quantiles at
+// these probabilities, and the clip is one of these quantiles.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits the covariance of θ with which outcomes of a nonlinear model are made up. The trace
-// of this covariance times the information of a record is at most unsureShare. With a larger covariance,
-// the quadratic approximation of the log likelihood does not hold.
+// unsureShare limits the covariance of θ from which the outcomes of made-up records of a nonlinear
+// model are drawn. The trace of this covariance times the information of a record is at most
+// unsureShare. With a larger covariance, the quadratic approximation of the log likelihood does not
+// hold.
 const unsureShare = 0.5
 
-// chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping
-// and the variance of the noise, for records that are like made-up records. It also returns the
-// sorted norms of the scores of made-up records. cov is the present covariance of θ.
+// chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping and
+// the variance of the noise, for records with the same distribution as made-up records. It also
+// returns the sorted norms of the scores of made-up records. The argument cov is the present
+// covariance of θ.
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
-	// directions is the effective number of coordinates about which the records have more
-	// information than the prior.
+	// The number directions is the effective number of coordinates about which the records have
+	// more information than the prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// slope estimates by how much less the sum of clipped scores changes with θ than the sum of
-		// unclipped scores does. The expected effect of the clip ignores this difference.
+		// slope estimates the effect of the clip on the derivative of a sum of scores with respect
+		// to θ: the sum of clipped scores changes less with θ than the sum of unclipped scores. The
+		// expected effect of the clip ignores this difference.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
@@ -41,9 +44,9 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	return clip, norms
 }
 
-// unsure returns the covariance of θ with which outcomes are made up, and the trace of the
-// information of a record at θ times cov. The covariance is cov, scaled down if the trace exceeds
-// unsureShare.
+// unsure returns the covariance of θ from which outcomes are drawn, and the trace of the
+// information of a record at θ times cov. If this trace is at most unsureShare, the covariance is
+// cov. Otherwise it is cov, scaled down.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
 	if p.linear || unsure <= unsureShare {
@@ -84,8 +87,8 @@ func lengthOf(x float64) int {
 }
 
 // A stretch is a belief about the factor by which the scores of real records are longer than the
-// scores of made-up records. It has the log likelihood of each value on a grid of the factor's
-// logarithm.
+// scores of made-up records. The field logs has the log likelihood of the factor, on a grid of the
+// factor's logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -93,7 +96,8 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// Each round halves the weight of the counts of earlier rounds, which had other clips.
+	// factor by which each round multiplies the weight of the counts of earlier rounds, because
+	// those rounds had other clips
 	stretchMemory = 0.5
 	// stretchSlack is the share of the records by which the counts of made-up records may differ
 	// from the counts of real records.
@@ -102,10 +106,10 @@ const (
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the belief after a release of counts, the numbers of records whose norms are in
-// each interval. norms are the sorted norms of made-up records, sd is the sd of the noise in a
-// count, and slack is the sd of the error that arises because real records differ from made-up
-// records.
+// learned returns the belief after the argument counts was released: the number of records whose
+// score has a norm in each interval. The argument norms has the sorted norms of made-up records,
+// and sd is the sd of the noise in a count. The argument slack is the sd of a further error, which
+// is due to the difference between real and made-up records.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
@@ -123,9 +127,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which clips are multiplied that were chosen for made-up records. The factor
-// is the exponential of the posterior mean of its logarithm. The prior of the logarithm is normal with
-// mean 0 and sd stretchSD.
+// factor returns the factor by which the clips for made-up records are multiplied to get clips for
+// real records. It is the exponential of the posterior mean of the factor's logarithm. The prior of
+// the logarithm is normal with mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

@@ -15,7 +15,7 @@ import (
 // is I + G, where G is the relative error of the belief.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is a typical variance of the elements of the relative error G.
+	// variance is a typical variance of the elements of G, the relative error of the belief.
 	variance float64
 }
 
@@ -40,7 +40,7 @@ func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	}
 }
 
-// lambda returns Λ(θ), the belief about the curvature of all records at θ.
+// lambda returns Λ(θ), the belief about the curvature of all records at θ (see [curvature]).
 func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
@@ -90,23 +90,24 @@ var spreads = func() (v [60]float64) {
 	return v
 }()
 
-// An update corrects the guess of the curvature by a released curvature. Both are in the units of the
-// release. U has eigenvectors of the guess, and l_i is the eigenvalue of column i. In this basis, element
-// (i, j) of the difference between the release and the guess is multiplied by the gain
+// An update corrects the guess of the curvature by a released curvature. Both matrices are in the
+// units of the release. The columns of the matrix U are eigenvectors of the guess, and l_i is the
+// eigenvalue of column i. In this basis, element (i, j) of the difference between the release and
+// the guess is multiplied by the gain
 //
 //	v l_i l_j / (v l_i l_j + τ²)
 //
-// and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is the sd of
-// the noise. The gain is 1 without noise and 0 for infinite noise.
+// and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is
+// the sd of the noise. The gain is 1 without noise and 0 for infinite noise.
 //
-// The elements are divided into classes, and each class has its own v. The class of element (i, j) is the
-// number of effects of groups among the coordinates i and j. A record belongs to one group, so that the
-// guess is nearly right for two effects. For two coefficients it may be wrong, because their columns may
-// be correlated. There may be many more effects than coefficients, and a single v would depend on the
-// effects alone.
+// The elements are divided into classes, and each class has its own v. The class of element (i, j)
+// is the number of effects of groups among the coordinates i and j. A record belongs to one group,
+// so that the guess is nearly right for two effects. For two coefficients the guess may be wrong,
+// because the columns of the coefficients may be correlated. There may be many more effects than
+// coefficients, and a single v would depend on the effects alone.
 //
-// U must not mix effects with coefficients. It therefore has the eigenvectors of the block of the effects,
-// and the eigenvectors of the block of all other coordinates.
+// U must not mix effects with coefficients. The columns of U are therefore the eigenvectors of the
+// block of the effects, and the eigenvectors of the block of all other coordinates.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // inverse of the matrix L in the field units
@@ -180,9 +181,9 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads, for each class. surprise is Uᵀ(K −
-// guess)U, where K is the released curvature and U has the eigenvectors of the guess. The prior of a
-// variance is lognormal with median firstVariance.
+// weigh computes the posterior probabilities of the values in spreads, for each class. The argument
+// surprise is Uᵀ(K − guess)U, where K is the released curvature and the columns of U are the
+// eigenvectors of the guess. The prior of a variance is lognormal with median firstVariance.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -258,8 +259,9 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the variance of the relative error G ([curvature]) that remains after the release. It is
-// averaged over the elements of class 0, which are elements for two coefficients.
+// left returns the variance of the relative error G ([curvature]) that remains after the release.
+// The result is averaged over the elements of class 0, those for which both coordinates are
+// coefficients.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {
@@ -298,10 +300,12 @@ func (u *update) bend() float64 {
 // that the noise hides.
 const hiddenRange = 10
 
-// positive returns A Y Aᵀ with eigenvalues of Y that were made positive. An eigenvalue e below bend
-// becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of such an eigenvalue, so the
-// function can also draw it: if random is not nil, it has a standard normal number for each eigenvalue,
-// and the logarithm of a hidden eigenvalue is drawn evenly from a range that ends at that value.
+// positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below the
+// argument bend becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of an
+// eigenvalue below bend, so the function can also draw it. For this purpose the argument random has
+// a standard normal number for each eigenvalue. If random is not nil, the logarithm of a hidden
+// eigenvalue is drawn uniformly from a range. The upper end of the range is the value that the
+// eigenvalue has if it is not drawn.
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

@@ -8,19 +8,20 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is a belief about how much more the counts of a Poisson regression vary than under
-// the Poisson model. The mean μ of every count is multiplied by a random factor with mean 1 and
-// variance a, so that the count has a negative binomial distribution with the variance μ(1 + aμ).
-// In the prior a is 0 with probability one half, and otherwise log a is uniform on a grid.
+// A dispersion is a belief about the extra variance that the counts of a Poisson regression have in
+// comparison with the Poisson model. The mean μ of every count is multiplied by a random factor
+// with mean 1 and variance a, so that the count has a negative binomial distribution with the
+// variance μ(1 + aμ). In the prior a is 0 with probability one half, and otherwise log a is uniform
+// on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
 	dispersionPoints          = 31
 	leastFrailty, mostFrailty = 0.02, 5.0
 
-	// dispersionClip is the clip of a record's squared residual, in units of its variance. The
-	// squared residual is 1 on average if the variance of the counts is the variance under the
-	// model.
+	// dispersionClip is the clip of a record's squared residual, in units of the variance of the
+	// record's count under the model. The squared residual is 1 on average if the variance of the
+	// counts is the variance under the model.
 	dispersionClip = 8.0
 	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
 	// value is wrong because made-up columns differ from the real columns, and because θ is not the
@@ -36,7 +37,8 @@ func frailtyAt(i int) float64 {
 	return leastFrailty * math.Pow(mostFrailty/leastFrailty, float64(i-1)/(dispersionPoints-2))
 }
 
-// residual returns the squared residual of a count, in units of its variance.
+// residual returns the squared residual of a count, divided by the variance of the count under the
+// model.
 func (s *workspace) residual(y float64) float64 {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.response.Information(s.eta, s.w)
@@ -46,8 +48,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns the belief after the sum of the squared residuals of all records at θ was released. cov
-// is the covariance of θ, and sd is the sd of the noise in the sum.
+// learned returns the belief after the sum of the squared residuals of all records at θ was
+// released. The argument cov is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -70,8 +72,8 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 }
 
 // clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip). Y is a negative binomial
-// count with the given mean. Its frailty is the variance of the random factor that multiplies the
-// mean.
+// count with the given mean. The argument frailty is the variance of the random factor by which the
+// mean is multiplied.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
 	if mean > many { // a normal number with the same mean and variance approximates a large count
@@ -109,7 +111,7 @@ func clippedSquare(mean, variance float64) float64 {
 	return inner + (1-inside)*dispersionClip
 }
 
-// quantile returns a quantile of the variance a.
+// quantile returns a quantile of a, the variance of the random factor (see [dispersion]).
 func (b *dispersion) quantile(q float64) float64 {
 	var weights [dispersionPoints]float64
 	largest, total := math.Inf(-1), 0.0
@@ -126,12 +128,13 @@ func (b *dispersion) quantile(q float64) float64 {
 	return frailtyAt(pick(weights[:], q*total))
 }
 
-// inflation implements [population]. It exceeds 1 for counts that vary more than under the model.
+// inflation implements [population]. The result exceeds 1 if counts vary more than under the
+// Poisson model.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
-// inflated returns the variance of the scores of all records at θ, divided by the variance that they have
-// under the model. It is computed for counts whose means are multiplied by random factors with mean 1 and
-// variance frailty.
+// inflated returns the variance of the scores of all records at θ, divided by the variance of these
+// scores under the Poisson model. The result is for counts whose means are multiplied by random
+// factors with mean 1 and variance frailty.
 func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1
@@ -147,9 +150,9 @@ func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	return variance / model
 }
 
-// Dispersion returns the median and the limits of the 95 % interval of a ratio, which is the
-// variance of the counts divided by the variance of a Poisson distribution. It returns false if no
-// sum of squared residuals was released.
+// Dispersion returns the median and the limits of the 95 % interval of a ratio: the variance of the
+// counts, divided by the variance of a Poisson distribution. It returns false if no sum of squared
+// residuals was released.
 func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false

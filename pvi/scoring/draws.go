@@ -18,8 +18,9 @@ const curvatureDraws = 150
 // of the margins. See [mixture.widen].
 const sharedMargins = 5
 
-// A curvatureDrawer draws curvatures at the point of a released curvature K. L defines the units of
-// the release, and U has the eigenvectors of the guess in these units ([update]).
+// A curvatureDrawer draws curvatures at the point of a released curvature K. The matrix L defines
+// the units of the release, and the columns of U are the eigenvectors of the guess in these units
+// ([update]).
 type curvatureDrawer struct {
 	*State
 	*update
@@ -45,7 +46,8 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// drawSome returns the draws of the curvature with one draw of the margins.
+// drawSome returns the draws of the curvature that share one draw of the margins. The argument
+// number is the number of this draw.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
 	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S is the
@@ -59,12 +61,13 @@ func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	return draws
 }
 
-// draw returns a draw of the curvature by Matheron's rule: X + U(gain ∘ UᵀDU)Uᵀ, with U and the gain of
-// [update]. X is a draw from the guess. D is the released curvature plus a draw of its noise, minus X.
+// draw returns a draw of the curvature by Matheron's rule: X + U(gain ∘ UᵀDU)Uᵀ, where U and the
+// gain are those of [update]. X is a draw from the guess. D is the released curvature plus a draw
+// of the noise of the release, minus X.
 //
-// X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a draw of
-// the margins. The argument root is this root, a is UᵀA, and back is A⁻¹U. The draw is made positive in
-// units of AAᵀ ([positive]).
+// X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a
+// draw of the margins. The argument root is this root, a is UᵀA, and back is A⁻¹U. The draw is made
+// positive in units of AAᵀ ([positive]).
 func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *mat.SymDense {
 	d := c.Dim()
 	z := c.normals(2*packedSize(d)+classes, "curvatures", n)
@@ -89,8 +92,8 @@ func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *m
 	return positive(y, root, c.bend, c.normals(d, "hidden", n))
 }
 
-// inOrder calls use(i, compute(i)) for each i in [0, n), in this order. It computes several results at
-// once on as many CPU cores as there are. If compute panics, inOrder panics with the same value.
+// inOrder calls use(i, compute(i)) for i = 0, …, n−1, in this order. It computes several results at
+// once, on all CPU cores. If compute panics, inOrder panics with the same value.
 func inOrder[T any](n int, compute func(i int) T, use func(i int, result T)) {
 	workers := runtime.GOMAXPROCS(0)
 	results, panics := make([]T, workers), make([]any, workers)

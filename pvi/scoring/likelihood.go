@@ -12,8 +12,8 @@ type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
 
-	// madeUp returns made-up records. x has the values of the columns of the margins, one record
-	// after another.
+	// madeUp returns made-up records. The argument x has the values of the columns of the margins,
+	// one record after another.
 	madeUp(p *Problem, x []float64) population
 }
 
@@ -41,13 +41,15 @@ type evaluator interface {
 	// score writes the gradient of the record's log likelihood to dst.
 	score(dst []float64)
 
-	// residual returns the squared residual of a count, in units of its variance.
+	// residual returns the squared residual of a count, divided by the variance of the count under
+	// the model.
 	residual() float64
 
 	// curvature computes the record's curvature in the given units and returns its Frobenius norm.
 	curvature(units whitening) float64
 
-	// packed writes scale times the curvature that was computed last to dst, as pack does.
+	// packed writes the curvature that was computed last to dst, in the form that the function pack
+	// writes and multiplied by the argument scale.
 	packed(dst []float64, scale float64)
 }
 
@@ -56,9 +58,9 @@ type population interface {
 	// row returns the values of record i in the columns of the margins.
 	row(i int) []float64
 
-	// scores calls each once for each record, with the index of the record and its score at θ. If cov is
-	// nil, the outcomes of all records are drawn at θ. Otherwise each outcome is drawn at another point,
-	// which is drawn from N(θ, cov).
+	// scores calls the function each once for every record, with the index of the record and the
+	// score of the record at θ. If cov is nil, the outcomes of all records are drawn at θ.
+	// Otherwise each outcome is drawn at another point, which is drawn from N(θ, cov).
 	scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.
@@ -69,26 +71,26 @@ type population interface {
 	// θ add up to 0. The result is nil if the population does not compute it.
 	released(o *observation, theta []float64) []float64
 
-	// undrawn reports for each record whether it has an outcome that is not drawn at θ, but follows
-	// the margins. It returns nil if all outcomes are drawn.
+	// undrawn reports, for each record, whether an outcome of the record follows the margins
+	// instead of being drawn at θ. It returns nil if all outcomes are drawn.
 	undrawn(theta []float64) []bool
 
-	// balances returns a positive weight for each record. The mean of the weights is 1. With the weights,
-	// the scores at θ of records with outcomes that are drawn at θ add up to almost 0. balances returns
+	// balances returns a positive weight for each record. The mean of the weights is 1. If outcomes
+	// are drawn at θ, the weighted scores of the records at θ add up to almost 0. balances returns
 	// nil if all weights are 1.
 	balances(theta []float64) []float64
 
 	// guess returns a function that computes the curvature that all real records would have at θ if
-	// they had the margins and independent columns. If random is not nil, the function draws the
-	// margins from their beliefs, as [margins.moments] does.
+	// their columns were independent and had the margins in the argument of. If random is not nil,
+	// the function draws the margins from their beliefs, as [margins.moments] does.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
-	// inflation returns the variance of the scores of all records at θ, divided by the variance
-	// that they have under the model.
+	// inflation returns the variance of the scores of all records at θ, divided by the variance of
+	// these scores under the model.
 	inflation(theta []float64) float64
 
-	// start returns a point near the mode of made-up records with the given margins, or nil if the
-	// margins contain no information about θ beyond the prior.
+	// start returns a point near the mode of made-up records with the given margins, or nil if
+	// these margins contain no information about θ beyond the prior.
 	start(of *margins) []float64
 
 	// drawn returns the records with outcomes that are drawn at θ. Calls with different numbers
@@ -106,7 +108,7 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 }
 
 // A described adds to the records of a shard the vectors from which the tables that describe the
-// records are computed. It is used if the study asks for such tables.
+// records are computed. Records are wrapped in a described if the study asks for tables.
 type described struct {
 	Records
 	shard *shard.Shard

@@ -20,10 +20,10 @@ type sample struct {
 	weights []float64     // see [population]
 }
 
-// sampleAt returns the scores of made-up records at θ. The outcome of each record is drawn at θ,
-// or, if cov is not nil, at a point of its own from N(θ, cov). The units of the scores are defined by
-// the mean curvature of a made-up record plus ridge·P/N, where P is the precision of the prior and N
-// is the number of real records.
+// sampleAt returns the scores of made-up records at θ. If cov is nil, the outcomes of all records
+// are drawn at θ. Otherwise each outcome is drawn at another point, which is drawn from N(θ, cov).
+// The units of the scores are defined by the mean curvature of a made-up record plus ridge·P/N,
+// where P is the precision of the prior and N is the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
@@ -53,8 +53,9 @@ func (s *sample) weight(i int) float64 {
 	return s.weights[i]
 }
 
-// lost returns the sum, over all real records, of the part of the score that a clip removes. The sum
-// is in the units of the scores. lost assumes that real records are like made-up records.
+// lost returns the sum, over all real records, of the part of the score that a clip removes. The
+// sum is in the units of the scores. The result is computed as if real records had the distribution
+// of made-up records.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -68,8 +69,9 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose returns the sum, over all real records with an outcome that is not drawn, of the lengths of the
-// parts of the scores that a clip removes. The model does not say in which direction these parts point.
+// loose returns a sum over all real records with an outcome that is not drawn from the model. The
+// sum adds up the lengths of the parts of their scores that a clip removes. The model does not
+// determine the directions of these parts.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {
@@ -79,15 +81,15 @@ func (s *sample) loose(clip, records float64) (sum float64) {
 	return sum
 }
 
-// uncertainty returns the covariance of the error in the expected effect of the clip on the sum o. The
-// effect of the clip is the sum x of the parts that the clip removes from scores. It is computed for
-// made-up records, and for real records it may be as far from x as x is from 0. The covariance is
-// therefore
+// uncertainty returns the covariance of the error in the expected effect of the clip on the sum o.
+// The effect of the clip is the sum x of the parts that the clip removes from scores. The sum x is
+// computed for made-up records. For real records the sum may be as far from x as x is from 0. The
+// covariance is therefore
 //
 //	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ.
 //
-// L defines the units of scores ([State.ridged]), d is the number of coordinates, and u is the sum from
-// [sample.loose].
+// The matrix L defines the units of scores ([State.ridged]), d is the number of coordinates, and u
+// is the result of [sample.loose].
 func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
 	lost, loose := s.lost(o.clip, records), s.loose(o.clip, records)
 	all := (dot(lost, lost) + loose*loose) / float64(len(lost))

@@ -7,11 +7,11 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Margins are beliefs about the marginal distribution of each regressor. The belief about the mean
-// of a number is normal. The belief about the share f of a level is the density 1/f times the
-// normal likelihood of the released sums, on a grid of log f. The belief about the mean square s of
-// a number is the density 1/s times the normal likelihood of the released sums. Each number is
-// measured in a unit of its own.
+// Margins are beliefs about the marginal distribution of each regressor, which is a level or a
+// number. There are three kinds of beliefs. The belief about the share f of a level is the density
+// 1/f times the normal likelihood of the released sums, on a grid of log f. The belief about the
+// mean of a number is normal. The belief about the mean square s of a number is the density 1/s
+// times the normal likelihood of the released sums. Each number has its own unit.
 type margins struct {
 	*Problem
 	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
@@ -29,8 +29,9 @@ func (b *belief) learn(x, variance float64) {
 	b.linear += x / variance
 }
 
-// Beliefs about a number before a release, in units of its largest absolute value. The mean is 0 ±
-// 0.4. The mean square is 1/3 ± 0.3, where 1/3 is the mean square of a uniform distribution.
+// Beliefs about a number before a release, in units of the largest absolute value of the number.
+// The mean is 0 ± 0.4. The mean square is 1/3 ± 0.3, where 1/3 is the mean square of a uniform
+// distribution.
 const (
 	meanSD, squareMean, squareSD = 0.4, 1.0 / 3, 0.3
 	leastSquare                  = 1e-5
@@ -127,8 +128,9 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale makes the unit of column j of the margins smaller if the values of the column turn out to be
-// small. The new unit is twice an upper limit of the root mean square of the column.
+// rescale makes the unit of column j of the margins smaller if the released sums show that the
+// values of the column are small. The new unit is twice an upper limit of the root mean square of
+// the column.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -169,17 +171,17 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	return points[pick(logs[:], u*total)]
 }
 
-// A joint is a belief about the mean and the variance of a number, on a grid. Its density is 1/variance
-// times the normal likelihoods of the mean and of the mean square. The released mean square minus the
-// square of the released mean would be a biased estimate of the variance, because noise makes the
-// square of the mean too large.
+// A joint is a belief about the mean and the variance of a number, on a grid. The density of a
+// joint belief is 1/variance times the normal likelihoods of the mean and of the mean square. A
+// joint belief is needed because the released mean square minus the square of the released mean
+// would be a biased estimate of the variance, because noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // indexed by variance, then by mean; the weights add up to 1
 }
 
-// jointSize is the number of means and the number of variances of the grid. The means are within jointSDs
-// sds of the mean of their belief.
+// jointSize is the number of means and the number of variances of the grid. The means on the grid
+// differ by at most jointSDs sds from the mean of the belief about the mean.
 const (
 	jointSize = 41
 	jointSDs  = 3.0
@@ -301,8 +303,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 				others.precision += 1 / b.precision
 			}
 		}
-		// With treatment coding, the baseline level has no indicator. Its share is 1 minus the sum of the
-		// other shares.
+		// With treatment coding, the baseline level has no indicator. The share of the baseline is
+		// 1 minus the sum of the other shares.
 		if m.columns[f[0]].levels > len(f) {
 			if others.precision == 0 {
 				continue // nothing was released
@@ -380,8 +382,8 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the sd of a typical margin, in records. It computes the sd of each column's share or mean
-// square, multiplies it by the number of records, and returns the median over the columns.
+// sd returns the sd of a typical margin, in records. The sd of a column's share or mean square is
+// multiplied by the number of records. The result is the median of these products over the columns.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {

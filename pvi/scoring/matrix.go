@@ -15,8 +15,9 @@ import (
 )
 
 // cholesky returns the lower Cholesky root of a positive definite matrix. If rounding made the
-// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal. It does not
-// estimate the condition of the matrix as [mat.Cholesky] does, which would take three times as long.
+// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal. Unlike
+// [mat.Cholesky], it does not estimate the condition number of the matrix, which would take three
+// times as long.
 func cholesky(a *mat.SymDense) *mat.TriDense {
 	d, trace := a.SymmetricDim(), mat.Trace(a)
 	root := mat.NewSymDense(d, nil)
@@ -61,9 +62,9 @@ func solved(l *mat.TriDense) *mat.TriDense {
 // turns this panic into an error.
 type notFinite struct{}
 
-// A whitening has the columns of the lower triangular matrix L⁻¹, each from the diagonal down. It
-// multiplies vectors by L⁻¹. Most regressors of a record are often zero. It is then faster to multiply the
-// nonzero elements by their columns than to solve a system with L.
+// A whitening multiplies vectors by a lower triangular matrix L⁻¹. It has the columns of L⁻¹, each
+// from the diagonal down. Often most regressors of a record are zero. Multiplying columns of L⁻¹ by
+// the nonzero regressors is then faster than solving a system of equations with L.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -235,7 +236,7 @@ func plus(terms ...term) *mat.SymDense {
 	return sum
 }
 
-// A term is a weighted matrix. It is dense or diagonal.
+// A term is a matrix with a weight. The matrix is dense or diagonal.
 type term struct {
 	weight float64
 	of     mat.Symmetric
@@ -294,7 +295,8 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare packs AᵀA as pack does, without computing the whole matrix.
+// packSquare writes AᵀA to dst, in the form that pack writes and multiplied by the argument scale.
+// It does not compute the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {

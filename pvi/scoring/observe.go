@@ -19,7 +19,8 @@ type observation struct {
 }
 
 // mostPoints is the largest number of points with which the hyperparameters are integrated for one
-// draw of the curvature. Each draw has other points, so that few are enough.
+// draw of the curvature. Each draw of the curvature has different points, so that few points are
+// enough.
 const mostPoints = 256
 
 // A mixture has the mean and the covariance of a posterior that is a mixture of normal
@@ -29,8 +30,9 @@ type mixture struct {
 	cov  *mat.SymDense
 }
 
-// observe returns the posterior given the released sums of scores in path and draws of the curvature Λ.
-// made has the scores of made-up records at the point a. The scores are described near a:
+// observe returns the posterior given the released sums of scores in path and draws of the
+// curvature Λ. The argument made has the scores of made-up records at the point a. The sums of
+// scores are modelled as follows:
 //
 //   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0 and
 //     covariance Λ.
@@ -43,19 +45,19 @@ type mixture struct {
 //     does not make them smaller. They are therefore multiplied by n.
 //   - All sums together are one observation of r with precision J = Σ R_t⁻¹.
 //
-// For every draw of Λ, the observation gives a normal likelihood of θ with precision K and precision times
-// mean h:
+// For every draw of Λ, the observation gives a normal likelihood of θ with precision K and
+// precision times mean h:
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ, h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
 //
 // φ is the variance of r divided by Λ. It is 1 unless counts vary more than in a Poisson regression
-// (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise K is Λ/φ, and
-// with infinite noise it is zero.
+// (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise K is Λ/φ,
+// and with infinite noise it is zero.
 //
-// Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The likelihood
-// does not depend on the spreads, so that they need no releases. The returned covariance is the covariance
-// of the mixture over all draws, widened by [mixture.widen]. The returned mean is the posterior mean for
-// the mean of the draws.
+// Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The
+// likelihood does not depend on the spreads, so that they need no releases. The returned covariance
+// is the covariance of the mixture over all draws, widened by [mixture.widen]. The returned mean is
+// the posterior mean for the mean of the draws.
 func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, made *sample) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -89,7 +91,7 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	squares := make([][]float64, size) // mean squared errors, by coordinate and draw of the margins
+	squares := make([][]float64, size) // mean squared error of each coordinate of θ, for each draw of the margins
 	for i := range squares {
 		squares[i] = make([]float64, len(draws)/sharedMargins)
 	}
@@ -119,14 +121,14 @@ const heldMargins = 0.8
 
 // widen widens intervals so that they hold for most draws of the margins, and not only on average
 // over the draws. squares[i] has, for each draw of the margins, the mean of the squared error of
-// m.mean[i] under the posterior. A variance below the quantile heldMargins of these means is raised to
-// this quantile, but at most to the variance of the prior. Correlations do not change.
+// m.mean[i] under the posterior. A variance below the quantile heldMargins of these means is raised
+// to this quantile, but at most to the variance of the prior. Correlations do not change.
 //
 // Wider intervals are needed because a study has only one set of margins. If noise hides that the
-// values of a column are small, then with most draws of the margins the records seem to contain more
-// information about its coefficient than they do. The errors of the elements of the curvature, in
-// contrast, are many and average out within a study. Draws of the curvature with the same margins
-// therefore count together.
+// values of a column are small, then with most draws of the margins the records seem to contain
+// more information about the coefficient of the column than they do. The errors of the elements of
+// the curvature, in contrast, are many and average out within a study. Draws of the curvature with
+// the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
 	for i, s := range squares {
@@ -141,10 +143,11 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	}
 }
 
-// released returns the expected value of the sum o if the point a is the true θ. lambda is Λ(a). If the
-// population can compute this value for records with independent columns, released corrects it for the
-// released curvature: it multiplies the value by ASA⁻¹ (see [curvature]). Otherwise released returns
-// −Λ(θ_t − a), where θ_t is the point of the sum.
+// released returns the expected value of the sum o if the point a is the true θ. The argument
+// lambda is Λ(a). If the population can compute the expected value for records with independent
+// columns, the result is this value multiplied by ASA⁻¹, which corrects it by the released
+// curvature (see [curvature]). Otherwise released returns −Λ(θ_t − a), where θ_t is the point of
+// the sum.
 func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
 	sum := s.madeUp.released(o, a)
 	if sum == nil {
@@ -163,12 +166,12 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the likelihood of θ if the curvature Λ is lambda. score is the observation of r at the
-// point a, noise is its covariance J⁻¹, and inflation is φ. The formulas and symbols are those of
-// [State.observe].
+// given returns the likelihood of θ if the curvature Λ is lambda. The argument score is the
+// observation of r at the point a, and noise is the covariance J⁻¹ of this observation. The
+// argument inflation is φ. The formulas and symbols are those of [State.observe].
 func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
-	half := times(lambda, root) // times its transpose this is Λ(φΛ + J⁻¹)⁻¹Λ
+	half := times(lambda, root) // the product of half and its transpose is Λ(φΛ + J⁻¹)⁻¹Λ
 	return &hierarchy.Likelihood{
 		Precision: congruent(half, nil),
 		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, a))))),

@@ -22,8 +22,8 @@ type Problem struct {
 	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
 	nominal float64 // nominal number of records of all clients
 	model   likelihood
-	linear  bool // whether the curvature is independent of θ
-	counts  bool // whether the outcomes are counts whose variance the model takes to be their mean
+	linear  bool // whether the curvature is the same at every θ
+	counts  bool // whether the outcomes are counts and the variance of a count, under the model, equals its mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
 	tablesShare float64          // share of the tables in the privacy budget
@@ -32,7 +32,7 @@ type Problem struct {
 	columns  []column // columns of the margins
 	prior    prior
 	grouped  []bool    // whether each coordinate is an effect of a group
-	order    []int     // index of each coordinate in the study's θ; the parameters on which no record depends follow
+	order    []int     // index of each coordinate in the θ of the study; the indices of the parameters on which no record depends come last
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
@@ -47,10 +47,10 @@ type prior interface {
 }
 
 // A column is the public description of a regressor. A regressor is the product of an indicator and
-// a value; one of these factors or both may be missing.
+// a value. It may lack the indicator, the value, or both.
 type column struct {
 	kind      kind
-	factor    int // for a level: a number that identifies the categorical column or group; all its levels have the same number
+	factor    int // for a level: number of the categorical column or group; the same for all levels of the column or group
 	levels    int // for a level: number of levels of the categorical column or group, including the baseline
 	low, high float64
 
@@ -87,8 +87,8 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	return p, take(st, m)
 }
 
-// Dim returns d, the number of coordinates of θ on which records depend. The spreads of effects
-// are not among them.
+// Dim returns d, the number of coordinates of θ on which records depend. These coordinates do not
+// include the sds of the effects of groups.
 func (p *Problem) Dim() int { return len(p.mean) }
 
 // TablesSD returns the sd of the noise of a count in the tables that describe the records, if all

@@ -26,16 +26,16 @@ type program struct {
 	coordinates []int
 }
 
-// A datum is one of the numbers that a program reads from a record.
+// A datum is one of the numbers that a program reads from each record.
 type datum struct {
 	low, high float64
 	whole     bool
 	first     int       // index of the first column that the number has in the margins
-	levels    int       // number of levels, if the values of the number are levels, counted from 1; otherwise 0
-	atoms     []float64 // values that have a positive probability, in addition to the density
+	levels    int       // number of levels if the values of the number are levels (counted from 1), and otherwise 0
+	atoms     []float64 // values that the number has with a positive probability, although its distribution also has a density
 
-	// The number x has the value (x − zero)/unit in its column of the margins. zero is 0 if the bounds
-	// include 0, and otherwise the middle of the bounds.
+	// The number x has the value (x − zero)/unit in its column of the margins. The field zero is 0
+	// if the bounds include 0, and otherwise the middle of the bounds.
 	zero, unit float64
 }
 
@@ -92,10 +92,10 @@ func (r *program) takeNumbers(st *study.Study) {
 }
 
 // addColumns adds the columns for one number of the record, from which margins are computed. A
-// numeric value has one column. A categorical value has one column for each level, which is 1 if
-// the value is that level. An indicator has one column. Indicators that a study makes from
-// different levels of one categorical column are marked as levels of one factor, because they
-// exclude each other.
+// numeric value has one column. A categorical value has one column for each level. The column is 1
+// if the value is that level, and otherwise 0. An indicator has one column. Indicators that a study
+// makes from different levels of one categorical column are marked as levels of one factor, because
+// they exclude each other.
 func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
 	c, at := &st.Columns[part.Column], len(r.columns)
 	n.first = at
@@ -172,7 +172,8 @@ func (n *datum) inside(x float64) float64 {
 	return min(max(x, n.low), n.high)
 }
 
-// load returns records as a table. x has the numbers of the records, one record after another.
+// load returns records as a table. The argument x has the numbers of the records, one record after
+// another.
 func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }

@@ -57,12 +57,14 @@ func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float6
 	return func([]float64) *mat.SymDense { return curvature }
 }
 
-// curvature implements [population]. It returns the mean of the negative Hessians of the records, with
-// outcomes that are drawn at θ. A released curvature has the same mean if the columns are independent.
+// curvature implements [population]. It returns the mean of the negative Hessians of the records,
+// with outcomes that are drawn at θ. A released curvature has the same mean if the columns are
+// independent.
 //
-// The eigenvalues of the mean are bounded from below in units of the covariance of the scores. The
-// covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of two draws
-// of the outcomes. If no outcome can be drawn, it is the outer product of s.
+// The eigenvalues of the mean are bounded from below in units of the covariance of the scores. This
+// covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of a
+// record for two draws of the outcomes. If no outcome can be drawn, the estimate is the outer
+// product of s.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,9 +117,9 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i i
 	}
 }
 
-// rows returns the scores at θ of made-up records. It subtracts the mean of the scores. The mean is
-// almost 0 if all outcomes are drawn at θ. If outcomes are drawn at other points, the mean comes
-// from the choice of these points and does not describe the records.
+// rows returns the scores of made-up records at θ, minus the mean of these scores. The mean is
+// almost 0 if all outcomes are drawn at θ. If outcomes are drawn at other points, the mean depends
+// on the choice of these points and does not describe the records.
 func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
 	d := len(theta)
 	rows, mean, weights := mat.NewDense(madeUpRecords, d, nil), make([]float64, d), m.balances(theta)
@@ -138,8 +140,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls each once for each record, with the index of the record and its score at θ. A score that
-// is not finite is replaced by 0.
+// eachScore calls the function each once for every record, with the index of the record and the
+// score of the record at θ. A score that is not finite is replaced by 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -156,9 +158,9 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the records with outcomes from the program's density. It divides the records into
-// consecutive groups of equal size, one group for each point. The outcomes follow from public
-// random numbers with the given purpose and number.
+// draw returns the made-up records with outcomes that are drawn from the program's density. It
+// divides the records into consecutive groups of equal size, one group for each point. The outcomes
+// follow from public random numbers with the given purpose and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
@@ -169,8 +171,8 @@ func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *pr
 	return &programRecords{m.program, x, table}
 }
 
-// drawerAt returns the function [program.drawer] for these records. It keeps the function for the
-// latest single point, so that it is not computed again.
+// drawerAt returns the function [program.drawer] for these records. If there is one point, the
+// function is stored, so that the next call for the same point does not compute it again.
 func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)
@@ -183,12 +185,13 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the least eigenvalue of a Hessian, in the units that [programMadeUp.hessian] is given.
+// leastHessian is the least eigenvalue of a Hessian, in the units in the argument units of
+// [programMadeUp.hessian].
 const leastHessian = 0.1
 
-// hessian returns the mean of the negative Hessians of records at θ. Because this mean need not be
-// positive definite, its eigenvalues in the given units are replaced by leastHessian where they are
-// smaller.
+// hessian returns the mean of the negative Hessians of records at θ. This mean need not be positive
+// definite. Its eigenvalues in the given units that are smaller than leastHessian are therefore
+// replaced by leastHessian.
 func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
 	d := len(theta)
 	at, white, weights := records.at(theta).(*programEvaluator), newWhitening(units), m.balances(theta)

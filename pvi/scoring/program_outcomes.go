@@ -20,10 +20,11 @@ func (r *program) sweeps() int {
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
 // density. The function draws the outcomes of a record one after another, each given the other
-// numbers of the record. x has the numbers of the records. The records are divided into consecutive
-// groups of equal size, one group for each point. The argument z of the function has a standard
-// normal number for each record, outcome and sweep. The function may be called several times with
-// records that differ in their outcomes alone.
+// numbers of the record. The argument x of drawer has the numbers of the records. The records are
+// divided into consecutive groups of equal size, one group for each point. The argument z of the
+// returned function has a standard normal number for each record, outcome and repetition (see
+// [program.sweeps]). The function may be called several times with records that differ in their
+// outcomes alone.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -39,11 +40,11 @@ func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	}
 }
 
-// An outcome is drawn on a grid of gridPoints points. The grid of a whole outcome has all whole
-// numbers in the outcome's range, but at most mostWhole. At most mostGrids grids are computed. Each
-// later grid covers only the points of the grid before it whose density was at least
-// exp(−gridDepth) times the largest density. Unless the outcome is whole, gridPoints further points
-// are added at the end, at quantiles of the density.
+// An outcome is drawn on a grid of gridPoints points. If the outcome is a whole number, the grid
+// has all whole numbers in the outcome's range, but at most mostWhole points. At most mostGrids
+// grids are computed. Each later grid covers only a part of the grid before it: the points with a
+// density of at least exp(−gridDepth) times the largest density. For other outcomes, gridPoints
+// points at quantiles of the density are added to the last grid.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -63,8 +64,8 @@ type conditional struct {
 	drawn []bool    // see [program.drawn]
 }
 
-// draw draws number k of each record in x anew. z has a standard normal number for each record. Records
-// for which c.drawn is false do not change.
+// draw replaces number k of each record in x by a random draw. The argument z has a standard normal
+// number for each record. Records for which c.drawn is false do not change.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -87,7 +88,7 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 		r.densities(r.variates.density, logs, grid, x, k, points)
 		for c, y := range grid {
 			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // the value is an atom, which has a probability in place of a density
+				logs[c] = math.Inf(-1) // the value is one with a positive probability, so it has no density
 			}
 		}
 	}
@@ -128,9 +129,9 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 	return &conditional{r, k, count, grid, logs, atoms, r.drawn(x, k, points)}
 }
 
-// drawn reports, for each record, whether number k can be drawn from the model: whether the log likelihood
-// of the record depends on the number only as the variate of densities. It returns nil if all records
-// satisfy this condition.
+// drawn reports, for each record, whether number k can be drawn from the model. This is the case if
+// the log likelihood of the record depends on the number only as the variate of densities. It
+// returns nil if all records satisfy this condition.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil
@@ -164,7 +165,7 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the indices of the first and the last element of v that reaches the threshold.
+// above returns the indices of the first and of the last element of v that is at least threshold.
 func above(v []float64, threshold float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -222,11 +223,12 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 	return points, values
 }
 
-// pick returns quantile u of a distribution with atoms and a density. atoms has the logarithms of the
-// probabilities of the atoms. Atoms come before all points of the grid. logs has the logarithms of the
-// density at the points of grid. If d is a whole number and the grid has all whole numbers of a range,
-// these are the logarithms of probabilities of the points. Otherwise the density is integrated between
-// neighbouring points.
+// pick returns quantile u of a distribution with atoms and a density. An atom is a value with a
+// positive probability, and the argument atoms has the logarithms of the probabilities of the
+// atoms. Atoms come before all points of the grid. The argument logs has the logarithms of the
+// density at the points of grid. If d is a whole number and the grid has all whole numbers of a
+// range, the elements of logs are logarithms of probabilities. Otherwise the density is integrated
+// between neighbouring points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {
@@ -269,9 +271,9 @@ func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 }
 
 // densities computes log densities of records. In every record it replaces number k by each of the
-// record's candidates, computes the log density of the result at the record's point, and writes it
-// to dst. A density that is not a number, or that cannot be computed, is −Inf. The density of a
-// record does not depend on the other records.
+// record's candidates. It computes the log density of every resulting record at the point of the
+// record, and writes these densities to dst. A density that is not a number, or that cannot be
+// computed, is −Inf. The density of a record does not depend on the other records.
 func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n

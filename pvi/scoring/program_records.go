@@ -37,7 +37,7 @@ func (r *programRecords) Len() int { return r.table.Rows }
 func (r *programRecords) at(point []float64) evaluator {
 	engine, err := gpu.CPU{}.Compile(r.model, r.table)
 	if err != nil {
-		panic("scoring: " + err.Error()) // unreachable: a study is refused if the engine cannot run its program
+		panic("scoring: " + err.Error()) // unreachable: a study is refused if package gpu cannot run its program
 	}
 	d := len(r.coordinates)
 	return &programEvaluator{
@@ -62,9 +62,9 @@ type programEvaluator struct {
 	moved  []float64     // scratch
 }
 
-// A blockOf has a vector for each record of a block: its gradient, or the elements of its curvature
-// by rows, before the matrix was made symmetric. The vector of a record is nil if its computation
-// panicked.
+// A blockOf has a vector for each record of a block. The vector is the gradient of the record, or
+// its curvature by rows before this matrix is made symmetric. The vector is nil if the computation
+// of the record panicked.
 type blockOf struct {
 	first int
 	of    [][]float64
@@ -108,8 +108,8 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The engine left out a record whose computation panicked. Each record is now computed alone,
-	// which shows the record that panics.
+	// The evaluator left out a record whose computation panicked. Each record is now computed
+	// alone, which shows the record that panics.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -128,7 +128,7 @@ func (e *programEvaluator) each(rows []int32, theta []float64) [][]float64 {
 	return sink.of
 }
 
-// A collector keeps the gradients that it receives from the engine.
+// A collector stores the gradients that it receives from a [gpu.Evaluator].
 type collector struct {
 	coordinates []int
 	row         []float64
@@ -153,8 +153,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the step of the central differences, in the units that
-// [programEvaluator.curvatures] is given.
+// differenceStep is the step of the central differences, in the units in the argument units of
+// [programEvaluator.curvatures].
 const differenceStep = 1e-4
 
 // curvature implements [evaluator]. All calls on one evaluator must have the same units, because
@@ -184,19 +184,20 @@ func (e *programEvaluator) curvature(units whitening) float64 {
 
 func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.square, scale) }
 
-// expectedOver is the number of outcomes over which the curvature of a record is averaged. The
-// outcomes are quantiles of their density at evenly spaced probabilities.
+// expectedOver is the number of outcomes over which the curvature of a record is averaged. These
+// outcomes are quantiles of the density of the outcome, at evenly spaced probabilities.
 const expectedOver = 8
 
 // kinkedOver replaces expectedOver for a density whose slope jumps (see [variates]), because the
 // covariance of few scores would be too small.
 const kinkedOver = 64
 
-// expected returns, in the given units, the curvatures of the records with indices in [from, to). The
-// curvature of a record is the mean of its negative Hessian over its outcomes, given its other numbers.
-// For a density whose slope jumps at an outcome, the function returns the covariance of the record's score
-// over its outcomes instead. For smooth densities the two are equal. If the model has no outcomes that can
-// be drawn, the curvature is the negative Hessian.
+// expected returns, in the given units, the curvatures of the records with indices in [from, to).
+// The curvature of a record is the mean of the negative Hessian over the possible outcomes, given
+// the other numbers of the record. For a density whose slope jumps at an outcome, the result is
+// instead the covariance of the record's score over the possible outcomes. For smooth densities the
+// two are equal. If the model has no outcomes that can be drawn, the curvature is the negative
+// Hessian.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	switch {
 	case len(e.outcomes) == 0:
@@ -216,8 +217,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes draws number sets of outcomes for the records with indices in [from, to). It calls f for
-// each set, with an evaluator of the records that have these outcomes.
+// overOutcomes draws number sets of outcomes for the records with indices in [from, to). For each
+// set it calls f with an evaluator of the records with these outcomes.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
@@ -233,8 +234,8 @@ func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *prog
 	}
 }
 
-// added returns sum plus weight times v. It returns nil if sum or v is nil, because the computation
-// of the record panicked.
+// added returns sum plus weight times v. It returns nil if sum or v is nil. A nil slice means that
+// the computation of the record panicked.
 func added(sum, v []float64, weight float64) []float64 {
 	if sum == nil || v == nil {
 		return nil
@@ -243,8 +244,8 @@ func added(sum, v []float64, weight float64) []float64 {
 	return sum
 }
 
-// covariances returns, in the given units, one covariance for each record with an index in [from, to): the
-// covariance of its score over its outcomes.
+// covariances returns, in the given units, one matrix for each record with an index in [from, to).
+// The matrix is the covariance of the record's score over its possible outcomes.
 func (e *programEvaluator) covariances(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	squares, means := make([][]float64, to-from), make([][]float64, to-from)

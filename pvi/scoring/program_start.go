@@ -13,20 +13,22 @@ import (
 // mostSteps is the largest number of steps to the point at which the rounds start.
 const mostSteps = 60
 
-// start implements [population]. It is needed because the prior of a program may be so wide that the
-// predictions at the prior mean are far from all records. The returned point is used in the second round.
-// It is the posterior mode for made-up records whose outcomes follow the released margins.
+// start implements [population]. It is needed because the prior of a program may be so wide that
+// the predictions at the prior mean are far from all records. The returned point is used in the
+// second round. It is the posterior mode for made-up records whose outcomes follow the released
+// margins.
 //
-// The log likelihood of the made-up records is multiplied by a weight, because noise makes the margins
-// uncertain. The weight is the number of real records that would determine the mean of an outcome as
-// precisely as the margins do ([margins.evidence]), divided by madeUpRecords. It is at most 1. If there are
-// several outcomes, the smallest weight is used. If no outcome can be drawn, all numbers of a record are
-// used in place of the outcomes. The prior is replaced by the normal distribution with the same moments.
+// The log likelihood of the made-up records is multiplied by a weight, because noise makes the
+// margins uncertain. The weight is the number of real records that would determine the mean of an
+// outcome as precisely as the margins do ([margins.evidence]), divided by madeUpRecords. The weight
+// is at most 1. If there are several outcomes, the smallest of their weights is used. If no outcome
+// can be drawn, all numbers of a record are used in place of the outcomes. A normal distribution
+// with the mean and sd of the prior is used in place of the prior.
 //
-// The mode is found by the method of Levenberg and Marquardt, with outer products of scores in place of
-// the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear Structural Models",
-// 1974). Far from the mode these products are much larger than the Hessian and the steps are too short.
-// Each step is therefore lengthened ([programMadeUp.along]).
+// The mode is found by the method of Levenberg and Marquardt, with outer products of scores in
+// place of the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear
+// Structural Models", 1974). Far from the mode these products are much larger than the Hessian, so
+// that the steps would be too short. [programMadeUp.along] therefore lengthens each step.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {
@@ -72,8 +74,9 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// along returns the best of the points θ + move, θ + 2·move, θ + 4·move and so on, and its
-// [programMadeUp.value]. It stops at the first point that is worse than the point before.
+// along returns the best of the points θ + move, θ + 2·move, θ + 4·move and so on, and the
+// [programMadeUp.value] of this point. The search ends at the first point that is worse than the
+// point before.
 func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
 	value = math.Inf(-1)
 	for length := 1.0; length < 1e4; length *= 2 {
@@ -90,8 +93,9 @@ func (m *programMadeUp) along(records *programRecords, theta, move []float64, we
 	return best, value
 }
 
-// value returns weight times the log density of the records plus the log density of the prior at θ,
-// up to a constant. If the density of a record is not finite, it returns −Inf.
+// value returns the log density of the records at θ, multiplied by the argument weight, plus the
+// log density of the prior at θ. The result is up to a constant. If the density of a record is not
+// finite, it returns −Inf.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

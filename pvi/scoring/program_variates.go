@@ -17,19 +17,20 @@ type variates struct {
 	// are left out because the exponential of a weighted log density is not a density.
 	density *model.Model
 
-	// rest is the program with 0 in place of the densities, or nil if it reads no outcome. An
-	// outcome of a record is drawn only if rest does not depend on the outcome. For example, rest
-	// depends on a censored survival time, because the program has a distribution function of this
-	// time in place of a density.
+	// rest is the program with 0 in place of the densities. It is nil if this program reads no
+	// outcome. An outcome of a record is drawn only if rest does not depend on the outcome. For
+	// example, rest depends on a censored survival time, because the program has a distribution
+	// function of this time in place of a density.
 	rest *model.Model
 
-	// atoms has the numbers with which the program compares the values of each column. An outcome
-	// that is not whole may have such a value with a positive probability.
+	// atoms[c] has the numbers with which the program compares the values of column c. An outcome
+	// in this column that is not a whole number may equal one of these numbers with a positive
+	// probability.
 	atoms [][]float64
 
-	// kinked reports whether the slope of the log likelihood jumps at some value of an outcome. An example
-	// is a Laplace density, whose slope jumps at its location. The jump contains information about
-	// parameters, which the Hessians of records then lack.
+	// kinked reports whether the slope of the log likelihood jumps at some value of an outcome. An
+	// example is a Laplace density, whose slope jumps at its location. The jump contains
+	// information about parameters that the Hessians of records do not contain.
 	kinked bool
 }
 
@@ -37,9 +38,10 @@ type variates struct {
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// kinks reports whether an absolute value, a maximum or a minimum depends on an outcome, and derivatives
-// of the log likelihood with respect to parameters pass through it. outcomes reports for each column
-// whether it holds outcomes. If outcomes is nil, every column may hold outcomes.
+// kinks reports whether the program has an absolute value, a maximum or a minimum that depends on
+// an outcome, and through which derivatives of the log likelihood with respect to parameters pass.
+// The argument outcomes states, for each column, whether the column has outcomes. If outcomes is
+// nil, every column may have outcomes.
 func kinks(m *model.Model, outcomes []bool) bool {
 	p := m.Verified().Program()
 	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))
@@ -53,9 +55,9 @@ func kinks(m *model.Model, outcomes []bool) bool {
 	return false
 }
 
-// newVariates finds the outcomes of a program. It finds none if a record has more than
-// mostOutcomes. It also finds none unless the log likelihood consists of log densities, combined by
-// sums, mixtures, and choices between them.
+// newVariates finds the outcomes of a program. The result has no outcomes if a record has more than
+// mostOutcomes of them. It also has no outcomes unless the log likelihood consists of log
+// densities, combined by sums, mixtures, and choices between densities.
 func newVariates(m *model.Model) *variates {
 	p := m.Verified().Program()
 	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
@@ -89,10 +91,11 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the log densities that are added up to the log likelihood. term has their nodes, and variate
-// reports for each column whether it is the variate of such a density. weights maps each product of a term
-// with data, such as a weight, to the node of the term. ok is false if the log likelihood uses a density
-// in any other way than in a sum of terms.
+// walk finds the log densities that are added up to the log likelihood. The result term has the
+// nodes of these log densities. The result variate states, for each column, whether the column is
+// the variate of one of them. The result weights maps the node of a product of a term and data,
+// such as a weight, to the node of the term. The result ok is false if the log likelihood uses a
+// density in any other way than in a sum of terms.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -152,8 +155,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 	return term, variate, weights, ok
 }
 
-// reads reports whether the log likelihood uses an outcome in any other way than as the variate of
-// a density.
+// reads reports whether the log likelihood uses an outcome other than as the variate of a density.
 func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	seen := make([]bool, len(p.Nodes))
 	seen[p.Likelihood] = true
@@ -191,8 +193,8 @@ func (v *variates) findAtoms(p *ir.Program) {
 	}
 }
 
-// replaced returns the program in which node replacement[i] replaces each node i of replacement, and 0
-// replaces each node of zeros.
+// replaced returns the program in which node replacement[i] replaces node i, for each key i of the
+// map replacement. The constant 0 replaces each node in the set zeros.
 func replaced(m *model.Model, replacement map[int]int, zeros map[int]bool) (*model.Model, error) {
 	out := *m.Verified().Program()
 	out.Nodes = slices.Clone(out.Nodes)

@@ -17,9 +17,9 @@ type regression struct {
 	effects   []fit.Effect
 	first     []int // index of the first coordinate of each effect
 	dim       int
-	linear    bool    // whether the curvature is independent of θ
+	linear    bool    // whether the curvature is the same at every θ
 	locations int     // number of predictors that depend on regressors
-	scale     bool    // whether there is a predictor of the scale; its coordinate of θ is the last
+	scale     bool    // whether there is a predictor of the scale; the last coordinate of θ belongs to this predictor
 	low, high float64 // bounds of the outcome on the model's scale
 }
 
@@ -33,7 +33,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	if st.Model.Kind() == study.Measured {
 		r.low = -r.high
 	}
-	numbers := map[int]int{} // index of the regressor that is equal to a column of the study's data, by index of the column
+	numbers := map[int]int{} // index of each regressor that is equal to a column of the study's data, by index of the column
 	for c := range st.Coefficients() {
 		if j := len(r.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
 			numbers[c.Parts[0].Column] = j
@@ -65,9 +65,9 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// addEffect adds the columns of an effect, one for each group. indicator is the index of the first
-// column of the group term. numbers has the index of the regressor that is equal to a column of the
-// study's data, by index of the column.
+// addEffect adds the columns of an effect, one for each group. The argument indicator is the index
+// of the first column of the group term. For a column of the study's data that is itself a
+// regressor, the argument numbers has the index of the regressor, by index of the column.
 func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
 	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
 	if e.Slope >= 0 {
@@ -84,8 +84,9 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor. index is the index that the column will
-// have. A product is a number, and its bounds follow from the bounds of its factors.
+// newColumn returns the description of a coefficient's regressor. The argument index is the index
+// that the column will have. A product of columns is a number, and the bounds of the product follow
+// from the bounds of the columns.
 func newColumn(st *study.Study, of study.Coefficient, index int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: index}
 	for _, part := range of.Parts {
@@ -140,8 +141,8 @@ func (r *regression) open(s *shard.Shard) (Records, error) {
 	}, s.Len()}, nil
 }
 
-// row writes the regressors of record i to x. The regressors that belong to effects of groups
-// without the record are 0.
+// row writes the regressors of record i to x. A regressor that belongs to the effect of another
+// group than the record's is 0.
 func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	row, _ := s.Record(i)
 	clear(x[copy(x, row):])
@@ -234,15 +235,16 @@ func (s *workspace) spread(dst, x, weights []float64) {
 	}
 }
 
-// score writes to dst the gradient in θ of the log likelihood of a record. s.eta has the predictors
-// of the record.
+// score writes to dst the gradient in θ of the log likelihood of a record. The field eta must have
+// the predictors of the record.
 func (s *workspace) score(dst, x []float64, y float64) {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.spread(dst, x, s.g)
 }
 
-// information writes to w the information of a record about its predictors, which are in eta, and
-// writes the Cholesky root of this matrix to root.
+// information computes the information matrix of a record about its predictors, and writes it to
+// the field w. It writes the Cholesky root of this matrix to the field root. The field eta must
+// have the predictors.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A madeUp is a set of made-up records. Their regressors follow the margins, with independent
-// columns, and are always made from the same random numbers.
+// A madeUp is a set of made-up records of a regression. The regressors follow the margins, and
+// their columns are independent. They are always computed from the same random numbers.
 type madeUp struct {
 	*regression
 	*Problem
@@ -133,8 +133,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	}
 }
 
-// gradient returns the gradient of predictor a in θ: its values from coordinate first on, and the
-// indices of the values that are not 0.
+// gradient returns the gradient of predictor a in θ. The gradient has the given values, beginning
+// with coordinate number first. The result filled has the indices of the values that are not 0.
 func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
 	if a == s.locations {
 		return s.dim - 1, []float64{1}, []int{0}
@@ -198,17 +198,19 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 // records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // the mean over the records of each level, by factor and level, with the baseline last; nil if the function weights computes no means for levels
+	levels [][]float64 // mean over the records of each level, by factor and level, with the baseline last; nil if only the mean over all records is computed
 }
 
-// latest keeps a function's value at the latest point, so that the value is not computed again.
+// latest keeps the value of a function at the point at which the function was last computed, so
+// that the value is not computed again.
 type latest[T any] struct {
 	mu    sync.Mutex
 	theta []float64 // nil before the first point
 	value T
 }
 
-// at returns the value at θ. If it is not known, at calls compute. Callers must not change the value.
+// at returns the value of the function compute at θ. It calls the function unless the value is
+// known. Callers must not change the value.
 func (l *latest[T]) at(theta []float64, compute func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,10 +223,10 @@ func (l *latest[T]) at(theta []float64, compute func() T) T {
 // someRecords is the number of made-up records over which the weight of a level is averaged.
 const someRecords = 500
 
-// weights returns the information of a record about its predictors at θ, averaged over made-up records. If
-// the model has only one predictor of the location, weights also computes an average for each level of
-// each factor, because the information depends on the level more than on anything else. It computes no
-// such averages if the information is the same at every θ.
+// weights returns the information of a record about its predictors at θ, averaged over made-up
+// records. If the model has only one predictor of the location, weights also computes an average
+// for each level of each factor, because the level affects the information more than anything else.
+// It computes no averages for levels if the information is the same at every θ.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}
@@ -273,9 +275,9 @@ func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 
-// curvature returns the information matrix at θ that all records together would have if their regressors
-// were independent and followed the given margins. weights has the information of a record about its
-// predictors. The argument random is passed to [margins.moments].
+// curvature returns the information matrix at θ that all records together would have if their
+// regressors were independent and followed the given margins. The argument weights has the
+// information of a record about its predictors. The argument random is passed to [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)
@@ -330,7 +332,8 @@ func (m *margins) product(c, e column, mean, square []float64) float64 {
 	return of(c) * of(e)
 }
 
-// tilted returns the shares of levels among records that are drawn in proportion to their weight.
+// tilted returns the shares of levels among records that are drawn with probabilities proportional
+// to their weights.
 func (m *margins) tilted(weights *weights, share []float64) []float64 {
 	out := slices.Clone(share)
 	for i, levels := range weights.levels {

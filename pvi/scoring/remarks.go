@@ -14,9 +14,9 @@ func (s *State) Clipped() (records, sd float64, ok bool) {
 // arrivedLevel is the probability that Arrived returns false although the rounds have converged.
 const arrivedLevel = 0.001
 
-// Arrived reports whether the last sum of scores agrees with the posterior. If it does not, then
-// the points were still moving, the model does not fit the records, or clipping changes the
-// sums. Before the first round Arrived returns true.
+// Arrived reports whether the last sum of scores agrees with the posterior. If it returns false,
+// the points of the rounds were still moving, the model does not fit the records, or clipping
+// changes the sums. Before the first round Arrived returns true.
 func (s *State) Arrived() bool {
 	if len(s.path) == 0 {
 		return true

@@ -7,26 +7,27 @@ import (
 )
 
 // secantVariances are the possible variances of the relative error G of the curvature (see
-// [curvature]) along a secant. The largest variances allow for a curvature that is a hundred times
-// the guess, as can happen with many correlated columns.
+// [curvature]) along a secant, the step between the points of two sums. The largest variances allow
+// for a curvature that is a hundred times the guess, as can happen with many correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
-// leastSecant is the smallest curvature along a secant, divided by the expected curvature. It is
-// needed because noise may give the difference of two sums the wrong sign.
+// leastSecant is the smallest curvature along a secant (the step between the points of two sums),
+// divided by the expected curvature. The limit is needed because noise may give the difference of
+// two sums the wrong sign.
 const leastSecant = 0.1
 
-// learnSecant returns the belief about the curvature after the last two sums of scores. made has the scores
-// of made-up records at the point of the last sum. The symbols are:
+// learnSecant returns the belief about the curvature after the last two sums of scores. The
+// argument made has the scores of made-up records at the point of the last sum. The symbols are:
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The difference of the two sums is y plus noise.
 //   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G
 //     (see [curvature]).
 //
-// The expected part of the difference is computed from made-up scores at both points ([State.released]),
-// so that only the rest changes Λ. learnSecant computes the posterior mean of y. It then updates Λ by the
-// formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization" (2006),
-// equation 6.19), which keeps Λ positive definite. If noise hides the difference, the posterior mean of y
-// is z and Λ does not change.
+// The expected part of the difference is computed from made-up scores at both points
+// ([State.released]), so that only the rest changes Λ. learnSecant computes the posterior mean of
+// y. It then updates Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and
+// Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. If
+// noise hides the difference, the posterior mean of y is z and Λ does not change.
 func (s *State) learnSecant(made *sample) curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
@@ -42,9 +43,9 @@ func (s *State) learnSecant(made *sample) curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns the curvature lambda after a correction. Before the correction lambda·step is z.
-// Afterwards the product with step is y, or a mixture of y and z if y has too little curvature along the
-// step (leastSecant).
+// secantUpdate returns the curvature lambda after a correction. Before the correction, lambda·step
+// is z. The corrected curvature times the step is y. If y has too little curvature along the step
+// (leastSecant), the product is a mixture of y and z instead.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {
@@ -58,10 +59,11 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	return plus(term{1, lambda}, term{-1 / expected, outer(z)}, term{1 / dot(y, step), outer(y)})
 }
 
-// learnedSecant returns the posterior mean of y, the true curvature times the step s between two points.
-// [State.learnSecant] has the prior of y. surprise is the difference of the two sums minus its expected
-// value, and noise is the covariance of its noise. z is Λs, expected is sᵀΛs, and lambda is Λ. The
-// variance of G ([curvature]) is replaced by its most probable value among secantVariances. Its prior is
+// learnedSecant returns the posterior mean of y, the true curvature times the step s between two
+// points. [State.learnSecant] has the prior of y. The argument surprise is the difference of the
+// two sums minus the expected difference, and noise is the covariance of the noise in it. The
+// argument z is Λs, expected is sᵀΛs, and lambda is Λ. The most probable value among
+// secantVariances is used as the variance of G ([curvature]). The prior of this variance is
 // lognormal with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// A State has the results of the sums that were opened so far. Its results never change, and it is
-// safe for concurrent use.
+// A State has the results of the sums that were opened so far. These results never change. A State
+// is safe for concurrent use.
 type State struct {
 	*Problem
 	theta      []float64 // point of the next round
@@ -27,7 +27,7 @@ type State struct {
 	summary    *describe.Summary // tables that describe the records; nil before they were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
-	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and its sd
+	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and the sd of this estimate
 
 	mu      sync.Mutex
 	queries map[int]*Query // queries that were already computed, by round
@@ -35,7 +35,7 @@ type State struct {
 	after   sum            // opened sum from which the state next was computed
 }
 
-// A sum is the opened sum of a round, with the number of answers in it.
+// A sum is the opened sum of a round, with the number of answers in the sum.
 type sum struct {
 	round, answers int
 	elements       []int64
@@ -71,8 +71,9 @@ func (s *State) located() ([]float64, *mat.SymDense) {
 	return s.posterior.mean[:d], s.posterior.cov.SliceSym(0, d).(*mat.SymDense)
 }
 
-// ridge returns for how many records the prior counts in the units of scores ([State.ridged]). It is at
-// least 1, and larger if the margins are so noisy that the curvature is uncertain.
+// ridge returns the weight of the prior in the units of scores ([State.ridged]), as a number of
+// records. The weight is at least 1, and larger if the margins are so noisy that the curvature is
+// uncertain.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
 // A Query defines the vector that a record contributes to the sum of a round. It is public.
@@ -114,7 +115,7 @@ func (s *State) queryOf(round int) (*Query, error) {
 	return q, nil
 }
 
-// total returns f(), or an error if f panics because its numbers overflow.
+// total returns the result of f, or an error if f panics because numbers overflow.
 func total[T any](f func() T) (result T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -127,13 +128,13 @@ func total[T any](f func() T) (result T, err error) {
 	return f(), nil
 }
 
-// firstClips multiplies the clips of the first two rounds, because little is known about the
-// norms of scores then.
+// firstClips multiplies the clips of the first two rounds, because little is known about the norms
+// of scores in these rounds.
 const firstClips = 1.5
 
-// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow,
-// and then the block would be longer than its clip after it was divided by its norm. The computed
-// clip is smaller than leastClip only if the posterior is about to overflow.
+// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow.
+// After division by this norm, the block would be longer than its clip. The computed clip is
+// smaller than leastClip only if the posterior is about to overflow.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {
@@ -187,11 +188,11 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step returns the state after the outcome of a round. elements are the elements of the opened sum
-// of the given number of answers, in units of step. Each answer has noise with the given sd, in the
-// same units. Step returns an error if numbers of the new state or of the next query overflow,
-// because clients would otherwise be charged for answers that cannot be computed. Step caches the
-// state that it returned last.
+// Step returns the state after the outcome of a round. The argument elements has the elements of
+// the opened sum of the given number of answers, in units of the argument step. Each answer has
+// noise with the given sd, in the same units. Step returns an error if numbers of the new state or
+// of the next query overflow, because clients would otherwise be charged for answers that cannot be
+// computed. Step caches the state that it returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,9 +217,9 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum, each in the units in which its values are used. The blocks
-// are multiplied by the number of clients divided by the number of answers, so that they estimate the sum
-// over all clients.
+// An opened has the blocks of an opened sum, each in the units in which the package uses the values
+// of the block. The blocks are multiplied by the number of clients divided by the number of
+// answers, so that they estimate the sum over all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
@@ -307,7 +308,8 @@ func (s *State) step(o *opened) *State {
 // recordsSD is the sd of the number of records before a release, divided by the nominal number.
 const recordsSD = 0.5
 
-// count estimates the number of records from the counts of norms, which add up to this number.
+// count estimates the number of records from the counts of records by the norm of their scores.
+// These counts add up to the number of records.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -322,9 +324,9 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
-// farthest is the largest change of a coordinate in a step, in sds of its prior. Longer steps are
-// not safe, because the curvature changes on the way. For example, with overdispersed counts the
-// first sum of scores would move the log dispersion by fifteen sds.
+// farthest is the largest change of a coordinate in a step, in sds of the prior of the coordinate.
+// Longer steps are not safe, because the curvature changes on the way. For example, with
+// overdispersed counts the first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
 // takeScores adds a sum of scores to the path of the state, and computes the posterior and the next point.
@@ -335,8 +337,8 @@ func (s *State) takeScores(o *opened) {
 	now := observation{
 		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
 		sum: apply(o.units, o.values[scoreBlock]),
-		// The scores of clients that did not answer are unknown. The variance of their sum is added to the
-		// noise.
+		// The scores of clients that did not answer are unknown. The variance of the sum of these
+		// scores is added to the noise.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)

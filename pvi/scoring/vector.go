@@ -13,8 +13,8 @@ type Contributor struct {
 	work    evaluator
 	scratch []float64
 
-	// described returns the values of a record for the tables. It is nil for made-up records, which
-	// add nothing to the tables.
+	// described returns the values of a record for the tables. The field is nil for made-up
+	// records, which add nothing to the tables.
 	described func(i int) []float64
 }
 
@@ -27,9 +27,9 @@ func (q *Query) Contributor(records Records) *Contributor {
 	return c
 }
 
-// Vector writes to dst the vector of record i. Its L2 norm is at most the round's clip, up to
-// rounding, and the mechanism clips it again. If an element is not finite, the mechanism adds zero
-// for the record. If the computation panics, the vector is zero.
+// Vector writes to dst the vector of record i. The L2 norm of the vector is at most the round's
+// clip, up to rounding, and the mechanism clips the vector again. If an element is not finite, the
+// mechanism adds zero for the record. If the computation panics, the vector is zero.
 func (c *Contributor) Vector(dst []float64, i int) {
 	if guard.Run(func() { c.write(dst, i) }) != nil {
 		clear(dst)
@@ -79,8 +79,8 @@ func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	return parts
 }
 
-// shrink multiplies a block v by scale/max(‖v‖, clip), so that its norm is at most the scale of the
-// block.
+// shrink multiplies the part v of a record's vector by scale/max(‖v‖, clip), so that the norm of
+// this part is at most the scale of the block b.
 func (c *Contributor) shrink(b block, v []float64) {
 	by := c.scales[b] / math.Max(norm(v), c.clips[b])
 	for i := range v {

@@ -32,8 +32,8 @@ func Conditions(p *pvi.Protocol) string {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
 	}
 	if st.Privacy.Unit.OfRecords() && f.NominalRecords == 0 {
-		// If the study gives a nominal number of records, [pvi.NewProtocol] has already compared it
-		// with δ.
+		// If the study gives a nominal number of records, [pvi.NewProtocol] has already checked
+		// that δ is small enough for this number.
 		fmt.Fprintf(&text, " All clients together have fewer than %.0f records, which is one over δ: publishing one record would meet a larger δ.", math.Ceil(1/st.Privacy.Delta))
 	}
 	if f.Pace == 0 {
@@ -44,7 +44,8 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept describes the values outside the bounds for which a client keeps the record.
+// kept describes values outside the bounds of a column, if a client keeps a record with such a
+// value.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

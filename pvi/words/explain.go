@@ -33,10 +33,10 @@ type Explained struct {
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
-	Kept   []string          `json:"kept"`             // descriptions of the records that are used and of the records that are left out
+	Kept   []string          `json:"kept"`             // which records are used and which are left out, in words
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
-	Read   string            `json:"who_can_read"` // description of the people who could read an answer
+	Read   string            `json:"who_can_read"` // description of the people who could read a client's answer
 	Stays  []string          `json:"stays"`
 }
 
@@ -132,7 +132,8 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// writeModel writes the parameters of the model, and the term that a record adds to their log density.
+// writeModel writes the parameters of the model, and the term that a record adds to the log density
+// of these parameters.
 func (e *Explained) writeModel(w io.Writer) error {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for i, q := range e.Parameters {
@@ -149,8 +150,8 @@ func (e *Explained) writeModel(w io.Writer) error {
 	return err
 }
 
-// ProgramText returns the text of the program that the study gives, with the notes of the
-// compiler, or "" if it gives none. If the program was made from a formula, the text begins with
+// ProgramText returns the text of the program that the study gives, with the notes of the compiler,
+// or "" if the study gives no program. If the program was made from a formula, the text begins with
 // the formula, its priors and their sources.
 func (e *Explained) ProgramText() string {
 	if e.Text == "" {

@@ -8,14 +8,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is a width of a column's bounds, relative to the larger of their absolute values, or in years
-// if the column has dates. If the width is smaller, the text calls the records within the bounds a
-// narrow slice.
+// narrow is a width of a column's bounds, relative to the larger of their absolute values, or in
+// years if the column has dates. If the bounds are less wide than this, the text calls the records
+// within them a narrow slice.
 const narrow = 0.1
 
 // recordsKept describes the records of a file that a study uses. If a study leaves out records
-// because of their values, its results are about the remaining records, which may belong to few
-// people.
+// because of their values, the results of the study are about the remaining records, which may
+// belong to few people.
 func recordsKept(st *study.Study) []string {
 	read := map[int]bool{}
 	for _, i := range st.Reads() {

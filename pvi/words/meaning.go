@@ -22,7 +22,8 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin is the sentence that texts with a [Guess] end with. It gives the probability for comparison.
+// Coin is the last sentence of a text with the result of [Guess]. The sentence gives a probability
+// for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
 // Meaning explains the costs of a study for the strongest observer, in sentences. The argument

@@ -13,10 +13,10 @@ import (
 // ErrNoRatio is the error for a request of ratios if the model has neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
-// Natural writes a table of parameters in natural units, with their central 95 % intervals. If
-// other is not nil, it has the same parameters under another posterior, and the table shows them
-// to the right of a vertical bar. If ratios is true, the table shows the exponential of the mean
-// of each log odds and log rate, without an sd.
+// Natural writes a table of parameters in natural units, with their central 95 % intervals. If the
+// argument other is not nil, it has the same parameters under another posterior. The table shows
+// these to the right of a vertical bar. If ratios is true, the table shows the exponential of the
+// mean of each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {

@@ -13,10 +13,10 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// PredictedCSV writes one row for each record: the number of its row in its table, and the mean, the
-// sd and three quantiles of each quantity. If log_lik is a quantity, the last column is the log
-// predictive density, and PredictedCSV returns its sum. Otherwise it returns NaN. A quantity that is
-// not finite in some draws has empty cells.
+// PredictedCSV writes one row for each record. The row has the number of the record's row in the
+// table of records, and the mean, the sd and three quantiles of each quantity. If log_lik is a
+// quantity, the last column is the log predictive density, and PredictedCSV returns the sum of this
+// column. Otherwise it returns NaN. A quantity that is not finite in some draws has empty cells.
 func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float64, err error) {
 	scored := slices.Contains(p.Quantities, "log_lik")
 	header := []string{"row"}

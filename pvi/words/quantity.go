@@ -35,9 +35,9 @@ func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// QuantityCells returns the numbers of a quantity as text: its estimate, or its mean, its sd, and
-// the quantiles 2.5 %, 50 % and 97.5 %. If the quantity is not finite in some draws, the result is
-// one text, which states this.
+// QuantityCells returns the numbers of a quantity as text. They are the estimate, or the mean, the
+// sd, and the quantiles 2.5 %, 50 % and 97.5 %. If the quantity is not finite in some draws, the
+// result is one text, which states this.
 func QuantityCells(q fit.Quantity) []string {
 	switch {
 	case q.Estimate != nil:

@@ -15,7 +15,7 @@ func Readers(p *pvi.Protocol) string {
 	return readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster())))
 }
 
-// ReadersOfAny is like Readers for a study without a roster. Its sentence is true for every roster
+// ReadersOfAny is like Readers for a study without a roster. The sentence is true for every roster
 // with which the study can begin, because a client refuses a roster in which fewer colluding
 // clients could read an answer.
 func ReadersOfAny(p *pvi.Protocol) string {

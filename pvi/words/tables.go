@@ -15,7 +15,7 @@ const mostGroups = 4
 
 // A TableRow is a row of the tables that describe the records, in words.
 type TableRow struct {
-	Name string          // column of the study; empty if it is the column of the row before
+	Name string          // column of the study; empty if the row before is for the same column
 	What string          // level or bin, or "mean", "sd" or "quartiles"
 	Of   []string        // estimate with its interval, by group
 	Bar  *describe.Value // share of all records, for a picture; nil if the row has none

@@ -117,8 +117,9 @@ func (p *parser) newName() string {
 	return name
 }
 
-// deeper increases the depth of nesting. It returns false if the depth is too large. The caller
-// must decrease the depth after it has parsed the nested expression or statement.
+// deeper increases by one the depth to which expressions and statements are nested. It returns
+// false if the depth is too large. The caller must decrease the depth after it has parsed the
+// nested expression or statement.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
@@ -175,7 +176,8 @@ func (p *parser) functions() {
 }
 
 // function parses a function. It discards the types, because a function is evaluated with the
-// values of its arguments, which have types. If the function is only declared, its Body is nil.
+// values of its arguments, and these values have types. If the function is only declared, its Body
+// is nil.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.newName()}

@@ -45,7 +45,8 @@ var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
-// scan splits a text into tokens. If that is not possible, it returns a message about the error.
+// scan splits a text into tokens. If the text cannot be split, scan returns a message about the
+// error.
 func scan(text string) ([]token, *Message) {
 	var all []token
 	for at := 0; ; {

@@ -1,6 +1,7 @@
 package syntax
 
-// A Program is the syntax tree of a program. A block that the text does not have is empty.
+// A Program is the syntax tree of a program. The field of a block is empty if the text does not
+// have the block.
 type Program struct {
 	Text                  string
 	Functions             []*Function
@@ -29,7 +30,7 @@ const (
 	Tilde                            // Target ~ Name(Args): Target has the density Name with the arguments Args
 	Add                              // adds Value to the log density
 	For                              // runs Body with Name = Low, Low + 1, …, High
-	If                               // runs Body if Value is not 0, otherwise Else
+	If                               // runs Body if Value is not 0, and otherwise Else
 	Block                            // runs Body
 	Call                             // prints or rejects; the statement is parsed and ignored
 	Return                           // returns Value from the function
