@@ -77,7 +77,7 @@ func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 	}
 	values := make([]float64, len(columns))
 	for k, c := range columns {
-		if values[k] = records.Row(i)[c]; records.missing != nil && records.missing[i*records.columns+c] {
+		if values[k] = records.Row(i)[c]; records.missing != nil && rowOf(records.missing, i, records.columns)[c] {
 			values[k] = math.NaN()
 		}
 	}

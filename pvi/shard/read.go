@@ -366,6 +366,6 @@ func (d *decoder) decode(cells []table.Cell) error {
 	} else {
 		d.records.AppendFor(strings.Clone(person), d.row)
 	}
-	d.records.markMissing(d.missing)
+	d.records.markMissing(d.records.Len()-1, d.missing)
 	return nil
 }

@@ -13,11 +13,15 @@ import "fedpvi/pvi/study"
 // categorical or ordered.
 type Records struct {
 	columns int
-	values  []float64
-	missing []bool   // whether each value was missing; nil if none was, or if the study has no tables
-	people  []string // name of each row's person; nil if every row is a person of its own
-	empty   int      // number of records without values, which count as records and add nothing
+	len     int         // number of rows
+	values  [][]float64 // values of every perPart rows; a table of one slice would be copied whenever it grew
+	missing [][]bool    // whether each value was missing; nil if none was, or if the study has no tables
+	people  []string    // name of each row's person; nil if every row is a person of its own
+	empty   int         // number of records without values, which count as records and add nothing
 }
+
+// perPart is the number of rows in each part of a table but the last.
+const perPart = 1 << 12
 
 // leaveOut counts a record that is left out as an empty record if the study's batches have a fixed
 // size. The size and the cost of such a batch depend on the number of records, which is public
@@ -37,41 +41,64 @@ func (r *Records) Fitting() *Records {
 }
 
 // Len returns the number of records that are not empty.
-func (r *Records) Len() int {
-	if r.columns == 0 {
-		return 0
-	}
-	return len(r.values) / r.columns
-}
+func (r *Records) Len() int { return r.len }
 
 // Row returns record i. The slice is not a copy.
-func (r *Records) Row(i int) []float64 {
-	return r.values[i*r.columns : (i+1)*r.columns]
+func (r *Records) Row(i int) []float64 { return rowOf(r.values, i, r.columns) }
+
+// rowOf returns row i of a table that is stored in parts.
+func rowOf[T any](parts [][]T, i, columns int) []T {
+	at := i % perPart * columns
+	return parts[i/perPart][at : at+columns]
+}
+
+// appendRow adds a row to a table of n rows that is stored in parts.
+func appendRow[T any](parts [][]T, n int, row []T) [][]T {
+	if n%perPart > 0 {
+		parts[len(parts)-1] = append(parts[len(parts)-1], row...)
+		return parts
+	}
+	var part []T
+	if n > 0 { // the first part grows, because many tables are small
+		part = make([]T, 0, perPart*len(row))
+	}
+	return append(parts, append(part, row...))
 }
 
 // Append adds a record, one value for each declared column.
 func (r *Records) Append(row []float64) {
 	r.columns = len(row)
-	r.values = append(r.values, row...)
-	r.fillMissing()
-}
-
-// fillMissing marks newly added values as not missing. It does nothing if r.missing is nil.
-func (r *Records) fillMissing() {
+	r.values = appendRow(r.values, r.len, row)
 	if r.missing != nil {
-		r.missing = append(r.missing, make([]bool, len(r.values)-len(r.missing))...)
+		r.missing = appendRow(r.missing, r.len, make([]bool, len(row)))
 	}
+	r.len++
 }
 
-// markMissing notes that the values of the last record in the given columns were missing in the
-// file.
-func (r *Records) markMissing(columns []int) {
+// markMissing notes that the values of record i in the given columns were missing in the file.
+func (r *Records) markMissing(i int, columns []int) {
 	if len(columns) > 0 && r.missing == nil {
-		r.missing = make([]bool, len(r.values))
+		none := make([]bool, r.columns)
+		for n := range r.len {
+			r.missing = appendRow(r.missing, n, none)
+		}
 	}
 	for _, c := range columns {
-		r.missing[len(r.values)-r.columns+c] = true
+		rowOf(r.missing, i, r.columns)[c] = true
 	}
+}
+
+// missed returns the columns in which the value of record i was missing.
+func (r *Records) missed(i int) (columns []int) {
+	if r.missing == nil {
+		return nil
+	}
+	for c, missing := range rowOf(r.missing, i, r.columns) {
+		if missing {
+			columns = append(columns, c)
+		}
+	}
+	return columns
 }
 
 // AppendFor adds a record of the named person. Either all records of a table must be added by
@@ -90,28 +117,25 @@ func (r *Records) AppendAll(other *Records) {
 	if r.Len() > 0 && (r.people == nil) != (other.people == nil) {
 		panic("shard: records with and without persons in one table")
 	}
-	r.columns = other.columns
-	if other.missing != nil && r.missing == nil {
-		r.missing = make([]bool, len(r.values))
+	for i := range other.Len() {
+		r.add(other, i)
 	}
-	r.values = append(r.values, other.values...)
-	if r.missing = append(r.missing, other.missing...); r.missing != nil {
-		r.fillMissing()
+}
+
+// add adds record i of another table.
+func (r *Records) add(other *Records, i int) {
+	r.Append(other.Row(i))
+	r.markMissing(r.len-1, other.missed(i))
+	if other.people != nil {
+		r.people = append(r.people, other.people[i])
 	}
-	r.people = append(r.people, other.people...)
 }
 
 // Select returns the records at the given rows, in the order of rows.
 func (r *Records) Select(rows []int) *Records {
-	chosen := &Records{columns: r.columns, values: make([]float64, 0, len(rows)*r.columns)}
+	chosen := &Records{columns: r.columns}
 	for _, i := range rows {
-		chosen.values = append(chosen.values, r.Row(i)...)
-		if r.missing != nil {
-			chosen.missing = append(chosen.missing, r.missing[i*r.columns:(i+1)*r.columns]...)
-		}
-		if r.people != nil {
-			chosen.people = append(chosen.people, r.people[i])
-		}
+		chosen.add(r, i)
 	}
 	return chosen
 }
