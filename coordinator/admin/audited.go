@@ -14,8 +14,8 @@ import (
 )
 
 // An Audited wraps another API and writes each order to the audit log before the order is carried
-// out, with the user who gave the order. If the order fails, Audited also writes the error. The log
-// has no requests for the status, because these change nothing and reveal nothing.
+// out, with the user who gave the order. If the order fails, Audited also writes the error.
+// Requests for the status are not written, because they change nothing and reveal nothing.
 type Audited struct {
 	API
 	Log *audit.Log
@@ -23,8 +23,8 @@ type Audited struct {
 
 var _ API = Audited{}
 
-// begin writes an order to the audit log. If the order ends with an error, the returned function
-// writes the error to the log. It returns the error unchanged.
+// begin writes an order to the audit log. The returned function writes the error of the order to
+// the log if there is one, and returns this error.
 func (a Audited) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
 	g := giverOf(ctx)
 	return a.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
@@ -103,9 +103,8 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order. If ctx has the connection over which the order
-// came, the process is the one at the other end of the connection. Otherwise it is the current
-// process.
+// giverOf returns the process that gave an order. If ctx has the connection of the order, this is
+// the process at the other end. Otherwise it is the current process.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g

@@ -80,7 +80,8 @@ const (
 	networkSlope    = networkOut + networkLayers
 	networkDeviates = networkSlope + 2
 	networkReleases = networkDeviates + 1
-	networkDecay1   = networkReleases + 1
+	networkNoise    = networkReleases + 1
+	networkDecay1   = networkNoise + 1
 	networkDecay2   = networkDecay1 + 1
 	networkEpsilon  = networkDecay2 + 1
 	networkScale    = networkEpsilon + 1

@@ -8,10 +8,10 @@ const (
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	hiddenBytes = 8 * tileRows * tileColumns // shared memory, in bytes, for the noise of a tile
+	noiseBytes  = 8 + 4*8*tileThreads // shared memory, in bytes, for the list of samples that need more words
 	rowThreads  = 64
 	clipThreads = 128
-	clipBytes   = 8 * (2*clipThreads + 1)
+	clipBytes   = 8 * (2*networkLayers*clipThreads + 1)
 )
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
@@ -45,7 +45,8 @@ func (n *Network) launches(launch Launcher) (err error) {
 	}
 	if c.Private {
 		try("network_clip", c.Batch, clipThreads, clipBytes)
-		try("network_update", update, tileThreads, tileBytes+hiddenBytes)
+		try("network_noise", tilesOf(c.Places(), 8*tileThreads), tileThreads, noiseBytes)
+		try("network_update", update, tileThreads, tileBytes)
 	} else {
 		try("network_update_plainly", update, tileThreads, tileBytes)
 	}

@@ -84,7 +84,11 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	defer clear(secret)
 	steps, rows := plan.Steps(), n.cfg.Batch
 	batches, drawn := words(steps*(rows+1)), words(steps*rows)
-	hidden := len(secret) + batches + drawn
+	noise := len(secret) + batches + drawn
+	hidden := noise
+	if n.cfg.Private {
+		hidden += n.cfg.Places()
+	}
 	memory, err := n.device.Alloc(8 * (hidden + steps + len(releases)))
 	if err != nil {
 		return 0, err
@@ -93,7 +97,7 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	address := func(place int) uint64 { return memory + uint64(8*place) }
 	h := slices.Clone(n.head)
 	h[networkPlan], h[networkBatches], h[networkDrawn] = memory, address(len(secret)), address(len(secret)+batches)
-	h[networkMoves] = address(hidden)
+	h[networkNoise], h[networkMoves] = address(noise), address(hidden)
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}

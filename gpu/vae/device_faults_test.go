@@ -76,7 +76,7 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 }
 
 // The test checks that the comparison with the CPU finds each fault of a device: no clip, too
-// large a clip, other noise, too little noise, other batches, and no update of the weights.
+// large a clip, other noise, too little noise or none, other batches, and no update of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -88,6 +88,7 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 				w[layersWord+5*i] /= 2
 			}
 		})},
+		"no noise":      {launch: func(kernel string) bool { return kernel != "network_noise" }},
 		"another batch": {write: s.onPlans(func(w []uint64) { w[samplingKey]++ })},
 		"no update":     {launch: func(kernel string) bool { return kernel != "network_update" }},
 	} {
@@ -200,7 +201,7 @@ func TestDeviceIsTried(t *testing.T) {
 		}
 	}
 	for _, kernel := range []string{
-		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_update",
+		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_noise", "network_update",
 	} {
 		f := &faulty{Device: devices[0], launch: func(name string) bool { return name != kernel }}
 		if err := Try(f); err == nil || len(f.memory) > 0 {

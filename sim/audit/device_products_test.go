@@ -31,8 +31,8 @@ const (
 	headBatches  = 8
 	headIn       = 13
 	headOut      = 17
-	headCurrent  = 31
-	headWords    = 33
+	headCurrent  = 32
+	headWords    = 34
 	together     = 2  // smaller than some batches
 	mostInBatch  = 13 // a number for which the list of a step fills whole words
 	productSlots = 2 * 8 * 4

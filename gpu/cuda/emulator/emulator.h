@@ -65,7 +65,11 @@ DEVICE u32 block_size() { return emulator::place.threads; }
 DEVICE u32 block_index() { return emulator::place.block; }
 DEVICE u32 grid_size() { return emulator::place.blocks; }
 DEVICE void sync_block() { emulator::sync_block(); }
-DEVICE void add_atomically(u64 *to, u64 n) { *to += n; }
+DEVICE u64 add_atomically(u64 *to, u64 n) {
+	u64 before = *to;
+	*to += n;
+	return before;
+}
 DEVICE u32 exchange(u32 value, u32 step) { return emulator::exchange(value, step); }
 DEVICE u32 ballot(bool yes) { return emulator::ballot(yes); }
 DEVICE u32 count_bits(u32 x) { return __builtin_popcount(x); }

@@ -5,6 +5,7 @@ package emulator
 import (
 	"bufio"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,30 @@ func TestWriteBeyondSharedMemoryIsAnError(t *testing.T) {
 	defer d.Free(p)
 	if err := d.Launch("probe_ring", 1, 64, 8*63, p, 1); err == nil || !strings.Contains(err.Error(), "beyond") {
 		t.Errorf("a word beyond shared memory: %v", err)
+	}
+}
+
+// The test checks the kernels' division of 128 bits by 63, also for numbers with long runs of equal
+// bits, for which a first guess of a digit is too large.
+func TestDivision(t *testing.T) {
+	var some []uint64
+	for i := range 64 {
+		some = append(some, 1<<i, 1<<i-1, -(uint64(1) << i), 1<<i|0xffffffff, 0x9e3779b97f4a7c15>>i)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick := func() uint64 { return some[rng.IntN(len(some))] }
+	var in, want []uint64
+	for range 20_000 {
+		d := max(pick()>>1, 1)
+		high, low := pick()%d, pick()
+		quotient, rest := bits.Div64(high, low, d)
+		in, want = append(in, high, low, d), append(want, quotient, rest)
+	}
+	got := launch(t, Forward, "probe_divide", [2]int{len(in) / 96, 32}, len(want), in)
+	for i := 0; i < len(want); i += 2 {
+		if got[i] != want[i] || got[i+1] != want[i+1] {
+			t.Fatalf("(%#x·2^64 + %#x) / %#x is %#x, rest %#x; want %#x, rest %#x", in[i/2*3], in[i/2*3+1], in[i/2*3+2], got[i], got[i+1], want[i], want[i+1])
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ const Kernel kernels[] = {
 	ENTRY(network_latent),
 	ENTRY(network_back),
 	ENTRY(network_clip),
+	ENTRY(network_noise),
 	ENTRY(network_update),
 	ENTRY(network_update_plainly),
 	ENTRY(probe_reverse),
@@ -33,6 +34,7 @@ const Kernel kernels[] = {
 	ENTRY(probe_total),
 	ENTRY(probe_ring),
 	ENTRY(probe_stuck),
+	ENTRY(probe_divide),
 	ENTRY(probe_garbage),
 };
 const int kernel_count = sizeof kernels / sizeof *kernels;

@@ -1,7 +1,7 @@
 // Kernels for the emulator's own tests.
 #pragma once
 
-#include "../kernel/prelude.h"
+#include "../kernel/gaussian.h"
 
 // Reverses every block's part of in.
 KERNEL void probe_reverse(u64 *out, const u64 *in) {
@@ -59,6 +59,15 @@ KERNEL void probe_ring(u64 *out, u64 rounds) {
 KERNEL void probe_stuck(u64 *out) {
 	if (thread_index() != 1) sync_block();
 	out[global_index()] = 1;
+}
+
+// Divides. Each thread reads the two words of a number and a divisor, and writes quotient and
+// remainder.
+KERNEL void probe_divide(u64 *out, const u64 *in) {
+	const u64 *of = in + 3 * global_index();
+	u64 rest;
+	out[2 * global_index()] = divide(of[0], of[1], of[2], rest);
+	out[2 * global_index() + 1] = rest;
 }
 
 // Reads shared memory that no thread has written.

@@ -11,18 +11,29 @@
 #include "functions.h"
 #include "plan.h"
 
+// Returns the quotient of high·2^32 + low by d, which is below 2^32, and leaves the remainder in
+// high. The highest bit of d must be 1, high < d, and low < 2^32 (Knuth 1997, 4.3.1, algorithm D).
+DEVICE u64 quotient_digit(u64 &high, u64 low, u64 d) {
+	const u64 first = d >> 32, second = (u32)d;
+	u64 digit = high / first, left = high - digit * first;
+	while (digit >> 32 || digit * second > (left << 32 | low)) {
+		digit--;
+		left += first;
+		if (left >> 32) break;
+	}
+	high = (high << 32 | low) - digit * d;
+	return digit;
+}
+
 // Returns the quotient of high·2^64 + low by d, and the remainder in rest; high < d < 2^63.
 DEVICE u64 divide(u64 high, u64 low, u64 d, u64 &rest) {
-	u64 quotient = 0;
-	for (int i = 63; i >= 0; i--) {
-		high = high << 1 | (low >> i & 1);
-		quotient <<= 1;
-		if (high >= d) {
-			high -= d;
-			quotient |= 1;
-		}
-	}
-	rest = high;
+	const int shift = __builtin_clzll(d);
+	d <<= shift;
+	high = high << shift | low >> (64 - shift);
+	low <<= shift;
+	u64 quotient = quotient_digit(high, low >> 32, d) << 32;
+	quotient |= quotient_digit(high, (u32)low, d);
+	rest = high >> shift;
 	return quotient;
 }
 
@@ -58,6 +69,18 @@ DEVICE Verdict keeps(const Plan &plan, u32 number, u64 place, Stream &src) {
 	u64 y = layer[3] + multiply_high(src.read(), layer[4]);
 	if (y >= high) return REFUSED;
 	return y + number + 3 <= low ? KEPT : UNDECIDED;
+}
+
+// Computes a sample x from the word w alone, as is possible for most words. Returns false if the
+// sample needs more words.
+DEVICE bool sample_of(const Plan &plan, u64 w, i64 &x) {
+	u32 number = (u32)(w % 256);
+	const u64 *layer = plan.from(PLAN_LAYERS) + 5 * number;
+	u64 width = layer[0], draw = w - number;
+	u64 place = multiply_high(draw, width), rest = draw * width;
+	x = (i64)place - (i64)(width / 2);
+	if (place - layer[1] >= layer[2]) return false;
+	return rest >= width * 256 || rest / 256 >= ((u64)1 << 56) % width;
 }
 
 // Computes a sample x from the word w, and from more words of src if needed.

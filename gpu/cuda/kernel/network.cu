@@ -1,5 +1,5 @@
 // Steps of an autoencoder: the batches of all steps in one launch, and then for each step load,
-// forward through the layers with the latent vectors in between, back, clip, update. Launches
+// forward through the layers with the latent vectors in between, back, clip, noise, update. Launches
 // run in order, and each sees the results of those before it.
 #include "update.h"
 
@@ -127,15 +127,18 @@ KERNEL THREADS(128) void network_clip(const Network *network) {
 	const u32 row = block_index();
 	if (row >= n.count) return;
 	double *memory = (double *)shared_memory;
-	float *factor = (float *)(memory + 2 * block_size());
-	double squared = 0;
-	bool tame = true;
-	for (u32 l = 0; l < LAYERS; l++) {
-		double in = block_squares(n.in_row(l, row), n.inputs(l), memory);
-		tame = tame && in <= MOST_SQUARED_INPUT;
-		squared += in * block_squares(n.out_row(l, row), n.outputs(l), memory);
+	float *factor = (float *)(memory + 2 * LAYERS * block_size());
+	sum_squares(n, row, memory);
+	if (thread_index() == 0) {
+		double squared = 0;
+		bool tame = true;
+		for (u32 l = 0; l < LAYERS; l++) {
+			double in = memory[2 * l * block_size()];
+			tame = tame && in <= MOST_SQUARED_INPUT;
+			squared += in * memory[(2 * l + 1) * block_size()];
+		}
+		*factor = tame ? clip_factor(Plan{n.plan}.number(PLAN_LIMIT), squared) : 0;
 	}
-	if (thread_index() == 0) *factor = tame ? clip_factor(Plan{n.plan}.number(PLAN_LIMIT), squared) : 0;
 	sync_block();
 	if (*factor == 1) return;
 	for (u32 l = 0; l < LAYERS; l++) {
@@ -146,8 +149,11 @@ KERNEL THREADS(128) void network_clip(const Network *network) {
 	}
 }
 
-// Moves a tile of the weights by the sum of the batch's gradients plus the plan's noise.
-KERNEL THREADS(256) void network_update(Network *network) { update_tile<true>(network); }
+// Draws the noise of the step.
+KERNEL THREADS(256) void network_noise(Network *network) { draw_step(network); }
+
+// Moves a tile of the weights by the sum of the batch's gradients plus the noise.
+KERNEL THREADS(256) void network_update(const Network *network) { update_tile<true>(*network); }
 
 // Moves a tile of the weights without privacy: gradients are not clipped and there is no noise.
-KERNEL THREADS(256) void network_update_plainly(Network *network) { update_tile<false>(network); }
+KERNEL THREADS(256) void network_update_plainly(const Network *network) { update_tile<false>(*network); }

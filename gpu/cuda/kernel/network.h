@@ -31,6 +31,7 @@ struct Network {
 	float *slope[2];    // slopes of the units after the hidden layers
 	float *deviates;    // standard normal numbers
 	i64 *releases;      // for each step, a number for each sample, or null
+	i64 *noise;         // the samples of the present step
 	double decay1, decay2, epsilon, scale; // of Adam: 1−β₁, 1−β₂, ε; the factor of gradients
 	u64 open;      // an undecided sample, which dpmech has to decide, or 0
 	u64 next;      // the step that the next load begins
@@ -50,6 +51,15 @@ struct Network {
 		u64 at = 0;
 		for (u32 l = 0; l < layer; l++) at += (u64)inputs(l) * out_stride(l);
 		return at;
+	}
+	DEVICE_METHOD u32 samples() const { return (u32)(start(LAYERS - 1) + (u64)inputs(LAYERS - 1) * out_stride(LAYERS - 1)); }
+	// Returns how many of the eight samples from a multiple of eight on are those of weights. The
+	// others are padding.
+	DEVICE_METHOD u32 used(u32 first) const {
+		u32 layer = LAYERS - 1;
+		while (first < start(layer)) layer--;
+		u32 left = outputs(layer) - (u32)(first - start(layer)) % out_stride(layer);
+		return left < 8 ? left : 8;
 	}
 	DEVICE_METHOD float *in_row(u32 layer, u32 row) const { return in[layer] + (u64)row * in_stride(layer); }
 	DEVICE_METHOD float *out_row(u32 layer, u32 row) const { return out[layer] + (u64)row * out_stride(layer); }

@@ -14,7 +14,7 @@ typedef long long i64;
 
 #ifdef __CUDA__
 
-#define DEVICE static __attribute__((device)) inline
+#define DEVICE static __attribute__((device, always_inline)) inline
 // A function that is compiled once and not inlined.
 #define FUNCTION static __attribute__((device, noinline, unused))
 #define DEVICE_METHOD __attribute__((device)) inline
@@ -33,8 +33,8 @@ DEVICE u32 grid_size() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 // Waits for all threads of the block.
 DEVICE void sync_block() { __syncthreads(); }
 
-// Adds to shared or global memory atomically.
-DEVICE void add_atomically(u64 *to, u64 n) { __nvvm_atom_add_gen_ll((i64 *)to, (i64)n); }
+// Adds to shared or global memory atomically. Returns the earlier value.
+DEVICE u64 add_atomically(u64 *to, u64 n) { return (u64)__nvvm_atom_add_gen_ll((i64 *)to, (i64)n); }
 
 // Returns the value of the lane whose number differs by the bits of step. All 32 lanes of a
 // warp must take part.

@@ -96,7 +96,8 @@ DEVICE void multiply_tile(const Left &left, u32 row, const Right &right, u32 col
 			from_left.fetch(left, row, from + TILE_TERMS, terms);
 			from_right.fetch(right, column, from + TILE_TERMS, terms);
 		}
-		UNROLL_FOUR for (u32 k = 0; k < SLICE_TERMS; k++) {
+		// A slice without terms adds zeros.
+		if (from + slice * SLICE_TERMS < terms) UNROLL_FOUR for (u32 k = 0; k < SLICE_TERMS; k++) {
 			u32 term = slice * SLICE_TERMS + k;
 			Four x = *(const Four *)(a + term * LEFT_STRIDE + r), y = *(const Four *)(b + term * RIGHT_STRIDE + c);
 			UNROLL for (int i = 0; i < 4; i++) {
