@@ -27,7 +27,7 @@ type Answer struct {
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
 // Quote returns the largest possible cost of the answer to the pending plan, before any noise is
-// drawn. The answer has exactly that cost unless it ends in an error.
+// drawn. If the answer does not end in an error, its cost is exactly this cost.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
 		return nil, errNothingAsked
@@ -35,7 +35,7 @@ func (s *Site) Quote() (Spent, error) {
 	return s.phaseOf(s.pending).quote()
 }
 
-// phaseOf returns the phase to which an entry belongs. This phase must have begun.
+// phaseOf returns the phase to which an entry belongs. The phase must have begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
 	place, _ := s.course.at(e.Plan)
 	return s.phases[place]
@@ -47,8 +47,9 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 // the release. If the release is lost, the caller must send the same bytes again, because a plan
 // has only one answer. If the error is a [pvi.Refused], nothing changes. After any other error
 // there is no release, and Spent is the cost of the noise that was drawn, which must be charged. If
-// the phase panics, Answer returns an error, and Spent is the whole quote. Panics on records do not
-// reach Answer, because the mechanism then releases only noise.
+// the phase panics, Answer returns an error, and Spent is the largest possible cost of the answer
+// ([Site.Quote]). If the computation for a record panics, the panic does not reach Answer, because
+// the mechanism then releases only noise.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 var ErrNoPosterior = errors.New("the study has no posterior, and records are compared with draws from a posterior")
 
 // Check compares the outcomes of records with outcomes drawn from the posterior
-// ([fit.Model.Check]). The random numbers come from src. The result depends on the records and must
-// stay with their holder.
+// ([fit.Model.Check]). The random numbers come from src. The result depends on the records, so only
+// the holder of the records may see it.
 func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Check, error) {
 	if p.Estimates != nil || p.model.Study.Model.Absent() {
 		return nil, ErrNoPosterior

@@ -9,8 +9,8 @@ import (
 
 // If anyone may read the releases of a study, each client signs the hash of its release before it
 // encrypts the release for the coordinator. Anybody can then check the releases in an outcome. If
-// the releases are too long for the outcome, anybody can fetch them by these hashes and add them
-// up.
+// the releases are too long to be part of the outcome, anybody can fetch the releases by these
+// hashes and add them up.
 
 // Counted has the clients whose answers an outcome counts, in the order of the roster.
 type Counted struct {
@@ -58,7 +58,7 @@ func (c *course) fetches() bool {
 	return false
 }
 
-// Fetched reports whether the releases for a plan are too long for its outcome.
+// Fetched reports whether the releases for a plan are too long to be part of the plan's outcome.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
 	return s.course.phases[place].fetched(number)
@@ -69,7 +69,8 @@ func (s *Server) Commitment(plan int, release []byte) ([32]byte, error) {
 	return s.course.commitment(plan, release)
 }
 
-// WriteRelease writes the bytes of a client's release for a plan. Their hash is the commitment.
+// WriteRelease writes the bytes of a client's release for a plan. The hash of these bytes is the
+// commitment.
 func (s *Server) WriteRelease(w io.Writer, plan int, release []byte) error {
 	v, err := s.course.vectorOf(plan, release)
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *course) counted(e Entry) (Counted, error) {
 	}
 	counted, releases := Counted{Clients: sum.Participants, plan: e.Plan}, sum.Releases
 	if releases == nil && len(sum.Participants) == 1 {
-		releases = sum.Elements // A sum of one release is that release.
+		releases = sum.Elements // the sum of one release is that release
 	}
 	if sum.Elements == nil {
 		return counted, nil

@@ -17,7 +17,7 @@ import (
 )
 
 // A Posterior is the result of a study, with a marginal for each parameter. If the study reports
-// only point estimates, it has estimates and no marginals, and its result has no q.
+// only point estimates, a Posterior has estimates and no marginals, and its result has no q.
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
@@ -25,8 +25,8 @@ type Posterior struct {
 	// Quantities are computed from the parameters. See [fit.Quantity].
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 
-	// Prior compares the posterior with the prior. It is nil in version 1, and for models whose
-	// prior is not normal.
+	// Prior compares the posterior with the prior. It is nil in studies of version 1, and for
+	// models whose prior is not normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
 	Units  fit.Units `json:"natural_map"` // linear map from θ to coordinates in natural units
@@ -57,8 +57,9 @@ type Marginal struct {
 }
 
 // An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean and
-// SD are the moments of the normal coordinate, which is the parameter itself or, if Log is true,
-// its logarithm. The quantiles are quantiles of the parameter itself.
+// SD are the moments of a normal coordinate. This coordinate is the parameter itself or, if
+// [Marginal].Log is true, the logarithm of the parameter. The quantiles are quantiles of the
+// parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -141,7 +142,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 // if there are none.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the posterior of [Posterior.Moments] as natural parameters.
+// gaussian returns the family and the natural parameters of the normal distribution with the
+// moments that [Posterior.Moments] returns.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")

@@ -1,13 +1,13 @@
 // Package session runs a study through all of its phases: the passes that find the scale of
-// columns, if the study has a private standardisation; the rounds; and the last round, if the
-// study has a one-step posterior. Its inputs and outputs are bytes. It uses no clock, file or
-// network.
+// columns, if the study has a private standardisation; the rounds; and the last round, if the study
+// has a one-step posterior. The inputs and outputs of the package are bytes. The package uses no
+// clock, file or network.
 //
 // A [Server] makes plans, and the [Site] of each client answers them. The server's messages are
 // entries: an [Entry] is a plan or an outcome. Every site receives all entries in their order.
-// Plans are numbered from 1 over all phases. The study's schedule determines how many plans may
-// be open at once.
+// Plans are numbered from 1 over all phases. The study's schedule determines how many plans may be
+// open at once.
 //
-// Both sides have states that can be saved at any time and restored. A state contains no record.
-// A site's state contains the client's own factor and must not leave the client.
+// Both sides have states that can be saved at any time and restored. A state contains no record. A
+// site's state contains the client's own factor and must not leave the client.
 package session

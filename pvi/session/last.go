@@ -80,12 +80,12 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending stores the outcome of the last round, and saves it with the state. From the outcome it
-// computes the one-step posterior for the result.
+// An ending stores the outcome of the last round. The outcome is part of the saved state, and the
+// one-step posterior of the result is computed from it.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found
-	outcome *lastround.Outcome // outcome of the last round; nil before it
+	outcome *lastround.Outcome // outcome of the last round; nil before this outcome
 }
 
 func (e *ending) outcomes() int {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// newModelHash returns a hash function for the state from which a plan was made. It hashes the
-// numbers in the plan, so machines that round differently compute the same hash.
+// newModelHash returns a hash function for the state from which a plan was made. The function
+// hashes the numbers in the plan, so machines that round differently compute the same hash.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()

@@ -27,7 +27,7 @@ type phase interface {
 	// sumOf returns the sum in the body of an outcome, without padding.
 	sumOf(body []byte) (Sum, error)
 	vectorOf(release []byte) ([]int64, error) // elements of a release
-	fetched(number int) bool                  // whether the releases for a plan are too long for its outcome
+	fetched(number int) bool                  // whether the releases for a plan are too long to be part of the plan's outcome
 	limit(number int) int64                   // largest absolute value of an element of a release
 
 	newServer(*Server) (serverPhase, error)
@@ -65,16 +65,16 @@ type sitePhase interface {
 	// foretell computes a plan from the outcomes before it. It returns false if the plan depends
 	// on the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// foretellOutcome computes the outcome of a plan from its opened sum, if the outcome accepts
-	// this sum.
+	// foretellOutcome computes the outcome of a plan that accepts the opened sum.
 	foretellOutcome(number int, sum Sum) []byte
 	// check returns a refusal if a plan is invalid. It reports whether the plan names the
 	// client.
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
-	// answer sets the Model of the answer to a plan and its Release or, with secure aggregation,
-	// its Vector. After an error it sets Spent to the cost of the noise that was drawn.
+	// answer answers a plan. It sets the field Model of a and the field Release or, with secure
+	// aggregation, the field Vector. After an error it sets Spent to the cost of the noise that was
+	// drawn.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
@@ -90,7 +90,8 @@ type sitePhase interface {
 	saver
 }
 
-// kept is the part of a saved state that belongs to a phase but is not in the phase's section.
+// kept has the fields of a phase that are part of a saved state but not of the phase's section in
+// this state.
 type kept struct {
 	Verdicts tally
 	InARow   int    `json:",omitempty"` // number of rejected rounds since the last accepted round
@@ -102,8 +103,8 @@ type kept struct {
 type course struct {
 	study  *study.Study // study before the scale phase
 	phases []phase      // all phases of the study, first to last
-	// public is the protocol on the public scale. It gives costs and sizes, which do not depend
-	// on the scale, before the scale is found.
+	// public is the protocol on the public scale. Costs and sizes do not depend on the scale, so
+	// this protocol gives them before the scale is found.
 	public   *pvi.Protocol
 	protocol *pvi.Protocol // protocol of the rounds; nil until the scale is found
 	digest   [32]byte      // identity of the scaling until the scale is found, then of the protocol
@@ -139,14 +140,16 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// latest is the protocol that protocolOf returned last, as long as a server or a site uses it.
+// latest is the protocol that protocolOf returned last. It is kept as long as a server or a site
+// uses the protocol.
 var latest struct {
 	sync.Mutex
 	protocol weak.Pointer[pvi.Protocol]
 }
 
 // protocolOf returns the protocol of a study. A simulation makes the server and all sites from one
-// Study. They share its protocol, and with it the states and queries that the method caches.
+// Study. All of them then share one protocol, and with it the states and queries that the method
+// stores.
 func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	latest.Lock()
 	p := latest.protocol.Value()

@@ -19,8 +19,8 @@ func (p *Posterior) Conditional() (*fit.Conditional, error) {
 }
 
 // Predict returns the quantities of new records under the posterior, or at the point estimate if
-// the study reports only point estimates. The result depends on the records and must stay with
-// their holder.
+// the study reports only point estimates. The result depends on the records, so only the holder of
+// the records may see it.
 func (p *Posterior) Predict(records *shard.New) (*fit.Predicted, error) {
 	if p.Estimates != nil {
 		return p.model.PredictNew(records, fit.At(p.Result.Mean))

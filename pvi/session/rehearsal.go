@@ -23,7 +23,7 @@ type Rehearsal struct {
 
 // NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
 // records[m] made-up records. The clients beyond the end of records send copies of the other
-// clients' answers. There must be at least as many clients as elements of records.
+// clients' answers. The list records must not be longer than the roster.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -49,7 +49,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 		row := made.Row(i)
 		for j := range row {
 			if c := &st.Columns[j]; c.Low == math.Trunc(c.Low) && c.High >= c.Low+1 {
-				row[j] = math.Trunc(row[j]) // a program may read the column as integers
+				row[j] = math.Trunc(row[j]) // the column may be one that a program reads as integers
 			}
 		}
 		if outcome >= 0 && i%2 == 1 {
@@ -65,7 +65,8 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is one computation of a client in a rehearsal: it follows an entry or answers a plan.
+// Work is one computation of a client in a rehearsal. In the computation the client follows an
+// entry or answers a plan.
 type Work struct {
 	Client int  // index of the client in the roster
 	Kind   Kind // kind of the entry that is followed, or of the plan that is answered
@@ -74,8 +75,8 @@ type Work struct {
 }
 
 // Step simulates the next plan, or all next plans that are open at the same time, and their
-// outcomes. It calls do for each piece of work of the clients with records. The function do must
-// call Do. Step returns false if the study is over.
+// outcomes. It calls the function do for each computation ([Work]) of the clients with records. The
+// function do must call [Work.Do]. Step returns false if the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {
@@ -105,7 +106,8 @@ func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
 	return nil
 }
 
-// answer lets the clients with records answer a plan that names them, and returns the outcome.
+// answer makes the clients with records answer a plan that names them, and returns the outcome of
+// the plan.
 func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	own := map[pvi.ClientID]Answer{}
 	for i, s := range r.sites {

@@ -59,8 +59,9 @@ type NoiseAware struct {
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together: in an element of
-	// a sum of gradients, and in an element of a sum of curvatures.
+	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together.
+	// GradientNoise is the sd in an element of the sum of gradients. CurvatureNoise is the sd in an
+	// element of the sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
@@ -142,9 +143,10 @@ func result[P interface{ report(*Result) error }](c *course, phases []P, natural
 	return r, nil
 }
 
-// settle makes the result of a study of version 2 or later report one posterior. This is the
-// noise-aware posterior if the study has one. If the study has no honest posterior, settle removes
-// the sds and covariances.
+// settle makes the result of a study of version 2 or later report one posterior: the noise-aware
+// posterior if the result has one, and otherwise q. If the result has no noise-aware posterior, and
+// the study reports only point estimates or asks for a one-step posterior, settle removes the sds
+// and covariances.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return

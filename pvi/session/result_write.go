@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes that [Result.Bytes] returns. If coordinates are independent, there
-// may be a million of them. WriteResult then writes their names and numbers in blocks, so that the
-// whole text is never in memory.
+// WriteResult writes the bytes that [Result.Bytes] returns. If the coordinates of θ are
+// independent, there may be a million of them. WriteResult then writes the names and numbers of the
+// coordinates in blocks, so that the whole text is never in memory.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -85,7 +85,7 @@ func marginals(sd bool) take {
 
 type lists struct {
 	w    io.Writer
-	some bool // whether an element of the present list was already written
+	some bool // whether an element of the list that is being written was already written
 	err  error
 }
 

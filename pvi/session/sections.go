@@ -92,8 +92,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 }
 
 // restore restores the machines of the phases, from the first phase to the last. After each phase
-// it calls advance, which adds the next phase to begun if all outcomes of the earlier phases are
-// there.
+// it calls the function advance. If all outcomes of the earlier phases are there, this function
+// adds the next phase to the result of the function begun.
 func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -147,8 +147,8 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error if a phase that has begun has no section, or if a phase that has not begun
-// has one. begun is true if the phase has begun.
+// checkBegun returns an error if a phase that has begun has no section, or if a phase that has not
+// begun has a section. The argument begun is true if the phase has begun.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil

@@ -72,8 +72,7 @@ func (c *course) sumOf(e Entry) (Sum, error) {
 	return sum, nil
 }
 
-// unpadded returns the sum in an outcome, as sumOf does, but without the padding beyond the
-// elements of the outcome's phase.
+// unpadded returns the sum in an outcome without the zeros with which sumOf's result is padded.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

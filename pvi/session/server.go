@@ -106,10 +106,10 @@ func (s *Server) Close(plan int) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// Replay applies an outcome from a transcript, and returns the clients whose answers it counts. It
-// returns [pvi.Refused] if the outcome differs from the outcome that the server computes from the
-// same sum. The server must have issued the same plans. A caller can check a transcript without the
-// releases: it compares the plans from Next, and calls Replay for the outcomes.
+// Replay applies an outcome from a transcript, and returns the clients whose answers the outcome
+// counts. It returns [pvi.Refused] if the outcome differs from the outcome that the server computes
+// from the same sum. The server must have issued the same plans. A caller can check a transcript
+// without the releases: it compares the plans from Next, and calls Replay for the outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {

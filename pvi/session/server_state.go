@@ -25,11 +25,11 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// Encode returns the encoding of the server's state. Its size grows with the numbers of
-// coefficients and clients, but not with the number of rounds.
+// Encode returns the encoding of the server's state. The size of the state grows with the numbers
+// of coefficients and clients, but not with the number of rounds.
 //
-// The state need not be saved after every release. To recover the present state, restore the
-// state that was saved after the last entry, and collect the releases since then in any order.
+// The state need not be saved after every release. To recover the present state, restore the state
+// that was saved after the last entry, and collect the releases since then in any order.
 func (s *Server) Encode() (pvi.Encoding, error) {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}}
 	for plan, model := range s.models {

@@ -13,10 +13,10 @@ import (
 // A Site follows a study for one client and answers the plans that name the client. Follow must be
 // called with every entry, in the order of the transcript.
 //
-// While a plan is pending, a site queues the outcomes of other plans. It applies them after it has
-// answered, or after the plan has ended without its answer. An answer is therefore always computed
-// from the state in which its plan was made. A client that was away follows all entries before it
-// checks whether a plan is still pending.
+// While a plan is pending, a site queues the outcomes of other plans. The site applies these
+// outcomes after it has answered, or after the plan has ended without the site's answer. An answer
+// is therefore always computed from the state from which the plan was made. A client that was away
+// follows all entries before it checks whether a plan is still pending.
 //
 // A Site is not safe for concurrent use.
 type Site struct {

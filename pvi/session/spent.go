@@ -23,10 +23,10 @@ type Charge struct {
 // whole study.
 type Spent []Charge
 
-// Strongest returns the charge under an adjacency for the observer against which a data holder
-// limits its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer with
-// that name. Otherwise, among the observers that the study does not trust, it is the observer to
-// which the fewest noise shares are unknown. Strongest returns false if there is no such charge.
+// Strongest returns the charge, under an adjacency, for the observer for whom a data holder limits
+// its budget. If view is [method.Anyone] or [method.Coordinator], the observer is the one with that
+// name. Otherwise the observer is the one that does not know the fewest noise shares, among the
+// observers that the study does not trust. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view

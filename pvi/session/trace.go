@@ -14,14 +14,14 @@ type Trace struct {
 	Rounds []TracedRound `json:"rounds"`
 }
 
-// A TracedRound is a round that has ended, with the mean of q after it.
+// A TracedRound is a round that has ended, with the mean of q after the round.
 type TracedRound struct {
 	Round
 	Mean     []float64 `json:"mean"`                   // mean of q, on the model's scale
 	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean of the result, in sds
 }
 
-// Traced returns the round of a plan, as [Server.Last] does, with the mean of q after it and
+// Traced returns the round of a plan, as [Server.Last] does, with the mean of q after the round and
 // without distances.
 func (s *Server) Traced(plan int) (TracedRound, bool) {
 	last, ok := s.Last(plan)

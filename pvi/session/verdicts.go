@@ -14,7 +14,7 @@ type Round struct {
 	Verdict    pvi.Verdict     `json:"verdict"`
 	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
 	SDs        string          `json:"shift_in_sds_of"`      // the unit of shifts: "q", or "the prior" if the study reports point estimates
-	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // clients whose answers a void round lacks
+	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // in a void round, the clients that did not answer
 }
 
 // Blocking returns the clients that blocked a rejected round: without the answer of such a client,
@@ -82,8 +82,8 @@ func (s *Site) History() History { return historyOf(s.phases) }
 // [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
-// Last returns the verdict and the influences of a plan's round. It returns false unless this is
-// the round that ended last.
+// Last returns the verdict and the influences of a plan's round. It returns false unless the round
+// of the plan is the round that ended last.
 func (s *Server) Last(plan int) (Round, bool) {
 	if s.last == nil || s.last.Plan != plan {
 		return Round{}, false
@@ -91,9 +91,9 @@ func (s *Server) Last(plan int) (Round, bool) {
 	return *s.last, true
 }
 
-// Stalled returns the reason why the study cannot continue, or "" if it can. A study cannot
-// continue if too many rounds in a row did not move the posterior although clients paid for them
-// ([History]).
+// Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
+// study cannot continue if too many rounds in a row did not move the posterior although clients
+// paid for them ([History]).
 func (s *Server) Stalled() string {
 	most := s.course.study.Federation.MaxRejected
 	if h := s.History(); most > 0 && h.InARow >= most {

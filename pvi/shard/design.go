@@ -51,8 +51,8 @@ func (s *Shard) Dim() int { return s.dim }
 
 // Record returns the regressors and the outcome of record i. The regressors are not a copy. The
 // outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a
-// mixture, the regressors are the values of its columns, and for a program the numbers of its
-// variables. The outcome is 0 for both.
+// mixture, the regressors are the values of the mixture's columns. For a program, they are the
+// numbers of the program's variables. The outcome of a mixture or a program is 0.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
@@ -85,7 +85,7 @@ func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 }
 
 // Design returns the shard of a client's records, with regressors and outcomes on the study's
-// scale. If the study protects persons, it keeps the records that [Records.Keep] keeps.
+// scale. If the study protects persons, the shard has only the records that [Records.Keep] returns.
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
 	records = records.Keep(st)

@@ -41,7 +41,7 @@ type Examination struct {
 	Unused   []string  `json:"unused_columns,omitempty"`
 }
 
-// A Finding has the values of one column that have the same problem.
+// A Finding describes values of one column that have the same problem.
 type Finding struct {
 	Column  string       `json:"column,omitempty"` // empty for malformed lines
 	Problem Problem      `json:"problem"`
@@ -59,8 +59,8 @@ type Place struct {
 // MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
-// Persons has the number of persons in a table, and how many of them have several rows. Rows that do
-// not become records count too.
+// Persons has the number of persons in a table, and the number of persons that have several rows.
+// Rows that do not become records count too.
 type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
@@ -160,7 +160,8 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note notes a value that does not fit, if the table is examined.
+// note stores a value that does not fit for the findings of [Examine]. It does nothing unless
+// Examine reads the table.
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
 		return
@@ -190,8 +191,9 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom notes the values of a record that is left out, in the given column and all later
-// columns, if the table is examined. The record's values do not count as clamped or imputed.
+// noteFrom stores the values of a record that is left out, in the given column and all later
+// columns, for the findings of [Examine]. It does nothing unless Examine reads the table. The
+// record's values do not count as clamped or imputed.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -12,12 +12,12 @@ import (
 
 // Keep returns the records that a client uses if the study protects persons: at most
 // privacy.rows_per_person records of each person, with the records of a person next to each other.
-// If the study protects another unit, or if the records already have this form, it returns r.
+// If the study protects another unit, or if the records already have this form, Keep returns r.
 //
-// Keep chooses at random among the n records of a person. It gives each of them a rank and keeps
-// the records with the lowest ranks. The rank is the SHA-256 of the study's digest, the person, and
-// the number of the record among the person's own records. The choice is therefore a function of
-// that person's records and of public numbers:
+// Keep chooses at random among the n records of a person. Every record gets a rank, and Keep
+// returns the records with the lowest ranks. The rank is the SHA-256 of the study's digest, the
+// person, and the number of the record among the person's own records. The choice is therefore a
+// function of that person's records and of public numbers:
 //
 //   - Removing a person from a file removes exactly its kept records from the result. The kept
 //     records of any other person are the same, because neither its own records nor their numbers
@@ -46,8 +46,9 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns randomly chosen rows of a person, in the order of the argument rows. It returns all rows
-// of a person with at most limit rows, and otherwise limit of them.
+// drawn returns randomly chosen rows of a person, in the order of the argument rows. The argument
+// limit is the largest number of rows. If the person has no more rows than that, drawn returns all
+// of them.
 func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	if len(rows) <= limit {
 		return rows
@@ -68,8 +69,8 @@ func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	return kept
 }
 
-// starts returns the index of the first record of each person, followed by the number of
-// records. The records of a person must be next to each other.
+// starts returns the index of the first record of each person, followed by the number of records.
+// The records of each person must be next to each other.
 func (r *Records) starts() []int32 {
 	starts := make([]int32, 0, r.Len()+1)
 	for i := range r.Len() {

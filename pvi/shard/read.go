@@ -26,7 +26,8 @@ type Report struct {
 	First     *Error         `json:"-"`                    // reason for which the first of the Refused records was left out; nil if there is none
 }
 
-// LeftOut returns the number of records and lines that were left out because of their content.
+// LeftOut returns the number of records and lines that were left out because their content does not
+// fit the study.
 func (r *Report) LeftOut() int {
 	n := r.Malformed
 	for _, dropped := range r.Dropped {
@@ -105,10 +106,10 @@ func Wanted(st *study.Study) []table.Wanted {
 // protects persons, the caller must call [Records.Keep] after all tables were read.
 //
 // ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
-// the client would not start, and anyone who notices this would learn something about the record. A
-// series of studies could find out more in the same way. For the same reason a study cannot limit
-// the number of records. ReadTable returns an error only if the table cannot be read at all: if
-// reading fails, if its columns do not fit the study, or if it has more than [MaxRows] records.
+// the client would not start, and anyone who notices this would learn something about the record.
+// With a series of such studies, one could learn more. For the same reason a study cannot limit the
+// number of records. ReadTable returns an error only if the table cannot be read at all: if reading
+// fails, if its columns do not fit the study, or if it has more than [MaxRows] records.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -124,7 +125,7 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 type New struct {
 	*Records
 	Rows   []int  // number of the row of each record in the table, see [table.Reader]
-	Absent []bool // whether the table lacks each column; the records then have a value inside the bounds of the column
+	Absent []bool // whether the table lacks each column; records then have a value within the bounds of the column
 }
 
 // ReadNew reads records for predictions. It keeps all records of a person, and leaves out records as
@@ -165,7 +166,7 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	return d
 }
 
-// read reads all rows. It calls kept after each row that becomes a record.
+// read reads all rows. It calls the function kept after each row that becomes a record.
 func (d *decoder) read(kept func()) error {
 	for {
 		before := d.records.Len()
@@ -236,7 +237,7 @@ type decoder struct {
 	report  Report
 	row     []float64
 	counted []bool    // whether each column must have whole numbers
-	absent  []bool    // whether each column is absent, if the table may lack columns; otherwise nil
+	absent  []bool    // whether the table lacks each column; nil if the table must have all columns
 	seen    *examiner // values that do not fit; nil unless [Examine] reads the table
 	missing []int     // columns in which the present record has no value; nil if the study does not describe records
 }
@@ -293,9 +294,9 @@ func (d *decoder) find(header []string, name string) (int, error) {
 // misspelt name and not a value.
 const distinct = 5
 
-// nearest returns the end of a message about a column that the header does not name: the likely
-// mistake, and its remedy. It shows a name of the header only if it is almost the name of the column,
-// because the first line of a file without a header is a record.
+// nearest returns the end of a message about a column that the header does not name. The text
+// states the likely mistake and the remedy. It shows a name of the header only if it is almost the
+// name of the column, because the first line of a file without a header is a record.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {
@@ -327,9 +328,9 @@ func (d *decoder) trim(field string) string {
 
 // decode adds a record, unless a policy of the study drops it. It drops a record whose person is
 // missing, because several such records may belong to one person or to several. It ignores white
-// space around the name of a person, even if table.trim is false. Otherwise one person could have
-// two names, and twice as many rows as the privacy cost covers. It returns an [Error] for a record
-// that does not fit.
+// space around the name of a person, even if table.trim is false. If white space were not ignored,
+// one person could have two names, and twice as many rows as the privacy cost covers. decode
+// returns an [Error] for a record that does not fit.
 func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {

@@ -23,10 +23,10 @@ type Records struct {
 // perPart is the number of rows in each part of a table but the last.
 const perPart = 1 << 12
 
-// leaveOut counts a record that is left out as an empty record if the study's batches have a fixed
-// size. The size and the cost of such a batch depend on the number of records, which is public
-// under the study's adjacency. The number of records that fit is private. In other studies, and in
-// studies of version 1, leaveOut does nothing.
+// leaveOut is called for a record that is left out. If the study's batches have a fixed size,
+// leaveOut counts the record as an empty record. The size and the cost of such a batch depend on
+// the number of records, which is public under the study's adjacency. The number of records that
+// fit is private. In other studies, and in studies of version 1, leaveOut does nothing.
 func (r *Records) leaveOut(st *study.Study) {
 	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
 		r.empty++

@@ -59,7 +59,8 @@ func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell
 	return 0, study.Refuse, d.errorf(c.Name, "%s", d.describe(c, problem))
 }
 
-// ruleFor returns the rule of a column for values with a problem.
+// ruleFor returns the rule by which the study treats values of a column that have the given
+// problem.
 func ruleFor(c *study.Column, problem Problem) study.Policy {
 	rule := study.Refuse
 	switch problem {
@@ -124,8 +125,8 @@ func (d *decoder) spelled(column int, field string, comma bool) (float64, Proble
 	return 0, NoLevel
 }
 
-// parse returns the number in a text, or NaN if the text is not a number. If comma is true, the text
-// has a decimal comma, and no point.
+// parse returns the number in a text, or NaN if the text is not a number. If the argument comma is
+// true, the text has a decimal comma instead of a point.
 func parse(text string, comma bool) float64 {
 	if comma {
 		if strings.Contains(text, ".") {

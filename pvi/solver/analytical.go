@@ -19,11 +19,11 @@ import (
 // privacy; see [PublishedAnalytical].
 //
 // In directions in which the released precision is negative, the factor is set to zero
-// ([gaussian.RepairLikelihood]). This is post-processing and costs no privacy.
+// ([gaussian.RepairLikelihood]). This step is post-processing and costs no privacy.
 type ClippedAnalytical struct {
 	source   statisticsSource
 	released []int64   // noisy statistics in lattice steps; nil before they are released
-	factor   []float64 // factor computed from released; nil before the release
+	factor   []float64 // factor that is computed from the field released; nil before the release
 }
 
 // NewClippedAnalytical returns the solver for a shard. The mechanism must be for vectors of
@@ -54,8 +54,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]. The state is the released statistics. A restored solver must use them
-// again, because releasing them again would cost privacy again.
+// State implements [Solver]. The state is the released statistics. A restored solver must use these
+// statistics, because a second release would cost privacy again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019) does.
 // The method is private, because every round is charged, but it wastes budget: T releases cost as
 // much as a single release with 1/√T of the noise. With damping, the factor is an average over
-// rounds, so the noise of earlier releases gradually disappears from it.
+// rounds, so the noise of earlier releases gradually disappears from the factor.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -142,7 +142,7 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 }
 
 // factor returns the factor whose natural parameters are a released sum, which is in lattice steps.
-// If the factor is improper, it repairs it.
+// If the factor is improper, the method repairs the factor.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

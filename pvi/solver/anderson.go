@@ -8,12 +8,12 @@ import (
 // remembered is the largest number of steps back that an extrapolation uses.
 const remembered = 6
 
-// An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. It
-// finds the weights, with sum 1, for which the weighted sum of the last moves is shortest, and
+// An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. Of all
+// weights with sum 1, it finds those for which the weighted sum of the last moves is shortest. It
 // combines the last points and moves with these weights (Anderson, "Iterative procedures for
 // nonlinear integral equations", 1965; in the form of Walker and Ni, "Anderson acceleration for
-// fixed-point iterations", 2011). It needs far fewer steps than the plain iteration if that
-// converges slowly along a few directions.
+// fixed-point iterations", 2011). If the plain iteration converges slowly along a few directions,
+// Anderson acceleration needs far fewer steps.
 type anderson struct {
 	point, move   []float64   // arguments of the last call of add
 	points, moves [][]float64 // differences between the arguments of successive calls of add
@@ -53,7 +53,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // The ridge keeps the weights small if moves are nearly equal.
+	const ridge = 1e-12 // this term keeps the weights small if moves are nearly equal
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

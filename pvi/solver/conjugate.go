@@ -14,7 +14,7 @@ import (
 // diagonal q it is their mean-field projection. If all clients use Conjugate, q converges to the q
 // of pooled variational inference, however the records are divided among clients.
 //
-// Conjugate uses the records without noise. A mechanism must make its proposals private.
+// Conjugate uses the records without noise. A mechanism must make the proposals private.
 type Conjugate struct {
 	stateless
 	statistics []float64 // sum of the records' sufficient statistics, in the layout of gaussian.Full
@@ -30,8 +30,8 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times multiplies the statistics of c by the given number, so that each record counts that many
-// times. It returns c.
+// Times multiplies the statistics of c by the given number, as if each record occurred that number
+// of times. It returns c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

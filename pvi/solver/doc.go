@@ -2,10 +2,10 @@
 // without the client's own factor, and proposes a new factor in natural parameters of the family of
 // q.
 //
-// If the privacy unit is the client, a solver may use the records freely, because its proposal is
-// made private afterwards. If the unit is the record, a solver must be private itself: it releases
-// numbers through a mechanism of package dpmech, returns the events that they cost, and proposes a
-// function of the released numbers.
+// If the privacy unit is the client, a solver may use the records without noise, because a
+// mechanism makes the proposal private afterwards. If the unit is the record, a solver must be
+// private itself: it releases numbers through a mechanism of package dpmech, returns the events
+// that they cost, and proposes a function of the released numbers.
 //
 // A [Likelihood] gives a solver a shard's log likelihood. [Regression] is the Likelihood of models
 // with linear predictors, and [Program] is the Likelihood of any record program.
@@ -24,14 +24,14 @@ type Problem struct {
 	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is the damping α times the number of clients that must answer the plan. If all of them
-	// make the same change, λ moves by Weight times that change.
+	// Weight is the damping α times the number of clients that must answer the plan. If all of
+	// these clients make the same change, λ moves by Weight times that change.
 	Weight float64
 
 	// Tied is true if each client's factor is its share of λ − λ_prior ([study.Tied]). When λ has
 	// converged, the changes that clients propose are then not zero, but cancel in their sum. A
-	// solver should therefore propose its whole change, even if a smaller one would improve its own
-	// objective.
+	// solver should therefore propose its whole change, even if only a smaller change would improve
+	// the objective of the solver.
 	Tied bool
 }
 

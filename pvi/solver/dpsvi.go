@@ -28,12 +28,12 @@ type DPSVIOptions struct {
 	// place of the private number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser computes from the gradient how the mean and the spread of q change in a step. Its
-	// step sizes follow Schedule, which covers the steps of all calls of Propose.
+	// Optimiser computes the change of the mean and of the sds of q in a step from the gradient.
+	// The field Schedule determines the step sizes of all calls of Propose together.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of the steps of a call of Propose, at its end, over which q is averaged.
-	// The call proposes the factor of the averaged q.
+	// Average is the share of the steps of a call of Propose over which q is averaged. These are
+	// the last steps of the call, which proposes the factor of the averaged q.
 	Average float64
 	// InitialSD is an upper bound on the sds of q at the beginning of the first call of Propose.
 	InitialSD float64
@@ -86,12 +86,13 @@ type DPSVI struct {
 	mean    []float64
 	at      *gpu.Query // query of the current step; nil until the step has drawn its values of θ
 
-	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. normals
-	// fills a vector with standard normals for draws of θ: it is drawn if the CPU takes the steps.
+	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. The
+	// function normals fills a vector with standard normals for draws of θ. It is the function
+	// drawn if the CPU takes the steps.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
-	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes
+	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes; a method of the run or of the plan
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
@@ -225,9 +226,9 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a call of Propose. In the first call of a
-// solver with a Start they follow from the released statistics. Otherwise they are the mean and sd
-// of the plan's q. In the first call, sds are at most InitialSD.
+// begin sets the mean and sd of q at the beginning of a call of Propose. If the solver has a Start,
+// the mean and sd in the first call follow from the released statistics. In all other calls they
+// are the mean and sd of the plan's q. In the first call, sds are at most InitialSD.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -265,7 +266,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step calls next to release a noisy sum of gradients, and moves q with that sum.
+// step calls the function next, which releases a noisy sum of gradients, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
@@ -304,8 +305,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 }
 
 // propose writes to dst the factor whose product with the cavity is the averaged q. If a precision
-// of this factor would be negative, propose writes zero. The factor then has no information about
-// the spread of q in that coordinate.
+// of this factor would be negative, propose writes zero. In this case the factor has no information
+// about the sd of q in that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -321,9 +322,9 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// A later is the step-size schedule of one call of Propose. taken is the number of steps before
-// this call, and total is the number of steps of all calls. Step t of the call is step taken + t of
-// schedule.
+// A later is the step-size schedule of one call of Propose. The field taken is the number of steps
+// before this call, and the field total is the number of steps of all calls. Step t of the call is
+// step number taken + t of the field schedule.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

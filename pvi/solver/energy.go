@@ -11,7 +11,7 @@ import (
 
 // An energy computes the free energy of a Gaussian q: weight · E_q[log likelihood] + E_q[log
 // cavity] + entropy of q, where weight is the number of times that the records count.
-// Natural-gradient steps increase it. The cavity may be improper.
+// Natural-gradient steps increase the free energy. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
@@ -21,8 +21,8 @@ type energy struct {
 }
 
 // at returns the expectations of the log likelihood under the q with the given natural parameters,
-// and the free energy of q up to a constant. natural and cavity are natural parameters of the
-// family.
+// and the free energy of q up to a constant. The arguments natural and cavity are natural
+// parameters of the family.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
 	moments := f.family.Moments
 	if f.pooled {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum is one client's part of a [SumDescent]. It releases the sum of its records' clipped
-// gradients at a public θ, with the client's share of the noise. A GradientSum keeps no releases,
-// and it is not safe for concurrent use.
+// A GradientSum is one client's part of a [SumDescent]. It releases the sum of the clipped
+// gradients of the client's records at a public θ, with the client's share of the noise. It stores
+// no releases, and it is not safe for concurrent use.
 type GradientSum struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
@@ -20,7 +20,7 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // the method value g.sum, stored here so that a release allocates no memory
+	query   dpmech.SampledQuery // the method value g.sum, which is stored so that a release allocates no memory
 }
 
 // NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must be

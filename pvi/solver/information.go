@@ -10,8 +10,8 @@ import (
 )
 
 // An informative response has a bounded Fisher information with respect to its predictors. The
-// Fisher information is the expected negative second derivative of the log likelihood. It does not
-// depend on the observed outcome.
+// Fisher information is the expected negative second derivative of the log likelihood. The
+// information does not depend on the observed outcome.
 type informative interface {
 	Response
 
@@ -92,8 +92,8 @@ func (o Outcome) Information() (float64, error) {
 }
 
 // EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
-// records whose gradient panics. add must not keep the slice. EachGradient stops at the first error
-// of add and returns it.
+// records for which the computation panics. The function add must not keep the slice. EachGradient
+// stops at the first error of add and returns it.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
@@ -120,9 +120,9 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 }
 
 // EachInformation calls add with every record's Fisher information with respect to θ, at theta. The
-// matrix is packed as in package onestep. EachInformation skips records whose information panics.
-// add must not keep the slice. The outcome must have a bounded information (see
-// [Outcome.Information]).
+// matrix is packed as in package onestep. EachInformation skips records for which the computation
+// panics. The function add must not keep the slice. The outcome must have a bounded information
+// (see [Outcome.Information]).
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

@@ -22,8 +22,8 @@ type Likelihood interface {
 	AddExpected(e *Expected, q *Approximation)
 
 	// Tolerance returns a bound on the relative error of the expected log likelihood that
-	// AddExpected adds. A smaller change of the free energy may be an error of the quadrature
-	// rule.
+	// AddExpected adds. If the free energy changes by less than this bound, the change may be an
+	// error of the quadrature rule.
 	Tolerance() float64
 
 	// Reach returns the largest absolute change of a predictor of any record when θ changes by
@@ -48,9 +48,10 @@ func NewExpected(family gaussian.Family) *Expected {
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
 // Factor writes to dst the natural parameters of the factor that approximates the log likelihood.
-// They are the gradient of the expected log likelihood with respect to the mean parameters of a q
-// with the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017). By the
-// identities of Bonnet and Price they follow from the expected first and second derivatives.
+// These parameters are the gradient of the expected log likelihood with respect to the mean
+// parameters of a q with the given mean (Khan and Lin, "Conjugate-Computation Variational
+// Inference", 2017). By the identities of Bonnet and Price the parameters follow from the expected
+// first and second derivatives.
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -76,14 +77,15 @@ type Approximation struct {
 	Rough      bool // whether expectations may use a rule of few points, which has larger errors
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters. It keeps the slice
-// natural. It returns an error if the parameters are not proper.
+// NewApproximation returns the Gaussian with the given natural parameters. The result refers to the
+// slice natural, which is not copied. NewApproximation returns an error if the parameters are not
+// proper.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does the same as NewApproximation. It calls moments for the mean and covariance,
-// but only if the family has full covariances.
+// newApproximation does the same as NewApproximation. If the family has full covariances, it calls
+// the function moments for the mean and the covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

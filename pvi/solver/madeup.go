@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Described response has a Fisher information and can draw outcomes. With them, numbers about
-// typical records can be computed before any record is read. Such numbers are public. All responses
-// of regressions without groups implement Described.
+// A Described response has a Fisher information and can draw outcomes. From both, numbers about
+// typical records can be computed before any record is read. These numbers are public. All
+// responses of regressions without groups implement Described.
 type Described interface {
 	Response
 
@@ -89,8 +89,8 @@ func poissonAt(mean, z float64) float64 {
 }
 
 // Overdispersed returns a count whose mean is exp(eta) times a gamma-distributed factor with mean 1
-// and variance frailty. This is a negative binomial count of size 1/frailty. The numbers z are as
-// in [Described].
+// and variance frailty. The result has a negative binomial distribution of size 1/frailty. The
+// numbers z have the same meaning as in [Described].
 func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }

@@ -51,7 +51,7 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 const newtonSettled = 1e-10
 
 // A newtonStep computes Newton steps of the mean of a diagonal q. The last call of evaluate has set
-// the field q to the approximation, and the field e to the expectations under it.
+// the field q to an approximation, and the field e to expectations under this approximation.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -82,10 +82,11 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of the
-// last call of evaluate. natural must have the natural parameters of this q. move is the largest absolute
-// change of a natural parameter, and size is the largest absolute value in natural. ok is false if the
-// Hessian is not negative definite.
+// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
+// the last call of evaluate, and the argument natural must have the natural parameters of this q.
+// The result move is the largest absolute change of a natural parameter, and the result size is the
+// largest absolute value in natural. The result ok is false if the Hessian is not negative
+// definite.
 func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

@@ -15,14 +15,14 @@ const (
 )
 
 // Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the
-// full family, whose mean is the posterior mode and whose precision is the curvature there. Mode
-// takes Newton steps from the mean of the prior. It needs derivatives at single points only, so a
-// step costs far less than a step of [Pooled]. It returns false if the steps find no mode with a
-// positive definite curvature.
+// full family, whose mean is the posterior mode and whose precision is the curvature at the mode.
+// Mode takes Newton steps from the mean of the prior. It needs derivatives at single points only,
+// so a step costs far less than a step of [Pooled]. It returns false if the steps find no mode with
+// a positive definite curvature.
 //
 // A step uses the curvature plus a multiple of the prior's precision (Levenberg 1944, Marquardt
-// 1963). The multiple falls towards 0 while the steps raise the log posterior, and grows when they
-// do not.
+// 1963). The multiple falls towards 0 while the steps raise the log posterior, and grows when a
+// step does not raise it.
 func Mode(dst, prior []float64, all []Likelihood) bool {
 	d := all[0].Dim()
 	family := gaussian.Full(d)
@@ -42,8 +42,8 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 	return false
 }
 
-// A mode searches for the mode of a posterior. Its fields value, slope and curvature describe the
-// log posterior at theta.
+// A mode searches for the mode of a posterior. The fields value, slope and curvature of a search
+// describe the log posterior at the point in the field theta.
 type mode struct {
 	energy
 	prior []float64 // natural parameters of the prior
@@ -55,8 +55,8 @@ type mode struct {
 	shortened float64       // multiple of the prior's precision that step adds to the curvature
 }
 
-// look moves to theta and computes the log posterior and its derivatives there. If one of them is
-// not finite, look does not move, and returns false.
+// look moves to the point theta, and computes the log posterior and its derivatives at this point.
+// If one of these numbers is not finite, look does not move, and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)

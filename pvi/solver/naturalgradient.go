@@ -11,9 +11,9 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// ErrDiverged is returned if a solver finds no proper factor. Whether this happens depends on the
-// records. If the privacy unit is the client, reporting it would reveal private information, so the
-// client proposes no change instead.
+// ErrDiverged is returned if a solver finds no proper factor. The existence of a proper factor
+// depends on the records. If the privacy unit is the client, the error would reveal private
+// information, so the client proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
 // ProposeAlways calls s.Propose, where s is a solver that uses the records without noise. If s
@@ -33,14 +33,15 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 
 // NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
 // factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
-// of q (conjugate-computation variational inference; Khan and Lin 2017). It depends on q but not on
-// the client's current factor. The clients' factors therefore converge to the factors of pooled
-// variational inference, however the records are divided among clients, also if factors are tied.
+// of q (conjugate-computation variational inference; Khan and Lin 2017). This factor depends on q
+// but not on the client's current factor. The clients' factors therefore converge to the factors of
+// pooled variational inference, however the records are divided among clients, also if factors are
+// tied.
 //
-// With Laplace's approximation the derivatives are computed only at the mean of q. q then converges
+// With Laplace's approximation the derivatives are computed only at the mean of q, and q converges
 // to the mode and curvature of the pooled posterior.
 //
-// NaturalGradient uses the records without noise. A mechanism must make its proposals private.
+// NaturalGradient uses the records without noise. A mechanism must make the proposals private.
 type NaturalGradient struct {
 	stateless
 	likelihood Likelihood
@@ -59,8 +60,8 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// The cavity is q without the factors of Weight clients, as if each of them had the factor of
-	// this client.
+	// The cavity is q without the factors of Weight clients, as if each of these clients had the
+	// factor of this client.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
@@ -91,10 +92,11 @@ const (
 )
 
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
-// step until three conditions hold: the new q is near the current q; better, if not nil, returns
-// true for the new q; and q stays proper if all clients change their factors as this client does.
-// The third condition suffices if clients change their factors differently: λ then moves to the
-// mean of the points that the clients checked, and proper natural parameters are a convex set.
+// step until three conditions hold: the new q is near the current q ([NaturalGradient.near]); the
+// function better, if not nil, returns true for the new q; and q stays proper if all clients change
+// their factors as this client does. The third condition suffices if clients change their factors
+// differently: λ then moves to the mean of the points that the clients checked, and proper natural
+// parameters are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -116,9 +118,9 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: after any step the posterior would be improper or no better; inference.solver = \"svi\" takes steps that need not be so, and a narrower prior helps", ErrDiverged)
 }
 
-// proper computes the q that results if the client makes its change to s.target multiplied by
-// times, and reports whether this q is proper. It sets s.trial to the natural parameters of this q
-// and s.move to its mean.
+// proper computes the q that results from a change of the client's factor: the change to s.target,
+// multiplied by the argument times. It reports whether this q is proper. It sets s.trial to the
+// natural parameters of this q and s.move to the mean of this q.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -126,8 +128,9 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near calls proper. It returns true if proper returns true and no predictor of a record changes by
-// more than farthest. If proper returns true, near sets s.move to the change of the mean.
+// near calls proper. It returns true if proper returns true and the predictors of all records
+// change by at most the constant farthest. If proper returns true, near sets s.move to the change
+// of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -21,12 +21,12 @@ const (
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // limit of the change for the end of steps with quadrature rules of few points
-	coarsest  = 1e-3  // the same limit, if the clients' rules have few points too
-	local     = 0.01  // limit of the change for the extrapolation of steps
+	coarsest  = 1e-3  // the same limit, if the quadrature rules of the clients have few points too
+	local     = 0.01  // limit of the change below which steps are extrapolated
 	exhausted = 1e-13 // limit of the change for the end of the fit
-	settled   = 1e-11 // limit for the end of the fit if the change is not smaller than the change before
-	enough    = 1e-10 // limit for the end of the fit if expectations have coarse errors
-	still     = 1e-7  // limit for the end of the fit if the free energy has not risen for plateau steps
+	settled   = 1e-11 // limit of the change for the end of the fit, if the change is at least as large as that of the step before
+	enough    = 1e-10 // limit of the change for the end of the fit, if expectations have coarse errors
+	still     = 1e-7  // limit of the change for the end of the fit, if the free energy has not risen for the number of steps in plateau
 	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
 	growth  = 1.3  // factor by which the damping and its limit may grow in a step
@@ -54,9 +54,9 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
 // with quadrature rules of few points, then with the rules of the clients. If the steps of programs
-// with Hessians at the mean of q have not settled, it continues with average Hessians. It calls stop before
-// every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true or if the steps
-// have not settled after the largest number of steps.
+// with Hessians at the mean of q have not settled, it continues with average Hessians. It calls the
+// function stop before every step, unless stop is nil. It returns [ErrUnsettled] if stop returns
+// true or if the steps have not settled after the largest number of steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
@@ -105,7 +105,8 @@ func atMean(all []Likelihood) (out []*Program) {
 
 // roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
 // computes two free energies with the clients' rules: at the new q and at the q before the steps.
-// It moves back if the free energy before the steps was larger, or if the new q has no free energy.
+// If the free energy before the steps was larger, or if the new q has no finite free energy,
+// roughly moves back to the old q.
 func (f *fit) roughly() {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -139,7 +140,7 @@ type fit struct {
 	damping, most float64 // damping of the next step, and the present limit of the damping
 	flat          int     // number of steps since the free energy last rose
 	last, lowest  float64 // change of q in the last step, and the smallest change of q in a step so far
-	stalled       int     // number of steps since the smallest change so far
+	stalled       int     // number of steps since the smallest change of q was reached
 }
 
 // begin computes the free energy at the current q and resets the state of the steps.
@@ -214,8 +215,8 @@ func (f *fit) roughEnough() float64 {
 }
 
 // extrapolate moves to the extrapolated q and reports whether it moved. It moves only if the change
-// of the plain step is at most local, and only to a q whose free energy has not fallen by more than
-// the error tolerance.
+// of the plain step is at most the constant local, and if the free energy of the extrapolated q is
+// not lower by more than the argument tolerance, its relative error.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()
@@ -239,9 +240,9 @@ func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) 
 	return trial, value, true
 }
 
-// weights returns weights of natural parameters for [anderson.next]. They make the moves along all
-// coordinates comparable in length. The weight of a parameter is the product of 1/√p over the
-// coordinates to which it belongs, where p is the coordinate's precision.
+// weights returns weights of natural parameters for [anderson.next]. With these weights, the moves
+// along all coordinates have comparable lengths. The weight of a parameter is the product of 1/√p
+// over the coordinates to which it belongs, where p is the coordinate's precision.
 func (f *fit) weights() []float64 {
 	d := f.family.Dim()
 	pairs := f.family.Precision()
@@ -280,8 +281,8 @@ func (f *fit) propose() (change float64, err error) {
 }
 
 // adapt chooses the damping of the next step, given the change of the last step and the free energy
-// after it. If changes have not become smaller for plateau steps, the steps overshoot, and adapt
-// lowers the limit of the damping.
+// after this step. If changes have not become smaller for the number of steps in plateau, the steps
+// overshoot, and adapt lowers the limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0
@@ -315,8 +316,8 @@ func (t Together) AddGradient(dst, theta []float64) (sum float64) {
 	return sum
 }
 
-// AddExpected implements [Likelihood]. It computes with several regressions at once on as many CPU
-// cores as there are. The result does not depend on their number.
+// AddExpected implements [Likelihood]. It computes the expectations of several regressions at once,
+// on all CPU cores. The result does not depend on the number of cores.
 func (t Together) AddExpected(e *Expected, q *Approximation) {
 	if !t.regressions() {
 		for _, l := range t {

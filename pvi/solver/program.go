@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program. q begins with a Gaussian, the
+// A Program is the log likelihood of a shard under a record program. At first q is a Gaussian, the
 // [Base]. If the program's prior is not this Gaussian, the log likelihood includes the client's
 // share of log(prior/base). Expectations are averages over fixed quasi-random points. Every client
 // uses the same points, so a study and a pooled fit maximise the same function.
@@ -29,8 +29,8 @@ type Program struct {
 	hessian                    []float64 // Hessian at one point, of the records and this client's share of the prior
 }
 
-// Base is the Gaussian with which q begins. The coordinates of θ are independent with these means
-// and sds.
+// Base is the first q, before any client has changed it. The coordinates of θ are independent and
+// normal with these means and sds.
 type Base struct{ Mean, SD []float64 }
 
 // These are the numbers of points over which expectations are averaged.
@@ -39,8 +39,8 @@ const (
 	roughlyOver  = 4
 )
 
-// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's prior
-// is not the base, and the likelihood includes share·log(prior/base).
+// NewProgram returns the likelihood of the rows of a table. If the argument beyond is true, the
+// program's prior is not the base, and the likelihood includes share·log(prior/base).
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -62,8 +62,8 @@ const mostAveraged = 32
 
 // CurveAtMean makes a program with more than mostAveraged coordinates use the Hessian at the mean
 // of q instead of an average Hessian. A Hessian needs two gradients for each coordinate, and an
-// average Hessian needs them at each point. Gradients and values remain averages, so the mean of q
-// does not change.
+// average Hessian needs these gradients at each point. Gradients and values remain averages, so the
+// mean of q does not change.
 func (p *Program) CurveAtMean() { p.atMean = p.Dim() > mostAveraged }
 
 // Dim implements [Likelihood].
@@ -140,8 +140,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// place sets p.theta to the point of q that corresponds to the standard normal point z. root is the
-// Cholesky root of the covariance of q, or nil if q is diagonal.
+// place sets p.theta to the point of q that corresponds to the standard normal point z. The
+// argument root is the Cholesky root of the covariance of q, or nil if q is diagonal.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -161,9 +161,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. total
-// is the noisy sum of the records' gradients. The caller later divides it by the sampling rate, so
-// addPriorOf multiplies by the rate. scratch must have the dimension of θ.
+// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. The
+// argument total is the noisy sum of the records' gradients. The caller later divides total by the
+// sampling rate, so addPriorOf multiplies the gradients by the rate. The length of the argument
+// scratch must be the dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -183,8 +184,9 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e weight times the Hessian of the log likelihood at p.theta. If the density of
-// a record overflows at or near p.theta, addHessian sets e.Value to NaN and returns false.
+// addHessian adds to e the Hessian of the log likelihood at p.theta, multiplied by the argument
+// weight. If the density of a record overflows at or near p.theta, addHessian sets e.Value to NaN
+// and returns false.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
 	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
 	if diagonal {
@@ -231,7 +233,7 @@ func (p *Program) addPriorHessian(diagonal bool) {
 func (p *Program) Tolerance() float64 { return coarse }
 
 // Reach implements [Likelihood]. A program has no predictors. Reach returns the largest change of a
-// coordinate, in units of its sd in the base.
+// coordinate, in units of the sd of the coordinate in the base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])

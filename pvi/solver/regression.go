@@ -7,8 +7,8 @@ import (
 )
 
 // A Regression is a likelihood in which each record depends on θ through a few linear predictors,
-// in most models one or two. Expectations are computed by quadrature over the predictors. They are
-// deterministic, and exact up to the error of the quadrature rule.
+// in most models one or two. Expectations are computed by quadrature over the predictors. The
+// expectations are deterministic, and exact up to the error of the quadrature rule.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -78,8 +78,8 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]. The error depends on the number of predictors, because rules
-// in more dimensions have fewer points along each.
+// Tolerance implements [Likelihood]. The error depends on the number of predictors, because a rule
+// in more dimensions has fewer points along each dimension.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -151,8 +151,9 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// average returns the expected log likelihood of one record over its predictors. It sets w.sumG and
-// w.sumH to the expected gradient and Hessian with respect to the predictors.
+// average returns the log likelihood of one record, averaged over the distribution of its
+// predictors. It sets w.sumG and w.sumH to the averages of the gradient and the Hessian with
+// respect to the predictors.
 func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)

@@ -26,24 +26,25 @@ type Response interface {
 	Mean(eta []float64) float64
 
 	// Program returns the log likelihood as an expression of a record program, and makes the
-	// program predict y. eta is the predictor of the location, or a vector with the log odds of all
-	// classes. scale is the scale of the outcome, if it has one.
+	// program predict y. The argument eta is the predictor of the location, or a vector with the
+	// log odds of all classes. The argument scale is the scale of the outcome, if the outcome has a
+	// scale.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
 	// Typical returns typical sizes of the derivatives of a record's log likelihood with respect to
 	// the predictor of the location. Defaults such as the clip are computed from them.
 	Typical(p Public) Typical
 
-	// Draw returns a random outcome. eta has the predictors of the location. scale is the scale of
-	// the outcome, if it has one.
+	// Draw returns a random outcome. The argument eta has the predictors of the location. The
+	// argument scale is the scale of the outcome, if the outcome has a scale.
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// A Public has numbers about the outcome, on the model's scale. They are computed from the public
-// bounds and priors of a study.
+// A Public has numbers about the outcome, on the model's scale. These numbers are computed from the
+// public bounds and priors of a study.
 type Public struct {
-	Scale      float64 // the scale of the outcome if it is known, otherwise the median of its prior
-	LeastScale float64 // the scale of the outcome if it is known, otherwise a plausible lower bound under its prior
+	Scale      float64 // the scale of the outcome if it is known, and otherwise the median of the prior of the scale
+	LeastScale float64 // the scale of the outcome if it is known, and otherwise a plausible lower bound under the prior of the scale
 	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }
@@ -76,10 +77,10 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors come in
-// this order. First is the predictor of the location; a softmax model has one for every class but
-// the first. Then comes the log of the scale, if the model learns the scale. Then come two
-// predictors for each effect that varies between groups: the log of the effect's sd between groups,
-// and the regressor times the standardised effect of the record's group.
+// this order. First is the predictor of the location, or, in a softmax model, one predictor for
+// every class but the first. Then comes the log of the scale, if the model learns the scale. Then
+// come two predictors for each effect that varies between groups: the log of the effect's sd
+// between groups, and the regressor times the standardised effect of the record's group.
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // sd of the noise of a linear model; 0 if the sd is learned
@@ -255,8 +256,8 @@ func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial returns log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0 as value, and its first
-// and second derivatives with respect to φ.
+// risingFactorial computes log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0. The results are the
+// first and the second derivative with respect to φ, and the value.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -410,8 +411,9 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns a class, as a number from 0, with the log odds eta relative to class 0. For uniform
-// u in [0, 1], the class has the probabilities that eta gives.
+// class returns the number of a class, counted from 0. The argument eta has the log odds of the
+// other classes relative to class 0. If u is uniform in [0, 1], the classes have the probabilities
+// that follow from eta.
 func class(eta []float64, u float64) float64 {
 	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {
@@ -431,10 +433,10 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying is the response called base, with effects that vary between groups added to its first
-// predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and p is
-// the regressor times the standardised effect of the record's group. The pairs κ, p come after the
-// predictors of base.
+// varying is the response in the field base, with effects that vary between groups added to the
+// first predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and
+// p is the regressor times the standardised effect of the record's group. The pairs κ, p come after
+// the predictors of base.
 type varying struct {
 	Response // the response called base above
 	effects  int

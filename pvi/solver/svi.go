@@ -17,12 +17,12 @@ import (
 // SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
 // with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where m and RRᵀ are the mean
 // and covariance of q, and ascends in coordinates in which q is standard normal at the beginning of
-// the round. Its gradient is the path derivative only, because the variance of this estimate is
+// the round. The gradient is the path derivative only, because the variance of this estimate is
 // zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in
 // antithetic pairs ε, −ε. The step size falls linearly to zero, and SVI proposes the average over
 // the second half of the steps.
 //
-// SVI uses the records without noise. A mechanism must make its proposals private.
+// SVI uses the records without noise. A mechanism must make the proposals private.
 type SVI struct {
 	stateless
 	likelihood Likelihood
@@ -32,7 +32,7 @@ type SVI struct {
 // NewSVI returns the solver for a shard's likelihood.
 func NewSVI(l Likelihood, a study.Ascent) *SVI { return &SVI{likelihood: l, ascent: a} }
 
-// Propose implements [Solver]. It releases nothing. Its draws come from src.
+// Propose implements [Solver]. It releases nothing. The random numbers come from src.
 func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	c, err := newClimb(s.likelihood, p)
 	if err != nil {
@@ -61,8 +61,8 @@ type climb struct {
 	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
 	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only its diagonal if q is diagonal
 
-	// x has the parameters of q: the mean, and then L row by row, with the logarithm of its
-	// diagonal. gradient has the gradient with respect to x.
+	// The field x has the parameters of q: the mean, and then L row by row. The diagonal of L is
+	// stored as its logarithm. The field gradient has the gradient with respect to x.
 	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
@@ -93,8 +93,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// A new x of zeros describes q at the beginning: its mean in coordinates u is 0, and its
-		// root L is I, whose diagonal x stores as logarithms.
+		// A new x of zeros describes q at the beginning. The mean of q in coordinates u is 0. The
+		// root L is I, and x has the logarithms of its diagonal.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -107,8 +107,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	// shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is c.origin, the
-	// mean of q at the beginning.
+	// The variable shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is
+	// c.origin, the mean of q at the beginning.
 	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
@@ -166,7 +166,8 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds weight times the path derivative at the draw c.eps to the gradient.
+// draw adds the path derivative at the draw c.eps, multiplied by the argument weight, to the
+// gradient.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)
@@ -215,9 +216,9 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative sets path to the gradient with respect to u of log likelihood + log cavity − log
-// q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of q's covariance
-// and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
+// pathDerivative sets the field path to the gradient with respect to u of log likelihood + log
+// cavity − log q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of
+// q's covariance and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {

@@ -22,8 +22,8 @@ const (
 	date ColumnType = "date"
 )
 
-// A Policy is the treatment of a value that is missing or that does not fit its column's
-// declaration.
+// A Policy is the treatment of a value that is missing or that does not fit the declaration of its
+// column.
 type Policy string
 
 const (
@@ -41,15 +41,15 @@ type Column struct {
 	Low     float64  // public lower bound of a numeric column; 0 for an ordered column
 	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered column
 	Levels  []string // levels of a categorical or ordered column
-	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if numeric
+	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or, in a numeric column, Clamp
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
-	Imputed string   // value that Impute uses, written as in a file
+	Imputed string   // value that replaces a missing one if Missing is Impute, written as in a file
 
-	Found *Bounds // bounds found by a standardisation; nil if it found none for this column
+	Found *Bounds // bounds that a standardisation found; nil if it found none for this column
 
 	// Transform is applied to a numeric column before scaling; the default is no transform. Scaling
 	// subtracts the middle of the transformed bounds and divides by half of their width. If Spread
-	// is not 0, it subtracts Centre and divides by Spread instead.
+	// is not 0, scaling subtracts Centre and divides by Spread instead.
 	Transform      Transform
 	Centre, Spread float64
 
@@ -109,7 +109,7 @@ func (c *Column) Middle() float64 {
 }
 
 // Half returns the difference between the transformed value that scaling maps to 1 and the
-// transformed value that it maps to 0.
+// transformed value that scaling maps to 0.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread

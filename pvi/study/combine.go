@@ -21,10 +21,10 @@ const (
 // Robust reports whether c bounds the influence of a minority of clients on the result.
 func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
 
-// Loss returns the variance of c divided by the variance of the sum, for releases with Gaussian noise
-// and a Gaussian spread between clients. The returned value is the limit for many clients, which is
-// also the largest: π/2 for the median, and 1.2 for the trimmed mean (Huber and Ronchetti, Robust
-// Statistics, 2009, section 1).
+// Loss returns the variance of c divided by the variance of the sum, for releases with Gaussian
+// noise and Gaussian differences between clients. The returned value is the limit for many clients,
+// which is also the largest: π/2 for the median, and 1.2 for the trimmed mean (Huber and Ronchetti,
+// Robust Statistics, 2009, section 1).
 func (c Combination) Loss() float64 {
 	switch c {
 	case ByMedian:

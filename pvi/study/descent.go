@@ -6,23 +6,23 @@ import (
 )
 
 // Descent has the options of the solver DPSVI. The solver DPSEP uses the options for steps and
-// batches. If an option may be 0, the value 0 means that it is derived from public numbers.
+// batches. If an option may be 0, the value 0 means that the option is derived from public numbers.
 type Descent struct {
-	Steps     int     // number of steps in each round; 0 to derive it
-	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive it
+	Steps     int     // number of steps in each round; 0 to derive the number
+	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive the step size
 	Draws     int     // number of draws of θ in each step, released together; default 1
-	Rate      float64 // probability that a record is in a batch, 1 for full batches; 0 to derive it
+	Rate      float64 // probability that a record is in a batch, 1 for batches of all records; 0 to derive the probability
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
 	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
 	Average   float64 // share of the steps, at the end of a round, over which q is averaged; default 0.5
-	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
+	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive the bound
 
 	// StartShare is the share of the budget, in μ², that a client spends on a release of its
-	// records' statistics. The first round of the client then starts at the q computed from the
-	// statistics. If StartShare is 0, nothing is released and the first round starts at the q of
-	// the plan.
+	// records' statistics. The first round of the client then starts at the q that is computed from
+	// the statistics. If StartShare is 0, no statistics are released and the first round starts at
+	// the q of the plan.
 	StartShare float64
 }
 
@@ -31,22 +31,23 @@ type Gradients string
 
 // Kinds of gradients.
 const (
-	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to
-	// the spread of q is computed from the released sum.
+	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to the
+	// sds of q is computed from the released sum.
 	Aligned Gradients = "aligned"
-	// Joint releases the gradients with respect to mean and spread, clipped as one vector.
+	// Joint releases the gradients with respect to the mean and the sds of q, clipped as one
+	// vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, except that the gradient with respect to the spread is
-	// multiplied by a public factor before clip and noise. With this factor it has the scale of the
-	// gradient with respect to the mean. After clip and noise it is divided by the same factor.
+	// Preconditioned is like Joint, except that the gradient with respect to the sds is multiplied
+	// by a public factor before clip and noise, and divided by the same factor afterwards. With the
+	// factor, this gradient has the scale of the gradient with respect to the mean.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, but before the clip it adds to each record's gradient the
-	// gradient of the divergence from the cavity, divided by the number of records. Jälkö, Dikmen
-	// and Honkela (2017) do the same.
+	// PublishedGradients is like Joint, with one addition to each record's gradient before the
+	// clip: the gradient of the divergence from the cavity, divided by the number of records.
+	// Jälkö, Dikmen and Honkela (2017) do the same.
 	PublishedGradients Gradients = "published"
 )
 
-// Joint reports whether the gradient with respect to the spread of q is released.
+// Joint reports whether the gradient with respect to the sds of q is released.
 func (g Gradients) Joint() bool { return g != Aligned }
 
 // Sampling is the way in which batches are drawn.
@@ -62,8 +63,8 @@ const (
 	// AllocatedSampling puts each record into one random step of an epoch. It is only for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
 	// PublishedSampling draws a batch of a fixed size, but is charged the cost of independent
-	// sampling of records, as in the library d3p. The published privacy claim does not hold. The
-	// option exists to show this.
+	// sampling of records, as in the library d3p. The published privacy claim does not hold, and
+	// the option exists to show that.
 	PublishedSampling Sampling = "published"
 )
 
@@ -127,7 +128,7 @@ func checkDescent(s *Study, t *document.Table) {
 }
 
 // maxReleasedDraws is the largest number of draws of θ in a step whose gradients are released
-// together. The vector that a record adds has a part for each draw.
+// together. The vector that a record adds has the gradient at each draw.
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {

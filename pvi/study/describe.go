@@ -10,7 +10,7 @@ import (
 // the sums from which means and sds follow. Package describe defines the release.
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
-	By      int     // index of the column whose levels divide the tables; −1 if there is none
+	By      int     // index of the column whose levels divide the tables; −1 if no column divides them
 	Bins    int     // number of bins of a histogram
 	Share   float64 // share of the privacy budget
 }

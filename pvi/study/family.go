@@ -314,8 +314,8 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients returns the number of coefficients of the terms. It stops counting once the
-// number exceeds maxParameters.
+// countCoefficients returns the number of coefficients of the terms. The count ends when the number
+// exceeds maxParameters.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0
 	for _, term := range terms {

@@ -8,15 +8,15 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Formula is a model that the study gives as a regression formula. It was translated to the
-// program of the model.
+// A Formula is a model that the study gives as a regression formula. The program of the model is
+// the translation of this formula.
 type Formula struct {
 	Text   string // formula of the study
 	Family string // family with its link, in the spelling of the study
 	Priors []formula.Prior
 
 	// Effects is the program that computes the correlated effects of groups as generated
-	// quantities. It is nil if there are none.
+	// quantities. It is nil if there are no correlated effects.
 	Effects *syntax.Program
 }
 
@@ -83,7 +83,7 @@ func columnOfFormula(c *Column) formula.Column {
 	}
 }
 
-// reportFormula reports the error at the key that caused it.
+// reportFormula reports the error err at the key of the document that caused the error.
 func reportFormula(err error, t, prior *document.Table) {
 	var family *formula.FamilyError
 	var of *formula.PriorError

@@ -9,16 +9,16 @@ import (
 // Intervals is the kind of intervals that a study reports.
 type Intervals string
 
-// NoIntervals makes a study report point estimates, without sds, intervals or draws. Since
-// version 2 of the study language, a study must have this value if the intervals of its method are
-// not honest ([Study.Honest]).
+// NoIntervals makes a study report point estimates, without sds, intervals or draws. Since version
+// 2 of the study language, a study must have this value if the intervals of its method lack a known
+// source of uncertainty ([Study.Honest]).
 const NoIntervals Intervals = "none"
 
 // PointsNote is the note beside estimates of a study with [NoIntervals].
 const PointsNote = `Point estimates alone: the study says intervals = "none".`
 
-// readIntervals reads the key intervals. Since version 2, the key is required if the method has
-// no honest intervals.
+// readIntervals reads the key intervals. Since version 2, the key is required if the method's
+// intervals lack a known source of uncertainty ([Study.Honest]).
 func readIntervals(s *Study, t *document.Table) {
 	in := &s.Inference
 	if s.Version == 1 {
@@ -47,9 +47,9 @@ func readIntervals(s *Study, t *document.Table) {
 }
 
 // Honest reports whether the sds that the study's method computes include every known source of
-// uncertainty: the privacy noise, and correlations of coefficients. It is true for studies with the
-// solver Scoring, for studies with private steps and a last round ([OneStep]), and for studies
-// without privacy whose q has a full covariance and whose posterior has one mode.
+// uncertainty: the privacy noise, and correlations of coefficients. Honest returns true for studies
+// with the solver Scoring, for studies with private steps and a last round ([OneStep]), and for
+// studies without privacy whose q has a full covariance and whose posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -62,7 +62,8 @@ func (s *Study) Honest() bool {
 }
 
 // single reports whether the posterior of the model is assumed to have a single mode, so that q can
-// cover it. A program is assumed to have a single mode, because its author can know this.
+// cover the posterior. A program is assumed to have a single mode, because its author can know
+// this.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
@@ -82,8 +83,9 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a sentence that must be shown beside intervals that are not honest. It returns "" if
-// the intervals are honest. Only studies of version 1 can have other intervals.
+// Doubt returns a sentence that must be shown beside intervals that lack a known source of
+// uncertainty ([Study.Honest]). It returns "" for other intervals. Only studies of version 1 can
+// have intervals that lack a known source.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

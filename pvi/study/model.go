@@ -19,13 +19,13 @@ type Model struct {
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
 	MaxNorm     float64 // largest norm of a record's regressors on the model's scale; longer vectors are scaled down; 0 for no limit
-	NoiseSD     float64 // known sd of the noise of a linear model; 0 if it is learned
+	NoiseSD     float64 // known sd of the noise of a linear model; 0 if the sd is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
 	Hidden           int      // number of units of a neural network's hidden layer
 	Components       int      // number of components of a mixture
 	Variables        []string // columns of a mixture
-	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if it is learned. With a known sd all clusters have the same weight; otherwise the weights are learned.
+	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if the sds are learned. With a known sd all clusters have the same weight; otherwise the weights are learned.
 }
 
 // A Family is a kind of likelihood.
@@ -36,7 +36,7 @@ const (
 	Logistic         Family = "logistic"          // regression of a binary outcome with a logit link
 	Probit           Family = "probit"            // regression of a binary outcome with a probit link
 	Poisson          Family = "poisson"           // regression of a count with a Poisson distribution
-	NegativeBinomial Family = "negative-binomial" // regression of a count with a larger variance than a Poisson distribution has
+	NegativeBinomial Family = "negative-binomial" // regression of a count whose variance is larger than that of a Poisson distribution
 	Softmax          Family = "softmax"           // regression of an outcome that is one of several levels
 	Robust           Family = "robust"            // regression of an outcome with a Student-t distribution
 	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome
@@ -64,9 +64,9 @@ type family struct {
 	// study. The method Sentence replaces the names in braces.
 	says string
 
-	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
-	// exponential of a difference of predictors is a ratio, such as an odds ratio, ratio is its
-	// name. Otherwise ratio is empty.
+	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. The
+	// exponential of a difference of predictors can be a ratio, such as an odds ratio. The field
+	// ratio is the name of this ratio, and empty if there is none.
 	unit, ratio string
 
 	curved bool // whether there is a public bound on the curvature of a record's log likelihood
@@ -149,7 +149,7 @@ func (m *Model) Kind() OutcomeKind {
 }
 
 // Sentence returns a sentence about the distribution of a record's outcome, for the review of a
-// study. predictor is the text for the predictor η.
+// study. The argument predictor is the text for the predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -165,16 +165,16 @@ func (m *Model) Sentence(predictor string) string {
 	return words.Replace(of.find().says)
 }
 
-// PredictorUnit returns the unit of the predictor η, or "" if it has the outcome's unit. If the
-// exponential of a difference of predictors is a ratio, such as an odds ratio, ratio is its name.
-// Otherwise ratio is "".
+// PredictorUnit returns the unit of the predictor η, or "" if the predictor has the outcome's unit.
+// The exponential of a difference of predictors can be a ratio, such as an odds ratio. The result
+// ratio is the name of this ratio, or "" if there is none.
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio
 }
 
-// LearnedScale returns the scale parameter of the outcome that a regression learns, with its prior.
-// ok is false if the regression learns no scale.
+// LearnedScale returns the scale parameter of the outcome that a regression learns, with the prior
+// of this parameter. The result ok is false if the regression learns no scale.
 func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
 	if scale.Prior == "dispersion" {
@@ -224,8 +224,8 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group gives every level of a categorical column its own coefficients, which are draws from
-// one distribution whose sd is learned. An example is "1 + age | clinic".
+// A Group gives every level of a categorical column its own coefficients. These are draws from one
+// distribution with a learned sd. An example is "1 + age | clinic".
 type Group struct {
 	By        string
 	Intercept bool

@@ -11,9 +11,9 @@ import (
 type NoiseAware string
 
 const (
-	// OneStep makes every client release the gradient and the curvature of its records once
-	// after the rounds. The mean of the second posterior is a Newton step from q. Its covariance
-	// includes the noise in the gradient and in the curvature.
+	// OneStep makes every client release the gradient and the curvature of its records once after
+	// the rounds. The mean of the second posterior is a Newton step from q. The covariance of this
+	// posterior includes the noise in the gradient and in the curvature.
 	OneStep NoiseAware = "one-step"
 	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. It costs
 	// no privacy.

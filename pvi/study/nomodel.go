@@ -12,8 +12,8 @@ const Tabulate Solver = "tables"
 // Absent reports whether the study has no model.
 func (m *Model) Absent() bool { return m.Family == NoModel }
 
-// readNoModel sets the fields of the study that otherwise follow from its model. It refuses tables
-// and keys that only a study with a model can have.
+// readNoModel sets the fields that follow from the model in other studies. It refuses tables and
+// keys that only a study with a model can have.
 func readNoModel(s *Study, root, inference, privacy *document.Table) {
 	for name, t := range map[string]*document.Table{"inference": inference, "prior": root.Table("prior"), "standardise": root.Table("standardise")} {
 		if root.Has(name) {

@@ -3,7 +3,7 @@ package study
 import "fedpvi/internal/document"
 
 // readOpens reads whether anyone may read a client's message, or only sums over clients. If only
-// sums are opened, it refuses keys that do not fit.
+// sums are opened, readOpens refuses keys that do not fit such a study.
 func readOpens(s *Study, federation, inference *document.Table) {
 	f := &s.Federation
 	f.Opens = OpenMessages

@@ -8,8 +8,9 @@ import "fedpvi/internal/document"
 // unit is then the record.
 type Partitions struct {
 	Count int // K, the number of parts; 0 if records are not divided
-	// Averaged is true if each part proposes a factor for the whole client and the changes are
-	// averaged. Otherwise each part is a virtual client with its own factor.
+	// Averaged is true if each part of the records proposes a factor for the whole client, and the
+	// client averages the changes. If it is false, each part has its own factor, as if the part
+	// were a client.
 	Averaged bool
 }
 
@@ -32,7 +33,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // A count below 1 was reported as an error, and must not mean that records are not divided.
+		p.Count = max(1, p.Count) // a count below 1 was reported as an error, and must not mean that records are not divided
 		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}

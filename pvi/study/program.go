@@ -30,7 +30,7 @@ type ProgramVariable struct {
 	Name  string
 	Whole bool // whether the values of the variable are whole numbers
 	Parts []ProgramPart
-	Low   float64 // public lower bound of the values of the variable; High is the upper bound
+	Low   float64 // public lower bound of the values of the variable; the field High is the upper bound
 	High  float64
 }
 
@@ -41,14 +41,15 @@ type ProgramPart struct {
 	Is     *Event // the number is 1 if this condition holds, and otherwise 0; nil for the value of the column
 }
 
-// A Constant is a public constant. Dims is empty for a number. Values has the elements by rows.
+// A Constant is a public constant. The field Dims has its sizes, and is empty for a number. The
+// field Values has the elements by rows.
 type Constant struct {
 	Dims   []int
 	Values []float64
 }
 
-// Number returns the number that a record contributes to the part p of a program's variable. A
-// level is given by its number, from 1. A numeric value is transformed but not scaled.
+// Number returns the number p of a program's variable for a record with the values row. A level is
+// given by its number, from 1. A numeric value is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {
@@ -107,7 +108,7 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	}
 }
 
-// parseProgram returns the tree of the program, or nil if it cannot be read.
+// parseProgram returns the tree of the program, or nil if the program cannot be read.
 func parseProgram(t *document.Table) *syntax.Program {
 	text, _ := t.String("program")
 	if isFile(text) {
@@ -180,7 +181,7 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p.Variables = append(p.Variables, v)
 }
 
-// partOf returns the part of a variable that a value of the study describes.
+// partOf returns the number of a variable ([ProgramPart]) that a value of the study describes.
 func (s *Study) partOf(value any) (part ProgramPart, problem string) {
 	name, ok := value.(string)
 	is := ""

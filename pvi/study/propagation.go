@@ -8,13 +8,13 @@ import (
 // Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // one pass over the records moves the factor at most this share of the way to the sum of sites; default 1
+	StepSize float64 // largest share of the way to the sum of sites by which one pass over the records moves the factor; default 1
 	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
 	// PrecisionWeight multiplies the precisions of a record's site before clip and noise. After
 	// clip and noise the precisions are divided by PrecisionWeight. The default is 0.5. For a
-	// mixture it is 1, or 0.1 if the mixture learns its sds.
+	// mixture the default is 1, or 0.1 if the sds of the clusters are learned.
 	PrecisionWeight float64
 
 	Contribution Contribution
@@ -33,8 +33,8 @@ type Contribution string
 const (
 	// SiteContribution is the record's site.
 	SiteContribution Contribution = "site"
-	// DeviationContribution is the difference between the record's site and an equal share
-	// of the client's factor.
+	// DeviationContribution is the record's site minus a share of the client's factor. The share is
+	// the same for all records.
 	DeviationContribution Contribution = "deviation"
 )
 
@@ -55,8 +55,8 @@ type Improper string
 const (
 	// Project uses the nearest factor that a likelihood could have.
 	Project Improper = "project"
-	// Reject keeps the last proper factor. The step is charged nevertheless, and its release
-	// remains in the average.
+	// Reject keeps the last proper factor. The step is charged nevertheless, and the release of the
+	// step remains in the average.
 	Reject Improper = "reject"
 )
 
@@ -64,7 +64,7 @@ const (
 type Start string
 
 const (
-	// PriorStart starts q at the prior, or at StartAt if the study gives it.
+	// PriorStart starts q at the prior, or at StartAt if the study gives StartAt.
 	PriorStart Start = "prior"
 	// DrawnStart is a draw from the prior with public random numbers.
 	DrawnStart Start = "draw"
@@ -125,8 +125,9 @@ func readPropagation(s *Study, t *document.Table) {
 
 // learnedWeight is the default PrecisionWeight for clusters with a learned sd. In a site of such a
 // cluster, the element for the precision is larger than the element for the precision times mean,
-// by about the factor 1/sd. A plausible sd is a tenth of the width of the columns' bounds.
-// Multiplied by the weight, the two elements have about the same size.
+// by about the factor 1/sd. A plausible sd is a tenth of the width of the columns' bounds. If the
+// element for the precision is multiplied by learnedWeight, the two elements have about the same
+// size.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a neural network's weights in the first step.
@@ -179,7 +180,7 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
 		}
 	}
-	s.Privacy.Centred = false // Centred applies only to changes of whole clients.
+	s.Privacy.Centred = false // Centred applies only to changes of whole clients
 }
 
 // checkPropagation refuses keys that do not fit the number of records, the adjacency or the

@@ -180,7 +180,7 @@ func (s *Study) checkCoefficients(t *document.Table) {
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // The loop stores no names, because they would need much memory.
+	for c := range s.Coefficients() { // the loop stores no names, because they would need much memory
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -280,7 +280,7 @@ func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
 	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture || s.Model.Family == ByProgram {
-		d.Alpha = 0.5 // With few quadrature points, undamped steps oscillate.
+		d.Alpha = 0.5 // with few quadrature points, undamped steps oscillate
 	}
 	d.Harmonic = s.hidesChanges()
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
@@ -340,13 +340,13 @@ func readFederation(s *Study, t *document.Table) {
 // maxRejected is the default of federation.max_rejected. A limit is needed because a rejected round
 // costs as much privacy as an accepted one. If noise alone leads to the rejection of a round with
 // probability 1/7, this limit ends one in twenty studies of twenty rounds. If the probability is
-// larger, sim plan reports that the noise is too large.
+// larger, the command sim plan reports that the noise is too large.
 const maxRejected = 3
 
-// minPace and maxPace are the shortest and the longest pace: a millisecond and a day, in seconds.
+// minPace and maxPace are the shortest and the longest Pace in seconds: a millisecond and a day.
 const minPace, maxPace = 1e-3, 24 * 60 * 60
 
-// readPace reads the number of seconds between a plan and its answer.
+// readPace reads the number of seconds between a plan and the answers to the plan.
 func readPace(s *Study, t *document.Table) {
 	pace := &s.Federation.Pace
 	if s.Version > 1 && s.Privacy.Unit != None {

@@ -6,7 +6,7 @@ import "fedpvi/internal/document"
 type scoringLimit struct {
 	rounds       int    // default number of rounds
 	least        int    // smallest number of rounds
-	coefficients int    // largest number of coefficients d; it is limited because messages have d×d matrices
+	coefficients int    // largest number of coefficients d; there is a limit because messages have d×d matrices
 	remedy       Solver // solver that errors suggest instead
 }
 
@@ -30,8 +30,8 @@ const (
 	// Population is the population from which the clients are drawn. The posterior allows for
 	// differences between clients.
 	Population Target = "population"
-	// Pooled means the records of all clients together. The posterior is the result of a fit to the
-	// pooled records, which ignores differences between clients.
+	// Pooled means the records of all clients together. The posterior is that of a fit to the
+	// pooled records. Such a fit ignores differences between clients.
 	Pooled Target = "pooled"
 )
 

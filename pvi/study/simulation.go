@@ -129,11 +129,12 @@ func readTest(s *Study, t *document.Table) {
 	}
 }
 
-// Own begins the name of an extension: a partition, a solver or a clip that a program registers in
-// package sim. The program sim has none. Coordinators and clients do not read these names.
+// Own is the beginning of the name of an extension. An extension is a partition, a solver or a clip
+// that a program registers in package sim. The program sim has no extensions. Coordinators and
+// clients do not read these names.
 const Own = "own:"
 
-// readOwnName reads the name of an extension, and reports whether there is one.
+// readOwnName reads the name of an extension, and reports whether the study names an extension.
 func readOwnName(t *document.Table, key string, dst *string) bool {
 	v, _ := t.Value(key)
 	text, ok := v.(string)
@@ -166,8 +167,8 @@ func readOwn(s *Study, t *document.Table) {
 	}
 }
 
-// ownKind returns the kind of a partition whose kind is the name of an extension. Otherwise it
-// returns the bare prefix Own, which is not the name of an extension.
+// ownKind returns the kind of a partition if this kind is the name of an extension. Otherwise it
+// returns the prefix Own alone, which is not the name of an extension.
 func (p *Partition) ownKind() string {
 	if strings.HasPrefix(p.Kind, Own) {
 		return p.Kind

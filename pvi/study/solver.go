@@ -33,9 +33,9 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0 && m.Family == Poisson:
-		return []Solver{SVI, NaturalGradient} // The expected rate is infinite if the log rate contains an effect that is multiplied by the exponential of a Gaussian.
+		return []Solver{SVI, NaturalGradient} // the expected rate is infinite if the log rate contains an effect that is multiplied by the exponential of a Gaussian
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of coefficients and spreads, which does not exist if groups hardly differ.
+		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and the sds of the effects; this mode does not exist if groups hardly differ
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -61,7 +61,7 @@ func readSolver(s *Study, t *document.Table) {
 // fitting returns the solvers that the study can use.
 func (s *Study) fitting() []Solver {
 	if s.partitioned() {
-		return Fitting(&s.Model, None) // The solvers of parts run inside a client and use its records without noise.
+		return Fitting(&s.Model, None) // the solver of a part of the records runs inside a client and uses the records without noise
 	}
 	return Fitting(&s.Model, s.Privacy.Unit)
 }

@@ -14,15 +14,14 @@ type Bounds struct {
 }
 
 // Standardisation narrows the bounds of columns that are mapped to [-1, 1] to the range of the
-// records. This needs private releases before the first round.
+// records. For this purpose clients make private releases before the first round.
 type Standardisation struct {
 	Columns []int   // increasing indices into Study.Columns; all numeric
 	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
 	SDs     float64 // half width of the found bounds around the mean, in sds; default 4
 
-	// Share is the share of the whole study's μ² that all passes together may spend, default
-	// 0.1. It is 0 if the study instead gives NoiseMultiplier, the noise multiplier of each
-	// pass.
+	// Share is the share of the whole study's μ² that all passes together may spend, default 0.1.
+	// Share is 0 if the study gives NoiseMultiplier instead, the noise multiplier of each pass.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -141,14 +140,14 @@ func (c *Column) Scale() Bounds {
 	return Bounds{c.Low, c.High}
 }
 
-// HasScale reports whether the scale of every column is known. It is false until a
-// standardisation has found it.
+// HasScale reports whether the scale of every column is known. In a study with a standardisation,
+// HasScale returns false until the standardisation has found the scale.
 func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns the public bounds of the standardised columns. They are the scale until a
-// standardisation finds narrower bounds.
+// PublicScale returns the public bounds of the standardised columns. These bounds are the scale
+// until a standardisation finds narrower bounds.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
 	if s.Standardisation == nil {
@@ -169,8 +168,8 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study with the scale that a standardisation found. found has the bounds
-// of each standardised column. Values beyond the bounds are moved to the nearest bound.
+// WithScale returns the study with the scale that a standardisation found. The argument found has
+// the bounds of each standardised column. Values beyond the bounds are moved to the nearest bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

@@ -17,7 +17,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // A Study is a study document that has been read and checked.
 type Study struct {
 	Digest Digest
-	Source []byte // bytes of the document; their SHA-256 is Digest
+	Source []byte // bytes of the document; the field Digest is their SHA-256
 
 	Version int // version of the study language
 
@@ -44,9 +44,9 @@ type Table struct {
 	Trim      bool     // whether blanks around a field are ignored; default false
 	Missing   []string // texts that mean a missing value; default [""]
 
-	// Person is the name of the column that identifies the person of a row. Its values may be any
-	// text. The model does not use it, and it never leaves the client. It is empty unless the
-	// privacy unit is the person.
+	// Person is the name of the column that identifies the person of a row. The values of this
+	// column may be any text. The model does not use the column, and its values never leave the
+	// client. Person is empty unless the privacy unit is the person.
 	Person string
 }
 
@@ -79,8 +79,8 @@ const (
 	Synchronous Schedule = "synchronous"
 	// Sequential makes a plan for one client at a time, in the order of the roster.
 	Sequential Schedule = "sequential"
-	// Asynchronous makes every client start from the λ that is the latest when it gets a plan.
-	// Each answer moves λ.
+	// Asynchronous makes a plan for each client that has no open plan, with the latest λ. Each
+	// answer moves λ.
 	Asynchronous Schedule = "asynchronous"
 )
 
@@ -94,7 +94,7 @@ const (
 	// additional factor of q, which no client stores.
 	Exact Factors = "exact"
 	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
-	// published privacy claim does not hold. The option exists to show this.
+	// published privacy claim does not hold, and the option exists to show that.
 	Published Factors = "published"
 )
 
@@ -113,12 +113,12 @@ type Inference struct {
 	Propagation Propagation // options of the solver DPSEP
 
 	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
-	Intervals        Intervals  // NoIntervals or ""; always "" in version 1
-	NoiseAwareShares [3]float64 // with OneStep, the shares of the budget for rounds, gradient and curvature; zero to derive them
+	Intervals        Intervals  // the value NoIntervals or ""; always "" in version 1
+	NoiseAwareShares [3]float64 // with OneStep, the shares of the budget for the rounds, the gradient and the curvature; zeros to derive the shares
 	Partitions       Partitions
 
-	// SplitPrior makes each of the M clients use the prior to the power 1/M. Such a study has only
-	// one round.
+	// SplitPrior makes each of the M clients raise the prior to the power 1/M. Such a study has
+	// only one round.
 	SplitPrior bool
 }
 
@@ -140,7 +140,7 @@ const (
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
 	// noisy sum of the records' gradients.
 	DPSVI Solver = "dp-svi"
-	// Scoring releases sums of clipped scores and of their curvature at several points, and
+	// Scoring releases sums of the records' clipped scores and curvatures at several points, and
 	// computes the posterior given all sums. Each point is computed from earlier releases.
 	Scoring Solver = "scoring"
 	// DPSEP is stochastic expectation propagation, each step from a clipped, noisy sum of
@@ -195,13 +195,13 @@ type Privacy struct {
 	Delta           float64
 
 	// RowsPerPerson is the largest number of records of a person that a client uses. If a person
-	// has more, the client chooses this number at random. PeopleAcross is the largest number of
-	// clients that have records of the same person. Both are 1 by default, and 0 unless the privacy
-	// unit is the person.
+	// has more records, the client chooses this number of them at random. PeopleAcross is the
+	// largest number of clients that have records of the same person. Both are 1 by default, and 0
+	// unless the privacy unit is the person.
 	RowsPerPerson, PeopleAcross int
 
-	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters
-	// on the model's scale. If Clip is 0, the protocol derives it.
+	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters on
+	// the model's scale. If Clip is 0, the protocol derives the clip.
 	Clip float64
 
 	// Centred is true if a client clips its change and adds noise in coordinates around the
@@ -238,13 +238,14 @@ const (
 )
 
 // Hidden returns h for secure aggregation. A coalition of the coordinator and at most h clients
-// cannot read the messages of the other clients. A study with M clients opens a sum only if
-// minClients of them take part in every step.
+// cannot read the messages of the other clients. A study opens a sum only if minClients of its
+// clients take part in every step of secure aggregation.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is a value of Colluders. With this value the privacy target holds against one other participant
-// of a sum, who knows its own share of the noise. OneOther means one colluding client if every sum has at
-// least two answers (U_min ≥ 2), and no colluding client if a sum can have a single answer.
+// OneOther is a value of Colluders. With this value the privacy target holds even if the observer
+// is another participant of a sum and knows its own share of the noise. OneOther means one
+// colluding client if every sum has at least two answers (U_min ≥ 2). If a sum can have a single
+// answer, it means no colluding client.
 const OneOther = -1
 
 // Federation has the rules of the federation.
@@ -266,9 +267,9 @@ type Federation struct {
 	// in version 1 and 3 in version 2.
 	MaxRejected int
 
-	// Pace is the number of seconds between a plan and its answer. If a client needs longer, it
-	// sends its answer at the next multiple of Pace. If Pace is 0, answers are sent at once. The
-	// default is 0 in version 1. In version 2 it is 1 for a study with privacy.
+	// Pace is the number of seconds between a plan and the answer of a client. If the client needs
+	// longer, it sends the answer at the next multiple of Pace. If Pace is 0, answers are sent at
+	// once. The default is 0 in version 1. In version 2 the default is 1 for a study with privacy.
 	Pace float64
 }
 
@@ -279,7 +280,7 @@ func (f *Federation) Least() int {
 	case f.Aggregation != Secure:
 		return least
 	case f.Colluders == OneOther:
-		return max(least, 3) // a colluder, and two clients whose messages are hidden in their sum
+		return max(least, 3) // one colluder, and two clients whose messages are hidden in their sum
 	}
 	return max(least, f.Colluders+2)
 }
@@ -291,23 +292,23 @@ type Simulation struct {
 	Seed      uint64
 	Partition Partition
 
-	// Solver and Clip name extensions of the program that simulates the study, or are "". See
-	// [Own].
+	// Solver and Clip are the names of extensions of the program that simulates the study (see
+	// [Own]), or "".
 	Solver, Clip string
 
 	Synthetic *Synthetic // options of synthetic records, which are used instead of Data
 	Baseline  Baseline   // method that is run on the pooled records instead of the rounds
 	Chain     bool       // whether posteriors are compared with a Markov chain instead of a fit of the pooled records
 
-	// Test is the share of the records that is held out for testing. The other records are
-	// divided among the clients. TestData names files of test records, which replace the share.
-	// If Test is 0 and TestData is empty, there are no test records.
+	// Test is the share of the records that is held out for testing. The other records are divided
+	// among the clients. TestData names files of test records, which are used instead of this
+	// share. If Test is 0 and TestData is empty, there are no test records.
 	Test     float64
 	TestLast bool // whether the last records are held out, as in some papers, instead of random records
 	TestData []string
 }
 
-// A Baseline is a method on the pooled records with which a study is compared.
+// A Baseline is a method that uses the pooled records. The results of a study are compared with it.
 type Baseline string
 
 // These are the baselines.
@@ -340,7 +341,7 @@ type Partition struct {
 // Synthetic has the options for records that are drawn from the model.
 type Synthetic struct {
 	RecordsPerClient int
-	Truth            map[string]float64      // true coefficients by name; the others are drawn from the prior
+	Truth            map[string]float64      // true coefficients by name; coefficients without a name in the map are drawn from the prior
 	ClientSD         float64                 // sd of every coefficient between clients
 	Columns          map[string]Distribution // distributions of numeric columns by name; other columns are uniform
 }

@@ -33,7 +33,7 @@ func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
 	add := func(columns []string) {
-		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are the same term and have the same key
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a have the same key, because they are the same term
 		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}
@@ -46,7 +46,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products of the columns of the factors before this one
+		var sets [][]string // products of the columns of the factors that came before
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {
@@ -79,13 +79,14 @@ func expandTerms(entries []string) ([]Term, error) {
 // A Coefficient is one element of θ, with the columns of its regressor.
 type Coefficient struct {
 	Name  string // name such as "intercept", "length", "sex[F]:length"
-	Parts []Part // factors of the regressor; empty for the intercept
+	Parts []Part // factors of the regressor, one for each column; empty for the intercept
 }
 
-// A Part is a numerical column, or the indicator of one level of a categorical column.
+// A Part is a factor of a regressor: a numerical column, or the indicator of one level of a
+// categorical column.
 type Part struct {
 	Column int // index into Study.Columns
-	Level  int // index into Levels, or −1 for a numerical column
+	Level  int // index into the levels of the column, or −1 for a numerical column
 }
 
 // Coefficients returns the elements of θ in order: the intercept, then the terms in the order of
@@ -94,7 +95,7 @@ type Part struct {
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
-			var of [][]Part // possible parts for each column of the term
+			var of [][]Part // possible factors of the regressor, for each column of the term
 			for _, name := range term.Columns {
 				of = append(of, s.parts(s.ColumnIndex(name)))
 			}
@@ -105,8 +106,10 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products yields the coefficients of a term whose parts begin with the chosen parts. The part of
-// the last column varies fastest. If yield returns false, products stops and returns false.
+// products yields the coefficients of a term for which the first factors of the regressor are those
+// in the argument chosen. The argument of has the possible factors for each of the remaining
+// columns. The factor of the last column varies fastest. If yield returns false, products stops and
+// returns false.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -119,7 +122,8 @@ func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) boo
 	return true
 }
 
-// ProductName returns the name of the coefficient for a product of parts.
+// ProductName returns the name of the coefficient whose regressor is the product of the given
+// factors.
 func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
@@ -210,8 +214,8 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 }
 
 // TypicalSquares returns the mean of Σx² over the regressors x of a record for values that are
-// independent and uniform within their bounds. It is a public estimate of the size of a typical
-// record.
+// independent and uniform within their bounds. The mean is a public estimate of the size of a
+// typical record.
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -232,9 +236,10 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. It
-// assumes that the values are uniform within their bounds. If a standardisation found the scale, or
-// the study gives a spread, it instead returns the mean square that the scale implies.
+// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. If
+// a standardisation found the scale, or the study gives a spread, the estimate is the mean square
+// that the scale implies. Otherwise it is the mean square of values that are uniform within their
+// bounds.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -262,8 +267,8 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the length of one unit of the model's scale, in the outcome's own unit of
-// measurement.
+// OutcomeUnit returns the size, in the unit of the outcome's column, of one unit of the outcome on
+// the model's scale.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1
