@@ -13,6 +13,18 @@ import "math"
 // fused operations, so that every machine computes the same bits.
 func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
+	// expOneByOne computes the four elements at which expFours stops.
+	for hasLanes && len(x) >= 4 {
+		n := expFours(dst, x, &exp2Table)
+		rest := min(n+4, len(x))
+		expOneByOne(dst[n:rest], x[n:rest])
+		dst, x = dst[rest:], x[rest:]
+	}
+	expOneByOne(dst, x)
+}
+
+func expOneByOne(dst, x []float64) {
+	x = x[:len(dst)]
 	for i, v := range x {
 		if !(v > -708 && v < 709) {
 			dst[i] = math.Exp(v)

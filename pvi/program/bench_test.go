@@ -109,49 +109,60 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 // BenchmarkLatent measures the clipped gradient of a Poisson regression with a normal latent of the
-// record, and that of the same density at a given value of the latent.
+// record, and that of the same density at a given value of the latent. The first takes at most 20 times
+// as long with one covariate, and less with more of them.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
-	r := rand.New(rand.NewPCG(1, 2))
-	y, x, eps := make([]float64, rows), make([]float64, rows), make([]float64, rows)
-	for i := range y {
-		x[i], eps[i] = max(-5, min(5, r.NormFloat64())), max(-5, min(5, r.NormFloat64()))
-		y[i] = min(math.Round(math.Exp(.5*x[i]+eps[i])*2*r.Float64()), 100)
-	}
-	real := func(name string) ir.Column { return ir.Column{Name: name, Lower: -5, Upper: 5} }
-	for _, given := range []bool{false, true} {
-		name, data := "integrated", program.Data{Name: "latent", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Upper: 100, Integer: true}, "x": real("x")}}
-		columns, declared, parameter := [][]float64{y, x}, "", "vector[N] eps;"
-		if given {
-			name, data.Columns["eps"] = "given", real("eps")
-			columns, declared, parameter = [][]float64{y, x, eps}, "vector[N] eps;", ""
+	for _, width := range []int{1, 60} {
+		r := rand.New(rand.NewPCG(1, 2))
+		y, x, eps := make([]float64, rows), make([]float64, rows*width), make([]float64, rows)
+		for i := range x {
+			x[i] = max(-5, min(5, r.NormFloat64()))
 		}
-		text := fmt.Sprintf(`data { int N; array[N] int<lower=0> y; vector[N] x; %s }
-parameters { real a; real b; real<lower=0> sigma; %s }
+		for i := range y {
+			eps[i] = max(-5, min(5, r.NormFloat64()))
+			y[i] = min(math.Round(math.Exp(.5*x[i*width]+eps[i])*2*r.Float64()), 100)
+		}
+		var names []string
+		for k := range width {
+			names = append(names, fmt.Sprint("x", k))
+		}
+		for _, given := range []bool{false, true} {
+			name, columns, declared, parameter := "integrated", [][]float64{y, x}, "", "vector[N] eps;"
+			data := program.Data{Name: "latent", Records: "N", Columns: map[string]ir.Column{
+				"y": {Name: "y", Upper: 100, Integer: true}, "x": {Name: "x", Entries: ir.NamesOf(names...), Lower: -5, Upper: 5},
+			}}
+			if given {
+				name, columns, declared, parameter = "given", append(columns, eps), parameter, ""
+				data.Columns["eps"] = ir.Column{Name: "eps", Lower: -5, Upper: 5}
+			}
+			text := fmt.Sprintf(`data { int N; array[N] int<lower=0> y; matrix[N, %d] x; %s }
+parameters { real a; vector[%d] b; real<lower=0> sigma; %s }
 model {
   a ~ normal(0, 1);
   b ~ normal(0, 1);
   sigma ~ normal(0, 1);
   eps ~ normal(0, sigma);
-  y ~ poisson_log(a + b * x + eps);
-}`, declared, parameter)
-		b.Run(name, func(b *testing.B) {
-			m := compiled(b, text, data)
-			table, err := m.Load(rows, columns)
-			if err != nil {
-				b.Fatal(err)
-			}
-			engine, err := gpu.CPU{}.Compile(m, table)
-			if err != nil {
-				b.Fatal(err)
-			}
-			dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
-			for b.Loop() {
-				if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
+  y ~ poisson_log(a + x * b + eps);
+}`, width, declared, width, parameter)
+			b.Run(fmt.Sprintf("%d/%s", width, name), func(b *testing.B) {
+				m := compiled(b, text, data)
+				table, err := m.Load(rows, columns)
+				if err != nil {
 					b.Fatal(err)
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/record")
-		})
+				engine, err := gpu.CPU{}.Compile(m, table)
+				if err != nil {
+					b.Fatal(err)
+				}
+				dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
+				for b.Loop() {
+					if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/record")
+			})
+		}
 	}
 }

@@ -54,12 +54,7 @@ func (m *Machine) backward(i, n int) {
 	}
 }
 
-func add(dst, x []float64) {
-	x = x[:len(dst)]
-	for l := range dst {
-		dst[l] += x[l]
-	}
-}
+func add(dst, x []float64) { sums(dst, dst, x) }
 
 // unaryBackward adds g·f′(x) to dst, where f is the operation op, y = f(x), and g is the adjoint of
 // y.
@@ -67,13 +62,9 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
 	case ir.Neg:
-		for l := range dst {
-			dst[l] -= g[l]
-		}
+		differences(dst, dst, g)
 	case ir.Exp:
-		for l := range dst {
-			dst[l] += g[l] * y[l]
-		}
+		addProducts(dst, g, y)
 	case ir.Log:
 		for l := range dst {
 			dst[l] += g[l] / x[l]
@@ -174,9 +165,7 @@ func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	case ir.Add, ir.Sub:
 		add(dst, g)
 	case ir.Mul:
-		for l := range dst {
-			dst[l] += g[l] * y[l]
-		}
+		addProducts(dst, g, y)
 	case ir.Div:
 		for l := range dst {
 			dst[l] += g[l] / y[l]
@@ -198,13 +187,9 @@ func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	case ir.Add:
 		add(dst, g)
 	case ir.Sub:
-		for l := range dst {
-			dst[l] -= g[l]
-		}
+		differences(dst, dst, g)
 	case ir.Mul:
-		for l := range dst {
-			dst[l] += g[l] * x[l]
-		}
+		addProducts(dst, g, x)
 	case ir.Div:
 		for l := range dst {
 			dst[l] -= g[l] * x[l] / (y[l] * y[l])
@@ -235,13 +220,9 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	g, total := m.Adjoint[i][:n], m.Value[i][:n]
 	for e := range size {
 		x, dst := m.lane(m.Value[a], size, e, n), m.lane(m.Adjoint[a], size, e, n)
-		for l := range work {
-			work[l] = x[l] - total[l]
-		}
+		differences(work, x, total)
 		special.ExpAll(work, work)
-		for l := range dst {
-			dst[l] += g[l] * work[l]
-		}
+		addProducts(dst, g, work)
 	}
 }
 
@@ -286,8 +267,6 @@ func (m *Machine) dotBackward(to, other int, g []float64, n int) {
 	}
 	for e := range m.size[to] {
 		dst, y := m.lane(m.Adjoint[to], m.size[to], e, n), m.lane(m.Value[other], m.size[other], e, n)
-		for l := range dst {
-			dst[l] += g[l] * y[l]
-		}
+		addProducts(dst, g, y)
 	}
 }

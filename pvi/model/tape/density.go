@@ -60,10 +60,7 @@ func (m *Machine) densityBackward(i, n int) {
 		}
 		for e := range max(m.size[i], m.size[a]) {
 			dst, d, u := m.lane(m.Adjoint[a], m.size[a], e, n), p[e*m.lanes:e*m.lanes+n], m.lane(g, m.size[i], e, n)
-			d, u = d[:len(dst)], u[:len(dst)]
-			for l := range dst {
-				dst[l] += u[l] * d[l]
-			}
+			addProducts(dst, u, d)
 		}
 	}
 }
@@ -183,14 +180,15 @@ func bernoulliProbit(t *term, _ *scratch) {
 // poissonLog computes kη − e^η − log k! for count k and log mean η.
 func poissonLog(t *term, s *scratch) {
 	n := len(t.out)
-	e, eta := s.one[:n], t.a[0][:n]
+	out, y, e, eta := t.out, t.y[:n], s.one[:n], t.a[0][:n]
 	special.ExpAll(e, eta)
-	for l := range t.out {
-		k := t.y[l]
-		t.out[l] = k*eta[l] - e[l] - special.LogFactorial(k)
-		if t.d[0] != nil {
-			t.d[0][l] = k - e[l]
-		}
+	products(out, y, eta)
+	differences(out, out, e)
+	for l, k := range y {
+		out[l] -= special.LogFactorial(k)
+	}
+	if d := t.d[0]; d != nil {
+		differences(d[:n], y, e)
 	}
 }
 

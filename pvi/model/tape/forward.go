@@ -61,9 +61,7 @@ func unary(op ir.Op, dst, x []float64) {
 	case ir.Tanh:
 		special.TanhAll(dst, x)
 	case ir.Square:
-		for l := range dst {
-			dst[l] = x[l] * x[l]
-		}
+		products(dst, x, x)
 	case ir.Sqrt:
 		for l := range dst {
 			dst[l] = math.Sqrt(x[l])
@@ -105,17 +103,11 @@ func binary(op ir.Op, dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	switch op {
 	case ir.Add:
-		for l := range dst {
-			dst[l] = a[l] + b[l]
-		}
+		sums(dst, a, b)
 	case ir.Sub:
-		for l := range dst {
-			dst[l] = a[l] - b[l]
-		}
+		differences(dst, a, b)
 	case ir.Mul:
-		for l := range dst {
-			dst[l] = a[l] * b[l]
-		}
+		products(dst, a, b)
 	case ir.Div:
 		for l := range dst {
 			dst[l] = a[l] / b[l]
@@ -168,9 +160,7 @@ func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
 	}
 	copy(dst, value[:n])
 	for e := 1; e < size; e++ {
-		for l, x := range m.lane(value, size, e, n) {
-			dst[l] += x
-		}
+		add(dst, m.lane(value, size, e, n))
 	}
 }
 
@@ -188,18 +178,12 @@ func (m *Machine) logSumExp(dst []float64, a, n int) {
 	clear(dst)
 	for e := range size {
 		x := m.lane(value, size, e, n)
-		for l := range x {
-			work[l] = x[l] - top[l]
-		}
+		differences(work, x, top)
 		special.ExpAll(work, work)
-		for l := range dst {
-			dst[l] += work[l]
-		}
+		add(dst, work)
 	}
 	special.LogAll(dst, dst)
-	for l := range dst {
-		dst[l] += top[l]
-	}
+	add(dst, top)
 }
 
 // rescale computes node i, the softmax or log softmax of node a.
@@ -208,9 +192,7 @@ func (m *Machine) rescale(op ir.Op, i, a, n int) {
 	m.logSumExp(total, a, n)
 	for e := range size {
 		x, dst := m.lane(value, size, e, n), m.lane(m.Value[i], size, e, n)
-		for l := range dst {
-			dst[l] = x[l] - total[l]
-		}
+		differences(dst, x, total)
 		if op == ir.Softmax {
 			special.ExpAll(dst, dst)
 		}
@@ -221,8 +203,6 @@ func (m *Machine) dot(dst []float64, a, b, n int) {
 	clear(dst)
 	for e := range m.size[a] {
 		x, y := m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n)
-		for l := range dst {
-			dst[l] += x[l] * y[l]
-		}
+		addProducts(dst, x, y)
 	}
 }

@@ -2,8 +2,8 @@ package tape
 
 import "golang.org/x/sys/cpu"
 
-// This file computes dot products with vector instructions if the CPU has them. Without them a
-// study on Adult (experiments/adult/private.toml) takes 7 % more CPU time.
+// The functions in this file use vector instructions, which the CPU has if hasLanes is true. Without
+// such dot products a study on Adult (experiments/adult/private.toml) takes 7 % more CPU time.
 
 var hasLanes = cpu.X86.HasAVX
 
@@ -23,3 +23,24 @@ func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	}
 	return fours
 }
+
+// addFours writes a + b to dst. The functions addFours, subFours, mulFours and mulAddFours compute four
+// elements at a time, and leave out the last one to three elements of dst.
+//
+//go:noescape
+func addFours(dst, a, b []float64)
+
+// subFours writes a − b to dst.
+//
+//go:noescape
+func subFours(dst, a, b []float64)
+
+// mulFours writes a·b to dst.
+//
+//go:noescape
+func mulFours(dst, a, b []float64)
+
+// mulAddFours adds a·b to dst.
+//
+//go:noescape
+func mulAddFours(dst, a, b []float64)

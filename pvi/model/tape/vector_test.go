@@ -3,6 +3,7 @@ package tape
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 )
 
@@ -34,6 +35,36 @@ func TestRowsProductsAgree(t *testing.T) {
 				want := dotTwoStrands(x[int(row)*d:][:d], v)
 				if d > 1 && l < fours && math.Float64bits(plain[l]) != math.Float64bits(want) || math.Float64bits(got[l]) != math.Float64bits(want) {
 					t.Fatalf("product %d of %d with %d elements: %v in lanes, %v by fours, %v by itself", l, n, d, got[l], plain[l], want)
+				}
+			}
+		}
+	}
+}
+
+// Each element of a result has the same bits as a single operation, in slices of any length.
+func TestArithmetic(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	for n := range 70 {
+		x := make([][]float64, 3)
+		for k := range x {
+			for range n {
+				x[k] = append(x[k], math.Exp(20*rng.NormFloat64())*(2*rng.Float64()-1))
+			}
+		}
+		for name, f := range map[string]struct {
+			all func(dst, a, b []float64)
+			one func(dst, a, b float64) float64
+		}{
+			"sum":        {sums, func(_, a, b float64) float64 { return a + b }},
+			"difference": {differences, func(_, a, b float64) float64 { return a - b }},
+			"product":    {products, func(_, a, b float64) float64 { return a * b }},
+			"added":      {addProducts, func(dst, a, b float64) float64 { return dst + float64(a*b) }},
+		} {
+			got := slices.Clone(x[0])
+			f.all(got, x[1], x[2])
+			for l := range got {
+				if want := f.one(x[0][l], x[1][l], x[2][l]); math.Float64bits(got[l]) != math.Float64bits(want) {
+					t.Errorf("%s, element %d of %d: %g, want %g", name, l, n, got[l], want)
 				}
 			}
 		}

@@ -1,0 +1,14 @@
+package special
+
+import "golang.org/x/sys/cpu"
+
+// This file computes exponentials with vector instructions if the CPU has them.
+
+var hasLanes = cpu.X86.HasAVX2
+
+// expFours writes eˣ for elements of x to dst, four at a time. It stops before four elements of which
+// one is not in (−708, 709), and at the last one to three. It returns the number of elements that it
+// wrote.
+//
+//go:noescape
+func expFours(dst, x []float64, table *[64]float64) int

@@ -1,0 +1,57 @@
+package tape
+
+// The functions in this file compute arithmetic element by element. The arguments a and b are at least as
+// long as dst, and may be dst.
+
+// sums writes a + b to dst.
+func sums(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	l := 0
+	if hasLanes {
+		addFours(dst, a, b)
+		l = len(dst) &^ 3
+	}
+	for ; l < len(dst); l++ {
+		dst[l] = a[l] + b[l]
+	}
+}
+
+// differences writes a − b to dst.
+func differences(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	l := 0
+	if hasLanes {
+		subFours(dst, a, b)
+		l = len(dst) &^ 3
+	}
+	for ; l < len(dst); l++ {
+		dst[l] = a[l] - b[l]
+	}
+}
+
+// products writes a·b to dst.
+func products(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	l := 0
+	if hasLanes {
+		mulFours(dst, a, b)
+		l = len(dst) &^ 3
+	}
+	for ; l < len(dst); l++ {
+		dst[l] = a[l] * b[l]
+	}
+}
+
+// addProducts adds a·b to dst. A conversion to float64 forbids a fused operation, so that all elements
+// have the bits that vector instructions compute.
+func addProducts(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	l := 0
+	if hasLanes {
+		mulAddFours(dst, a, b)
+		l = len(dst) &^ 3
+	}
+	for ; l < len(dst); l++ {
+		dst[l] += float64(a[l] * b[l])
+	}
+}
