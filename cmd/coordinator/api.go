@@ -41,7 +41,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 		return nil, nil, errors.Join(err, log.Close())
 	}
 	done = func() error { return errors.Join(hub.Close(), log.Close()) }
-	return admin.Audited{API: admin.Local{Hub: hub}, Log: log}, done, nil
+	return admin.Local{Hub: hub, Log: log}, done, nil
 }
 
 // founded returns an error if the state directory contains no study, or if this user is not allowed
@@ -66,17 +66,12 @@ func (e *environment) next(command string) string {
 	return "coordinator --state " + e.chosen + " " + command
 }
 
-// existing does the same as api, but returns an error if the state directory does not exist.
-func (e *environment) existing() (admin.API, func() error, error) {
-	if err := e.founded(); err != nil {
-		return nil, nil, err
-	}
-	return e.api()
-}
-
 // with calls f with an API for an existing state directory.
 func (e *environment) with(f func(admin.API) error) (err error) {
-	api, done, err := e.existing()
+	if err := e.founded(); err != nil {
+		return err
+	}
+	api, done, err := e.api()
 	if err != nil {
 		return err
 	}

@@ -29,12 +29,7 @@ func (c *revokeCommand) Run(e *environment) error {
 	if err != nil {
 		return err
 	}
-	return e.with(func(api admin.API) error {
-		if err := api.Revoke(e.ctx, c.Study, names[0], c.Why); err != nil {
-			return err
-		}
-		return c.report(e, api, c.Study)
-	})
+	return c.give(e, c.Study, func(api admin.API) error { return api.Revoke(e.ctx, c.Study, names[0], c.Why) })
 }
 
 type rotateCommand struct {
@@ -58,10 +53,5 @@ Certificates need no rotation: the coordinator renews its own and those of the c
 }
 
 func (c *rotateCommand) Run(e *environment) error {
-	return e.with(func(api admin.API) error {
-		if err := api.Rotate(e.ctx, c.Study); err != nil {
-			return err
-		}
-		return c.report(e, api, c.Study)
-	})
+	return c.give(e, c.Study, func(api admin.API) error { return api.Rotate(e.ctx, c.Study) })
 }

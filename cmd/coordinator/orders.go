@@ -35,11 +35,16 @@ those that have consented, if they are enough. The others cannot join later.`
 }
 
 func (c *startCommand) Run(e *environment) error {
+	return c.give(e, c.Study, func(api admin.API) error { return api.Begin(e.ctx, c.Study) })
+}
+
+// give gives an order about a study, and then prints the status as report does.
+func (f jsonFlag) give(e *environment, study string, order func(admin.API) error) error {
 	return e.with(func(api admin.API) error {
-		if err := api.Begin(e.ctx, c.Study); err != nil {
+		if err := order(api); err != nil {
 			return err
 		}
-		return c.report(e, api, c.Study)
+		return f.report(e, api, study)
 	})
 }
 
@@ -74,12 +79,7 @@ func (c *excludeCommand) Run(e *environment) error {
 	if err != nil {
 		return err
 	}
-	return e.with(func(api admin.API) error {
-		if err := api.Exclude(e.ctx, c.Study, names[0], c.Why); err != nil {
-			return err
-		}
-		return c.report(e, api, c.Study)
-	})
+	return c.give(e, c.Study, func(api admin.API) error { return api.Exclude(e.ctx, c.Study, names[0], c.Why) })
 }
 
 type abortCommand struct {
@@ -97,12 +97,7 @@ The study ends for all clients and cannot continue. Their charges for it stay sp
 }
 
 func (c *abortCommand) Run(e *environment) error {
-	return e.with(func(api admin.API) error {
-		if err := api.Abort(e.ctx, c.Study, c.Reason); err != nil {
-			return err
-		}
-		return c.report(e, api, c.Study)
-	})
+	return c.give(e, c.Study, func(api admin.API) error { return api.Abort(e.ctx, c.Study, c.Reason) })
 }
 
 type bundleCommand struct {

@@ -37,7 +37,7 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	check(t, err)
 	l, err := Listen(dir)
 	check(t, err)
-	server := NewServer(Local{hub})
+	server := NewServer(Local{Hub: hub})
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -65,7 +65,7 @@ func TestOrders(t *testing.T) {
 	if err != nil || len(invited) != 1 || invited[0].Name != "south" {
 		t.Errorf("%v, %v", invited, err)
 	}
-	for _, api := range []API{remote, Local{hub}} {
+	for _, api := range []API{remote, Local{Hub: hub}} {
 		all, err := api.Status(t.Context(), "")
 		if err != nil || len(all) != 1 || len(all[0].Clients) != 2 || all[0].Phase != coordinator.Gathering {
 			t.Errorf("%+v, %v", all, err)

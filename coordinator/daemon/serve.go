@@ -174,7 +174,7 @@ func (s *server) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.orders = admin.NewServer(admin.Audited{API: admin.Local{Hub: s.hub}, Log: s.audit})
+	s.orders = admin.NewServer(admin.Local{Hub: s.hub, Log: s.audit})
 	s.serve("orders", func() error { return s.orders.Serve(orders) })
 	if err := s.openPages(ctx); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *server) openPages(ctx context.Context) (err error) {
 		return nil
 	}
 	s.pages, err = pages.Open(ctx, pages.Config{
-		Hub: s.hub, Orders: admin.Audited{API: admin.Local{Hub: s.hub}, Log: s.audit},
+		Hub: s.hub, Orders: admin.Local{Hub: s.hub, Log: s.audit},
 		Address: s.config.Web, Origin: s.config.WebOrigin, LinkFile: filepath.Join(s.config.Dir, web.LinkFile), Announce: s.config.Announce,
 	})
 	if err != nil {
