@@ -75,11 +75,8 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Taken returns the number of steps that the solver has taken and charged.
-func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
-
-// Releases returns the number of released sums.
-func (s *DPSEP) Releases() int { return s.Taken() }
+// Releases returns the number of sums that were released and charged, which is the number of steps.
+func (s *DPSEP) Releases() int { return s.mechanism.Steps() - s.run.Remaining() }
 
 // Propose implements [solver.Solver]. It takes the solver's number of steps and returns an event
 // for each release. If the sampling draws the batches of a whole epoch at once, the event of the
@@ -92,7 +89,7 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	dpmech.Split(s.streams.Sampling, src)
 	dpmech.Split(s.streams.Noise, src)
 	defer s.streams.Wipe()
-	from := s.Taken()
+	from := s.Releases()
 	var err error
 	for range s.steps {
 		if err = s.step(); err != nil {
@@ -100,7 +97,7 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 		}
 	}
 	var spent []accountant.Event
-	for t := from; t < s.Taken(); t++ {
+	for t := from; t < s.Releases(); t++ {
 		if t%s.epoch == 0 {
 			spent = append(spent, s.cost)
 		} else {

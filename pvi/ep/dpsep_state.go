@@ -18,12 +18,12 @@ type dpsepState struct {
 // State implements [solver.Solver]. The state has the number of steps taken and charged, and all
 // numbers of the factor. These numbers are functions of released sums.
 func (s *DPSEP) State() []byte {
-	if s.Taken() == 0 {
+	if s.Releases() == 0 {
 		return nil
 	}
 	f := s.factor
 	state, err := json.Marshal(dpsepState{
-		Taken: s.Taken(), Since: f.since, Rest: f.rest, Noise: f.noise,
+		Taken: s.Releases(), Since: f.since, Rest: f.rest, Noise: f.noise,
 		Raw: floatBytes(f.raw), Used: floatBytes(f.used), Start: floatBytes(f.start),
 		Velocity: floatBytes(f.glide.velocity), Average: floatBytes(f.glide.average),
 	})

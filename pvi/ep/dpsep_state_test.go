@@ -46,8 +46,8 @@ func TestDPSEPRestored(t *testing.T) {
 					dst []float64
 				}{{whole, a}, {cut, b}} {
 					spent, err := run.s.Propose(run.dst, asked(run.s), seeded.Stream(uint64(visit), "visit"))
-					if err != nil || len(spent) != steps || run.s.Taken() != (visit+1)*steps {
-						t.Fatalf("%s, %T: visit %d: %d events, %d steps, %v", name, sampling, visit, len(spent), run.s.Taken(), err)
+					if err != nil || len(spent) != steps || run.s.Releases() != (visit+1)*steps {
+						t.Fatalf("%s, %T: visit %d: %d events, %d steps, %v", name, sampling, visit, len(spent), run.s.Releases(), err)
 					}
 				}
 				if !slices.Equal(a, b) {
@@ -82,11 +82,11 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 		if err := s.Restore([]byte(state)); err == nil {
 			t.Errorf("state %s was taken up", state)
 		}
-		if s.Taken() != 0 {
+		if s.Releases() != 0 {
 			t.Errorf("state %s left a trace", state)
 		}
 	}
-	if err := s.Restore([]byte(`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved)); err != nil || s.Taken() != 2 {
+	if err := s.Restore([]byte(`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved)); err != nil || s.Releases() != 2 {
 		t.Errorf("a state of two steps: %v", err)
 	}
 }

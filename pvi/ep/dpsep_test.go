@@ -321,7 +321,7 @@ func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 			for step := range steps {
 				dst, used := make([]float64, len(s.outer)), slices.Clone(s.factor.used)
 				spent, err := s.Propose(dst, asked(s), seeded.Stream(uint64(step), "visit"))
-				if err != nil || len(spent) != 1 || s.Taken() != step+1 {
+				if err != nil || len(spent) != 1 || s.Releases() != step+1 {
 					t.Fatalf("%s, %s: step %d: %d events, %v", improper, name, step, len(spent), err)
 				}
 				if seen[s.noisy[0]] {

@@ -7,6 +7,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/phase"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
@@ -90,7 +91,8 @@ func (f *Factor) Restore(m *Memory) {
 // A Refiner is the part of a [Client] that computes new factors with a solver.
 type Refiner struct {
 	*Factor
-	Solver solver.Solver
+	Solver  solver.Solver
+	Charged Spent // numbers of releases so far
 
 	target, current, cavity []float64 // scratch space of Propose
 }
@@ -102,6 +104,16 @@ func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 		Factor: s.NewFactor(exponent), Solver: refine,
 		target: make([]float64, n), current: make([]float64, n), cavity: make([]float64, n),
 	}
+}
+
+// NewRefined returns the client's half of a method, with the solver that the method makes for the
+// given records.
+func NewRefined(m Refining, s *shard.Shard) (Client, error) {
+	refine, err := m.NewSolver(s)
+	if err != nil {
+		return nil, err
+	}
+	return m.NewSolverClient(refine), nil
 }
 
 // Propose returns the change of the factor that the solver proposes, in natural parameters. The
@@ -172,10 +184,19 @@ func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	return nil
 }
 
-// SaveRefined writes the factor, the release counts and the solver's state to m.
-func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
-	r.Save(m)
-	m.Spent, m.Solver = spent, r.Solver.State()
+// Spent implements [Client].
+func (r *Refiner) Spent() Spent { return r.Charged }
+
+// Ahead implements [Client] for a client that makes one release for each answer.
+func (r *Refiner) Ahead() int { return 1 }
+
+// Reuses implements [Client]. It returns false, because every answer costs privacy.
+func (r *Refiner) Reuses() bool { return false }
+
+// Save implements [Client]. It writes the factor, the release counts and the solver's state to m.
+func (r *Refiner) Save(m *Memory) {
+	r.Factor.Save(m)
+	m.Spent, m.Solver = r.Charged, r.Solver.State()
 }
 
 // CheckRefined returns an error if the factor has a wrong length or the state has parts. It joins
@@ -184,9 +205,9 @@ func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }
 
-// RestoreRefined restores the solver and the factor from m. It returns an error if the number of
-// the solver's releases differs from the number of charged releases.
-func (r *Refiner) RestoreRefined(m *Memory) error {
+// Restore implements [Client]. It returns an error if the number of the solver's releases differs
+// from the number of charged releases.
+func (r *Refiner) Restore(m *Memory) error {
 	if err := r.Solver.Restore(m.Solver); err != nil {
 		return err
 	}
@@ -195,6 +216,7 @@ func (r *Refiner) RestoreRefined(m *Memory) error {
 		return errors.Join(err, s.Restore(nil)) // No release was charged, so the solver must have taken no steps.
 	}
 	r.Factor.Restore(m)
+	r.Charged = m.Spent
 	return nil
 }
 

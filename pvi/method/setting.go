@@ -100,6 +100,20 @@ func (s *Setting) PriorAt(i int) float64 {
 	return precision
 }
 
+// Lambda returns λ for natural parameters of q, rounded to multiples of 2^-exponent. λ is the
+// difference between the natural parameters of q and of the prior. Lambda returns nil if λ does not
+// fit on the lattice.
+func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
+	all := make([]lambda.Wide, len(natural))
+	for i, x := range natural {
+		var ok bool
+		if all[i], ok = lambda.Round(x-s.PriorAt(i), exponent); !ok {
+			return nil
+		}
+	}
+	return all
+}
+
 // Shares returns the number of clients' noise shares that together hide a client or record from
 // the observer that the study's privacy target refers to.
 func (s *Setting) Shares() int {

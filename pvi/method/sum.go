@@ -12,10 +12,13 @@ import (
 // computes the cost of the releases.
 type Sum struct {
 	*Setting
+	Sending
 	mechanism *dpmech.GaussianSum
 	releases  int
-	messages  Messages
 }
+
+// Sending is the part of a method that describes its messages. It accepts the records of every client.
+type Sending struct{ messages Messages }
 
 // NewSum returns the base of a method whose mechanism has the given configuration. The argument
 // releases is the number of times that a client uses the mechanism.
@@ -28,15 +31,15 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages and returns err. A base is incomplete before
+// SetMessages sets the description of the messages and returns err. A method is incomplete before
 // this call.
-func (s *Sum) SetMessages(m Messages, err error) error {
+func (s *Sending) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err
 }
 
 // Messages implements [Method].
-func (s *Sum) Messages() Messages { return s.messages }
+func (s *Sending) Messages() Messages { return s.messages }
 
 // Mechanism implements [Single].
 func (s *Sum) Mechanism() *dpmech.GaussianSum { return s.mechanism }
@@ -61,4 +64,4 @@ func (s *Sum) Increment(shares int, adjacency accountant.Adjacency, from, to int
 }
 
 // CheckShard implements [Method].
-func (s *Sum) CheckShard(*shard.Shard) error { return nil }
+func (s *Sending) CheckShard(*shard.Shard) error { return nil }

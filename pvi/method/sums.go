@@ -10,7 +10,6 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/pvi/phase"
-	"fedpvi/pvi/shard"
 )
 
 // Sums is the base of methods that make one release in each round. Each release is hidden by its
@@ -20,9 +19,9 @@ import (
 // by μ², where μ is the parameter of a Gaussian release.
 type Sums struct {
 	*Setting
+	Sending
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
 	dearest    []*dpmech.GaussianSum // the elements of mechanisms, ordered by cost, the most expensive first
-	messages   Messages
 }
 
 var errDifferent = errors.New("the rounds have different noise")
@@ -30,7 +29,7 @@ var errDifferent = errors.New("the rounds have different noise")
 // NewSums returns the base of a method with a mechanism for each round. All configs must have
 // the same noise, Clip·NoiseMultiplier, in every round, up to rounding.
 func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
-	b := &Sums{Setting: s, messages: Messages{Exponent: exponent}}
+	b := &Sums{Setting: s, Sending: Sending{Messages{Exponent: exponent}}}
 	var noise float64
 	for _, cfg := range configs {
 		noise = max(noise, cfg.Clip*cfg.NoiseMultiplier)
@@ -75,9 +74,6 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 // Mechanism returns the mechanism of a round, counted from 1.
 func (s *Sums) Mechanism(round int) *dpmech.GaussianSum { return s.mechanisms[round-1] }
 
-// Messages implements [Method].
-func (s *Sums) Messages() Messages { return s.messages }
-
 // Exact implements [Method]. It returns false, because λ is computed in floating-point
 // arithmetic.
 func (s *Sums) Exact() bool { return false }
@@ -113,6 +109,3 @@ func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to in
 	}
 	return all, nil
 }
-
-// CheckShard implements [Method].
-func (s *Sums) CheckShard(*shard.Shard) error { return nil }

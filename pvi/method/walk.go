@@ -37,7 +37,7 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	if len(saved) > 0 {
 		return nil, fmt.Errorf("bytes of a descent: %d is not between 0 and 0", len(saved))
 	}
-	return []Move{&replacement{to: to}}, nil
+	return []Move{NewMove(to, func() {})}, nil
 }
 
 // A change is a [Move] that adds alpha times a sum to λ. The method Back subtracts the same
@@ -68,7 +68,14 @@ func (stay) Back(at []lambda.Wide) []lambda.Wide { return at }
 func (stay) Commit()                             {}
 
 // A replacement is a [Move] that replaces λ by another vector.
-type replacement struct{ to, from []lambda.Wide }
+type replacement struct {
+	to, from []lambda.Wide
+	commit   func()
+}
+
+// NewMove returns a [Move] that replaces λ by another vector. Commit calls commit, which sets the
+// [Walk] to the state that has this λ.
+func NewMove(to []lambda.Wide, commit func()) Move { return &replacement{to: to, commit: commit} }
 
 func (r *replacement) To(at []lambda.Wide) []lambda.Wide {
 	r.from = at
@@ -77,4 +84,4 @@ func (r *replacement) To(at []lambda.Wide) []lambda.Wide {
 
 func (r *replacement) Back([]lambda.Wide) []lambda.Wide { return r.from }
 
-func (*replacement) Commit() {}
+func (r *replacement) Commit() { r.commit() }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
 )
 
 // If a sum of arbitrary numbers is not refused, it leads to a query of finite numbers, for which
@@ -39,7 +41,7 @@ func TestHostileSums(t *testing.T) {
 				break
 			}
 			q := state.Query(number + 1)
-			if !finite(q.Point) || !finite(q.Curvature.RawSymmetric().Data) || !finite([]float64{q.Clip, q.CurvatureClip}) || !(q.Clip > 0) || !(q.CurvatureClip > 0) {
+			if !special.Finite(q.Point) || !special.Finite(q.Curvature.RawSymmetric().Data) || !special.Finite([]float64{q.Clip, q.CurvatureClip}) || !(q.Clip > 0) || !(q.CurvatureClip > 0) {
 				t.Errorf("seed %d, round %d: the query is %+v", seed, number, q)
 			}
 			v := make([]float64, Size(d))

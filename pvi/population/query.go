@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
 )
 
 // shares has a₁ to a₅, the shares of the blocks in the squared norm of a client's vector.
@@ -52,7 +54,7 @@ func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	} else {
 		q.write(dst, divided(gradient, q.Factors), dividedTwice(information, q.Factors))
 	}
-	if !finite(dst) || !finite(gradient) || !finite(information.RawSymmetric().Data) {
+	if !special.Finite(dst) || !special.Finite(gradient) || !special.Finite(information.RawSymmetric().Data) {
 		clear(dst)
 	}
 }
@@ -99,20 +101,11 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	// information.
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
-	if !finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||
+	if !special.Finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||
 		root.InverseTo(f) != nil {
 		g.SetVec(0, math.NaN())
 		return g.RawVector().Data, information
 	}
 	g.MulVec(f, mat.NewVecDense(d, gradient))
 	return g.RawVector().Data, plus(scaledUnit(d, q.Kappa), -q.Kappa, f)
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
 }

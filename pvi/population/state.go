@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"fedpvi/internal/special"
 )
 
 // A State has the posterior of θ after the rounds so far, and the estimates on which the posterior
@@ -138,7 +140,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 		return nil, false
 	}
 	next.ask(number, curvatures, j)
-	return next, finite(next.query.Point)
+	return next, special.Finite(next.query.Point)
 }
 
 // count returns the state after the first round. The units of this state are computed from the

@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -148,7 +149,7 @@ func mark(counts []float64, z float64) {
 func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
-		if row := s.contribution(i, step); finite(row) {
+		if row := s.contribution(i, step); special.Finite(row) {
 			for j, x := range row {
 				sum[j] += x
 			}
@@ -234,13 +235,4 @@ func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 
 // given sum was opened.
 func (s *Site) ForetellOutcome(participants []phase.ClientID, sum []int64) Outcome {
 	return Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Accepted, Participants: participants, Sum: sum}
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
 }

@@ -44,9 +44,6 @@ func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 // Size returns the number of elements of a release.
 func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 
-// Taken returns the number of releases so far.
-func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
-
 // Resume sets the number of releases that were made and charged before a restart.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)

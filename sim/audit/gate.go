@@ -9,6 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/special"
 )
 
 // gateDim is the dimension of the vectors in the tests of the gate. The dimension is even, because
@@ -49,7 +50,7 @@ func norms(_ context.Context, t task) (Check, error) {
 			ratio, _ := new(big.Rat).SetFrac(squared, allowed).Float64()
 			return certain(false, "vector %d adds %.4g times the norm that is accounted", n+1, math.Sqrt(ratio)), nil
 		}
-		if !allFinite(v) && squared.Sign() != 0 {
+		if !special.Finite(v) && squared.Sign() != 0 {
 			return certain(false, "vector %d is not finite and does not add zero", n+1), nil
 		}
 		if squared.Cmp(largest) > 0 {
@@ -86,15 +87,6 @@ func hostileVector(r *rand.Rand) []float64 {
 		v[r.IntN(gateDim)] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(3)]
 	}
 	return v
-}
-
-func allFinite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // oblivious tests that noise does not depend on the value that it hides, and is never used

@@ -15,6 +15,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/special"
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/population"
@@ -428,10 +429,10 @@ func (t task) longestVector(c scored) (longest float64, tooLong string, err erro
 			for k := range x {
 				contributor.Vector(vector, k)
 				length := floats.Norm(vector, 2) / problem.Clip(round)
-				if length > 1+1e-9 && allFinite(vector) {
+				if length > 1+1e-9 && special.Finite(vector) {
 					return length, fmt.Sprintf("%s, round %d, record %d: a vector has %.4g times the norm of the clip", p.Study().Model.Family, round, k+1, length), nil
 				}
-				if allFinite(vector) {
+				if special.Finite(vector) {
 					longest = max(longest, length)
 				}
 			}

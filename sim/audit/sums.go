@@ -8,6 +8,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/special"
 )
 
 // steps is a mechanism that releases a noisy sum in each step. The sum is over the vectors of a
@@ -150,7 +151,7 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		if !(norm <= allowed) {
 			return certain(false, "vector %d moves the sum by %.4g times the accounted sensitivity", n+1, norm/m.Sensitivity()), nil
 		}
-		if !allFinite(long) && norm != 0 {
+		if !special.Finite(long) && norm != 0 {
 			return certain(false, "vector %d is not finite and does not add zero", n+1), nil
 		}
 		largest = max(largest, norm)

@@ -140,7 +140,7 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"client-refused", "an error for a client that is not finite", []edit{{
-		File: "pvi/population/query.go", Anchor: "\tif !finite(dst) || !finite(gradient) || !finite(information.RawSymmetric().Data) {\n", Before: `
+		File: "pvi/population/query.go", Anchor: "\tif !special.Finite(dst) || !special.Finite(gradient) || !special.Finite(information.RawSymmetric().Data) {\n", Before: `
 	if planted.Is("client-refused") {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"fedpvi/dpmech"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -75,13 +76,7 @@ func (m *Method) Forecast() method.Forecast {
 }
 
 // NewClient implements [method.Method].
-func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	refine, err := m.NewSolver(s)
-	if err != nil {
-		return nil, err
-	}
-	return m.NewSolverClient(refine), nil
-}
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(m, s) }
 
 // NewSolverClient implements [method.Refining].
 func (m *Method) NewSolverClient(s solver.Solver) method.Client { return m.newClient(s) }
@@ -96,7 +91,6 @@ func (m *Method) newClient(s solver.Solver) *client {
 type client struct {
 	*method.Refiner
 	method *Method
-	spent  method.Spent
 	noise  dpmech.Noise
 	exact  []int64 // clipped change without noise; it becomes part of the client's factor
 }
@@ -112,7 +106,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 
 func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error {
 	m := c.method
-	c.spent.Changes++
+	c.Charged.Changes++
 	m.Mechanism().Draw(&c.noise, src)
 	change, err := c.ProposeAlways(t, src)
 	if err != nil {
@@ -121,44 +115,14 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 	m.Setting.Coordinates.FromNatural(change, t.Centre)
 	// A change that is not finite counts as zero, because an error would reveal private
 	// information.
-	if !finite(change) {
+	if !special.Finite(change) {
 		clear(change)
 	}
 	return m.Mechanism().ReleaseOne(dst, c.exact, &c.noise, change)
 }
 
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return c.spent }
-
-// Ahead implements [method.Client].
-func (c *client) Ahead() int { return 1 }
-
-// Reuses implements [method.Client].
-func (c *client) Reuses() bool { return false }
-
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { c.SaveRefined(m, c.spent) }
-
 // Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	most := min(c.method.Releases(), answered)
 	return c.CheckRefined(m, method.CheckSpent(m.Spent, most, 0, answered > 0))
-}
-
-// Restore implements [method.Client].
-func (c *client) Restore(m *method.Memory) error {
-	if err := c.RestoreRefined(m); err != nil {
-		return err
-	}
-	c.spent = m.Spent
-	return nil
 }

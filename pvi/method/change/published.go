@@ -43,13 +43,7 @@ func (p published) Truth(e method.Estimates) method.Cost {
 }
 
 // NewClient implements [method.Method].
-func (p published) NewClient(s *shard.Shard) (method.Client, error) {
-	refine, err := p.NewSolver(s)
-	if err != nil {
-		return nil, err
-	}
-	return p.NewSolverClient(refine), nil
-}
+func (p published) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(p, s) }
 
 // NewSolverClient implements [method.Refining].
 func (p published) NewSolverClient(s solver.Solver) method.Client {

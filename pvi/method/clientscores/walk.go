@@ -37,12 +37,17 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	if s.lambda == nil {
 		return nil
 	}
-	return &move{walk: w, state: s.state, opened: append(slices.Clip(w.opened), o), lambda: s.lambda}
+	return w.moveTo(s.state, append(slices.Clip(w.opened), o), s.lambda)
+}
+
+// moveTo returns the move to a state, which has the given λ.
+func (w *walk) moveTo(state *population.State, opened []opened, to []lambda.Wide) method.Move {
+	return method.NewMove(to, func() { w.state, w.opened = state, opened })
 }
 
 // Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move {
-	return []method.Move{&move{walk: w, state: w.state, lambda: make([]lambda.Wide, w.method.Family.Size())}}
+	return []method.Move{w.moveTo(w.state, nil, make([]lambda.Wide, w.method.Family.Size()))}
 }
 
 // End implements [method.Walk].
@@ -69,7 +74,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	if len(saved)%each != 0 || len(saved) > each*m.Releases() {
 		return nil, fmt.Errorf("%d bytes are no list of opened sums", len(saved))
 	}
-	last := &move{walk: w, state: m.start(), lambda: make([]lambda.Wide, m.Family.Size())}
+	last := &step{state: m.start(), lambda: make([]lambda.Wide, m.Family.Size())}
+	var all []opened
 	before := 0
 	for ; len(saved) > 0; saved = saved[each:] {
 		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(saved[8*i:])) }
@@ -81,13 +87,12 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 		for i := range o.sum {
 			o.sum[i] = number(2 + i)
 		}
-		s := m.steps.take(m, last.state, o)
-		if s.lambda == nil {
+		if last = m.steps.take(m, last.state, o); last.lambda == nil {
 			return nil, fmt.Errorf("the sum of round %d gives no posterior", o.number)
 		}
-		last.state, last.lambda, last.opened = s.state, s.lambda, append(last.opened, o)
+		all = append(all, o)
 	}
-	return []method.Move{last}, nil
+	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
 // A step is the change of the state by one opened sum. It has the state before the sum, the sum,
@@ -141,32 +146,8 @@ func (m *Method) step(from *population.State, o opened) *step {
 	if m.Family.FromMoments(natural, m.units.From(q.Mean()), m.units.Covariance(q.Covariance())) != nil {
 		return s
 	}
-	to := make([]lambda.Wide, len(natural))
-	for i, x := range natural {
-		if to[i], ok = lambda.Round(x-m.PriorAt(i), m.Messages().Exponent); !ok {
-			return s
-		}
+	if to := m.Lambda(natural, m.Messages().Exponent); to != nil {
+		s.state, s.lambda = state, to
 	}
-	s.state, s.lambda = state, to
 	return s
 }
-
-// A move sets the walk to a state.
-type move struct {
-	walk           *walk
-	state          *population.State
-	opened         []opened
-	lambda, before []lambda.Wide
-}
-
-// To implements [method.Move].
-func (m *move) To(before []lambda.Wide) []lambda.Wide {
-	m.before = before
-	return m.lambda
-}
-
-// Back implements [method.Move].
-func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
-
-// Commit implements [method.Move].
-func (m *move) Commit() { m.walk.state, m.walk.opened = m.state, m.opened }

@@ -185,13 +185,7 @@ func (m *Method) NewSolver(s *shard.Shard) (solver.Solver, error) {
 }
 
 // NewClient implements [method.Method].
-func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	refine, err := m.NewSolver(s)
-	if err != nil {
-		return nil, err
-	}
-	return m.NewSolverClient(refine), nil
-}
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(m, s) }
 
 // NewSolverClient implements [method.Refining].
 func (m *Method) NewSolverClient(s solver.Solver) method.Client {

@@ -100,37 +100,21 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 
 // A client releases sums of gradients, and stores only the number of its releases.
 type client struct {
+	method.NoFactor
+
 	method *Method
 	sums   *solver.GradientSum
-	spent  method.Spent
 }
 
 // Release implements [method.Client]. The Walk of the task must come from the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
-	c.spent.Statistics++
+	c.Count()
 	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)
 }
 
-// Follow implements [method.Client]. It does nothing, because the client has no factor.
-func (c *client) Follow(int64, []int64) {}
-
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return c.spent }
-
-// Ahead implements [method.Client].
-func (c *client) Ahead() int { return 1 }
-
-// Reuses implements [method.Client].
-func (c *client) Reuses() bool { return false }
-
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
-
 // Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
-	var none *method.Factor
-	most := c.method.ReleasesAfter(c.method.Round(answered))
-	return errors.Join(none.Check(m), method.CheckNoParts(m), method.CheckSpent(m.Spent, 0, most, answered > 0))
+	return method.CheckNoFactor(m, c.method.ReleasesAfter(c.method.Round(answered)), answered)
 }
 
 // Restore implements [method.Client].
@@ -138,6 +122,5 @@ func (c *client) Restore(m *method.Memory) error {
 	if err := c.sums.Resume(m.Spent.Statistics); err != nil {
 		return err
 	}
-	c.spent.Statistics = c.sums.Taken()
-	return nil
+	return c.NoFactor.Restore(m)
 }

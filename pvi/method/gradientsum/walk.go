@@ -101,30 +101,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 // result is nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
-	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}
-	for i, x := range w.natural {
-		var ok bool
-		if m.lambda[i], ok = lambda.Round(x-w.setting.PriorAt(i), w.messages.Exponent); !ok {
-			return nil
-		}
+	to := w.setting.Lambda(w.natural, w.messages.Exponent)
+	if to == nil {
+		return nil
 	}
-	return m
+	return method.NewMove(to, func() { w.state = append(w.state[:0], state...) })
 }
-
-type move struct {
-	walk           *walk
-	state          []float64
-	lambda, before []lambda.Wide
-}
-
-// To implements [method.Move].
-func (m *move) To(before []lambda.Wide) []lambda.Wide {
-	m.before = before
-	return m.lambda
-}
-
-// Back implements [method.Move].
-func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
-
-// Commit implements [method.Move].
-func (m *move) Commit() { m.walk.state = append(m.walk.state[:0], m.state...) }

@@ -15,23 +15,18 @@ import (
 type Method struct {
 	*method.Setting
 	method.Moves
-	messages method.Messages
+	method.Sending
 }
 
 // New returns a draft of the method of a study. The draft ignores its noise multiplier, because
 // the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
-	messages, err := s.FactorMessages(nil)
-	if err != nil {
+	m := &Method{Setting: s, Moves: method.Moves{Coordinates: s.Coordinates}}
+	if err := m.SetMessages(s.FactorMessages(nil)); err != nil {
 		return nil, err
 	}
-	return func(float64) (method.Method, error) {
-		return &Method{s, method.Moves{Coordinates: s.Coordinates}, messages}, nil
-	}, nil
+	return func(float64) (method.Method, error) { return m, nil }, nil
 }
-
-// Messages implements [method.Method].
-func (m *Method) Messages() method.Messages { return m.messages }
 
 // Releases implements [method.Method]. It returns 0, because no release costs privacy.
 func (m *Method) Releases() int { return 0 }
@@ -55,21 +50,12 @@ func (m *Method) Noise() method.Noise { return method.Noise{} }
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return method.Forecast{} }
 
-// CheckShard implements [method.Method].
-func (m *Method) CheckShard(*shard.Shard) error { return nil }
-
 // NewClient implements [method.Method].
-func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	refine, err := m.NewSolver(s)
-	if err != nil {
-		return nil, err
-	}
-	return m.NewSolverClient(refine), nil
-}
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(m, s) }
 
 // NewSolverClient implements [method.Refining].
 func (m *Method) NewSolverClient(s solver.Solver) method.Client {
-	return &client{m.NewRefiner(m.messages.Exponent, s), m}
+	return &client{m.NewRefiner(m.Messages().Exponent, s), m}
 }
 
 type client struct {
@@ -83,11 +69,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	if err != nil {
 		return false, err
 	}
-	return false, c.SendFactor(dst, change, c.method.messages)
+	return false, c.SendFactor(dst, change, c.method.Messages())
 }
-
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return method.Spent{} }
 
 // Ahead implements [method.Client].
 func (c *client) Ahead() int { return 0 }
@@ -95,13 +78,7 @@ func (c *client) Ahead() int { return 0 }
 // Reuses implements [method.Client].
 func (c *client) Reuses() bool { return true }
 
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { c.SaveRefined(m, method.Spent{}) }
-
 // Check implements [method.Client].
 func (c *client) Check(m *method.Memory, _ int) error {
 	return c.CheckRefined(m, method.CheckSpent(m.Spent, 0, 0, false))
 }
-
-// Restore implements [method.Client].
-func (c *client) Restore(m *method.Memory) error { return c.RestoreRefined(m) }

@@ -152,7 +152,7 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	if at == nil {
 		return nil
 	}
-	return &move{walk: w, state: state, past: past, lambda: slices.Clone(at)}
+	return method.NewMove(slices.Clone(at), func() { w.state, w.past = state, past })
 }
 
 // lambdaOf returns the λ of a state, or nil if λ does not fit on the lattice. In a simulation the
@@ -173,14 +173,7 @@ func (m *Method) newLambda(state *scoring.State) []lambda.Wide {
 	if err := s.Family.FromMoments(natural, mean, cov); err != nil {
 		return nil
 	}
-	out := make([]lambda.Wide, len(natural))
-	for i, x := range natural {
-		var ok bool
-		if out[i], ok = lambda.Round(x-s.PriorAt(i), exponent); !ok {
-			return nil
-		}
-	}
-	return out
+	return s.Lambda(natural, exponent)
 }
 
 // Begin implements [method.Walk].
@@ -228,23 +221,3 @@ func uvarint(b []byte) (uint64, []byte, error) {
 	}
 	return x, b[n:], nil
 }
-
-// A move sets the walk to a state.
-type move struct {
-	walk           *walk
-	state          *scoring.State
-	past           []byte
-	lambda, before []lambda.Wide
-}
-
-// To implements [method.Move].
-func (m *move) To(before []lambda.Wide) []lambda.Wide {
-	m.before = before
-	return m.lambda
-}
-
-// Back implements [method.Move].
-func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
-
-// Commit implements [method.Move].
-func (m *move) Commit() { m.walk.state, m.walk.past = m.state, m.past }

@@ -78,13 +78,7 @@ func (m *Method) NewSolver(s *shard.Shard) (solver.Solver, error) {
 }
 
 // NewClient implements [method.Method].
-func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	refine, err := m.NewSolver(s)
-	if err != nil {
-		return nil, err
-	}
-	return m.NewSolverClient(refine), nil
-}
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(m, s) }
 
 // NewSolverClient implements [method.Refining].
 func (m *Method) NewSolverClient(s solver.Solver) method.Client {
@@ -94,31 +88,21 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 type client struct {
 	*method.Refiner
 	method *Method
-	spent  method.Spent
 }
 
 // Release implements [method.Client]. After an error the client may answer the plan again,
 // because it keeps the released statistics.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
-	change, err := c.Propose(t, src, &c.spent)
+	change, err := c.Propose(t, src, &c.Charged)
 	if err != nil {
 		return false, err
 	}
 	return false, c.SendFactor(dst, change, c.method.Messages())
 }
 
-// Spent implements [method.Client].
-func (c *client) Spent() method.Spent { return c.spent }
-
-// Ahead implements [method.Client].
-func (c *client) Ahead() int { return 1 }
-
 // Reuses implements [method.Client]. It returns true if every answer uses the statistics of the
 // first release.
 func (c *client) Reuses() bool { return !c.method.anew }
-
-// Save implements [method.Client].
-func (c *client) Save(m *method.Memory) { c.SaveRefined(m, c.spent) }
 
 // Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
@@ -127,13 +111,4 @@ func (c *client) Check(m *method.Memory, answered int) error {
 		err = errors.New("statistics were charged and are not there, or are there and were not charged")
 	}
 	return c.CheckRefined(m, err)
-}
-
-// Restore implements [method.Client].
-func (c *client) Restore(m *method.Memory) error {
-	if err := c.RestoreRefined(m); err != nil {
-		return err
-	}
-	c.spent = m.Spent
-	return nil
 }

@@ -51,9 +51,9 @@ type Config struct {
 // method's cost.
 type Base struct {
 	*method.Setting
-	config   Config
-	sampled  *dpmech.SampledSum
-	messages method.Messages
+	method.Sending
+	config  Config
+	sampled *dpmech.SampledSum
 }
 
 // New returns the base whose mechanism has the given noise multiplier.
@@ -108,16 +108,6 @@ func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.by(sampling, b.config.Records, nil, b.sampled.NoiseMultiplier())
 }
-
-// SetMessages sets the description of the messages and returns err. A base is incomplete before
-// this call.
-func (b *Base) SetMessages(m method.Messages, err error) error {
-	b.messages = m
-	return err
-}
-
-// Messages implements [method.Method].
-func (b *Base) Messages() method.Messages { return b.messages }
 
 // Steps implements [method.Stepped].
 func (b *Base) Steps() *method.Steps { return b.config.Steps }
@@ -174,9 +164,6 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 	}
 	return b.Setting.Adjacencies()
 }
-
-// CheckShard implements [method.Method].
-func (b *Base) CheckShard(*shard.Shard) error { return nil }
 
 // NewForecast returns the forecast for a study. The argument averaged is the sd of a client's noise
 // after the noise is averaged over all steps. The clip applies to the gradients of all draws of θ

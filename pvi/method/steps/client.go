@@ -13,9 +13,8 @@ import (
 // that result.
 type Client struct {
 	*method.Refiner
-	of    method.Stepped
-	base  *Base
-	spent method.Spent
+	of   method.Stepped
+	base *Base
 }
 
 // NewClient returns the client's half of a method with base b.
@@ -25,9 +24,9 @@ func NewClient(of method.Stepped, b *Base, s solver.Solver) *Client {
 
 // Release implements [method.Client].
 func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
-	before := c.spent
-	change, err := c.Propose(t, src, &c.spent)
-	drawn = c.spent != before
+	before := c.Charged
+	change, err := c.Propose(t, src, &c.Charged)
+	drawn = c.Charged != before
 	if err != nil {
 		return drawn, err
 	}
@@ -69,23 +68,14 @@ func shortenAll(change []float64, room float64) {
 	}
 }
 
-// Spent implements [method.Client].
-func (c *Client) Spent() method.Spent { return c.spent }
-
 // Ahead implements [method.Client].
 func (c *Client) Ahead() int {
 	next := c.of.Steps().Round
-	if _, ok := c.of.Start(); ok && c.spent.Statistics == 0 {
+	if _, ok := c.of.Start(); ok && c.Charged.Statistics == 0 {
 		next++
 	}
 	return next
 }
-
-// Reuses implements [method.Client]. It returns false, because every answer costs privacy.
-func (c *Client) Reuses() bool { return false }
-
-// Save implements [method.Client].
-func (c *Client) Save(m *method.Memory) { c.SaveRefined(m, c.spent) }
 
 // Check implements [method.Client].
 func (c *Client) Check(m *method.Memory, answered int) error {
@@ -95,13 +85,4 @@ func (c *Client) Check(m *method.Memory, answered int) error {
 		err = errors.New("steps were charged and are not there, or are there and were not charged")
 	}
 	return c.CheckRefined(m, err)
-}
-
-// Restore implements [method.Client].
-func (c *Client) Restore(m *method.Memory) error {
-	if err := c.RestoreRefined(m); err != nil {
-		return err
-	}
-	c.spent = m.Spent
-	return nil
 }

@@ -99,11 +99,16 @@ func (m *Method) NewWalk() method.Walk { return &walk{method: m} }
 
 // Step implements [method.Walk].
 func (w *walk) Step(_, answers int, _ int64, sum, _ []int64) method.Move {
-	return &move{walk: w, answers: answers, sum: slices.Clone(sum)}
+	return w.moveTo(answers, slices.Clone(sum))
+}
+
+// moveTo returns the move to an opened sum. λ has no elements.
+func (w *walk) moveTo(answers int, sum []int64) method.Move {
+	return method.NewMove([]lambda.Wide{}, func() { w.answers, w.sum = answers, sum })
 }
 
 // Begin implements [method.Walk].
-func (w *walk) Begin() []method.Move { return []method.Move{&move{walk: w}} }
+func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(0, nil)} }
 
 // End implements [method.Walk].
 func (w *walk) End() []method.Move { return nil }
@@ -129,17 +134,17 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	if n <= 0 || answers == 0 || answers > uint64(w.method.Clients) {
 		return nil, errors.New("the saved sum is no sum of this study")
 	}
-	m := &move{walk: w, answers: int(answers), sum: make([]int64, w.method.layout.Size())}
-	for i := range m.sum {
+	sum := make([]int64, w.method.layout.Size())
+	for i := range sum {
 		saved = saved[n:]
-		if m.sum[i], n = binary.Varint(saved); n <= 0 {
+		if sum[i], n = binary.Varint(saved); n <= 0 {
 			return nil, errors.New("the saved sum ends early")
 		}
 	}
 	if len(saved) != n {
 		return nil, errors.New("the saved sum is followed by other bytes")
 	}
-	return []method.Move{m}, nil
+	return []method.Move{w.moveTo(int(answers), sum)}, nil
 }
 
 // Remarks implements [method.Remarking].
@@ -160,19 +165,3 @@ func (w *walk) Remarks() *method.Remarks {
 	}
 	return r
 }
-
-// A move sets the walk to an opened sum.
-type move struct {
-	walk    *walk
-	answers int
-	sum     []int64
-}
-
-// To implements [method.Move].
-func (m *move) To(before []lambda.Wide) []lambda.Wide { return before }
-
-// Back implements [method.Move].
-func (m *move) Back(after []lambda.Wide) []lambda.Wide { return after }
-
-// Commit implements [method.Move].
-func (m *move) Commit() { m.walk.answers, m.walk.sum = m.answers, m.sum }
