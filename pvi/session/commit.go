@@ -37,27 +37,6 @@ func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
-// Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
-func (s *Server) Commits() bool { return s.course.public.Commits() }
-
-// Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
-func (s *Site) Commits() bool { return s.course.public.Commits() }
-
-// Fetches reports whether the study has releases that are too long for the outcomes that count them.
-func (s *Server) Fetches() bool { return s.course.fetches() }
-
-// Fetches reports whether the study has releases that are too long for the outcomes that count them.
-func (s *Site) Fetches() bool { return s.course.fetches() }
-
-func (c *course) fetches() bool {
-	for _, p := range c.phases {
-		if p.fetched(1) || p.fetched(p.plans()) { // all plans of a phase have releases of the same size, except the last pass of the scale phase
-			return true
-		}
-	}
-	return false
-}
-
 // Fetched reports whether the releases for a plan are too long to be part of the plan's outcome.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
@@ -88,14 +67,6 @@ func (c *course) vectorOf(plan int, release []byte) ([]int64, error) {
 	place, _ := c.at(plan)
 	return c.phases[place].vectorOf(release)
 }
-
-// Counted returns the clients that an outcome counts, and the hashes of the releases that were
-// published with it.
-func (s *Server) Counted(e Entry) (Counted, error) { return s.course.counted(e) }
-
-// Counted returns the clients that an outcome counts, and the hashes of the releases that were
-// published with it.
-func (s *Site) Counted(e Entry) (Counted, error) { return s.course.counted(e) }
 
 func (c *course) counted(e Entry) (Counted, error) {
 	sum, err := c.unpadded(e)

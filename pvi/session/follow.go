@@ -96,5 +96,5 @@ func (s *Site) settle(e Entry) error {
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {
 		return err
 	}
-	return s.named(s.advance())
+	return s.named(s.advance(s.begin))
 }

@@ -53,11 +53,9 @@ type serverPhase interface {
 
 	waiting(number int) []pvi.ClientID // clients that have not answered; nil if the plan is not open
 	fewest() int                       // smallest number of answers for which a plan is not void
-	outcomes() int
-	model() [32]byte // hash of the state from which the next plan is made
-	report(*Result) error
+	model() [32]byte                   // hash of the state from which the next plan is made
 
-	saver
+	machine
 }
 
 // A sitePhase is a client's state machine for a phase.
@@ -84,10 +82,8 @@ type sitePhase interface {
 	settle(number int, body []byte) error
 
 	releases() int // number of releases charged to the client
-	outcomes() int // number of outcomes that the site has applied
-	report(*Result) error
 
-	saver
+	machine
 }
 
 // kept has the fields of a phase that are part of a saved state but not of the phase's section in

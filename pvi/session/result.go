@@ -106,12 +106,13 @@ func (s *Server) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	return result(s.course, s.phases, s.rounds.Posterior())
+	return s.result(s.rounds.Posterior())
 }
 
-func result[P interface{ report(*Result) error }](c *course, phases []P, natural []float64) (*Result, error) {
+func (run *run[P]) result(natural []float64) (*Result, error) {
+	c := run.course
 	p := c.protocol
-	r, err := frame(c, phases)
+	r, err := run.frame()
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,8 @@ func (r *Result) settle(st *study.Study) {
 
 // frame returns a result without the numbers of the posterior and without the first note. Each of
 // the phases adds its own fields to the result.
-func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
+func (run *run[P]) frame() (*Result, error) {
+	c := run.course
 	p := c.protocol
 	r := &Result{
 		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
@@ -176,7 +178,7 @@ func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result
 		}
 		r.Costs = append(r.Costs, Cost{cost.View.Name, cost.View.Who, cost.Adjacency, cost.Epsilon, cost.Delta, cost.Mu, cost.Method})
 	}
-	for _, phase := range phases {
+	for _, phase := range run.phases {
 		if err := phase.report(r); err != nil {
 			return nil, err
 		}

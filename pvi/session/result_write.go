@@ -31,7 +31,7 @@ func (s *Server) WriteResult(w io.Writer) error {
 		_, err = w.Write(text)
 		return err
 	}
-	r, err := frame(c, s.phases)
+	r, err := s.frame()
 	if err != nil {
 		return err
 	}

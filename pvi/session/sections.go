@@ -44,11 +44,11 @@ type saver interface {
 // encode returns the saved state of a server or site. The argument v is the value of the section
 // that belongs to the server or site itself, and it contains k. Every other section is the state of
 // a phase that has begun.
-func encode[P saver](c *course, begun []P, k *kept, v any) (e pvi.Encoding, err error) {
+func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
-	for i, p := range begun {
+	for i, p := range r.phases {
 		p.keep(k)
-		if parts[c.phases[i].section()], err = p.save(); err != nil {
+		if parts[r.course.phases[i].section()], err = p.save(); err != nil {
 			return e, err
 		}
 	}
@@ -91,24 +91,24 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restore restores the machines of the phases, from the first phase to the last. After each phase
-// it calls the function advance. If all outcomes of the earlier phases are there, this function
-// adds the next phase to the result of the function begun.
-func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
+// restorePhases restores the machines of the phases, from the first phase to the last. After each
+// phase it begins the next phase with the function begin, if all outcomes of the earlier phases are
+// there.
+func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
-		there := done < len(begun()) && c.phases[done].section() == section
+		there := done < len(r.phases) && r.course.phases[done].section() == section
 		if err := parts.checkBegun(section, there); err != nil {
 			return err
 		}
 		if !there {
 			continue
 		}
-		if err := begun()[done].restore(parts[section], k); err != nil {
+		if err := r.phases[done].restore(parts[section], k); err != nil {
 			return err
 		}
 		done++
-		if err := advance(); err != nil {
+		if err := r.advance(begin); err != nil {
 			return err
 		}
 	}

@@ -26,12 +26,6 @@ func (s Sum) Equal(o Sum) bool {
 // secure reports whether the clients of the study aggregate securely.
 func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
 
-// VectorSize returns the number of elements of a vector, in all phases.
-func (s *Server) VectorSize() int { return s.course.public.VectorSize() }
-
-// VectorSize returns the number of elements of a vector, in all phases.
-func (s *Site) VectorSize() int { return s.course.public.VectorSize() }
-
 // CollectSum ends a plan with the sum of the participants' vectors and returns the outcome. The sum
 // has VectorSize elements. If the sum cannot come from honest clients, the error is [pvi.Refused],
 // and nothing changes. The caller should then close the plan.
@@ -55,24 +49,7 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// SumOf returns the sum in an outcome of the transcript.
-func (s *Server) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
-
-// SumOf returns the sum in an outcome of the transcript.
-func (s *Site) SumOf(e Entry) (Sum, error) { return s.course.sumOf(e) }
-
-func (c *course) sumOf(e Entry) (Sum, error) {
-	sum, err := c.unpadded(e)
-	if err != nil || sum.Elements == nil {
-		return sum, err
-	}
-	padded := make([]int64, c.public.VectorSize())
-	copy(padded, sum.Elements)
-	sum.Elements = padded
-	return sum, nil
-}
-
-// unpadded returns the sum in an outcome without the zeros with which sumOf's result is padded.
+// unpadded returns the sum in an outcome without the zeros with which the result of SumOf is padded.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

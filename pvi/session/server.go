@@ -14,15 +14,12 @@ import (
 //
 // A Server is not safe for concurrent use.
 type Server struct {
-	course *course
-	phases []serverPhase // phases that have begun, first to last
-	rounds *pvi.Server   // server of the rounds; nil before the rounds
+	run[serverPhase]
+	rounds *pvi.Server // server of the rounds; nil before the rounds
 
-	planned  int              // number of plans that were issued
 	closed   int              // number of plans with an outcome
 	model    [32]byte         // hash of the present state of the study, from which the next plan is made
 	watching bool             // whether influences are computed
-	last     *Round           // the round that ended last; nil before the first round has ended
 	models   map[int][32]byte // hashes of the states of open plans, by plan number
 }
 
@@ -43,32 +40,13 @@ func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{course: c, models: map[int][32]byte{}}
-	return s, s.advance()
+	s := &Server{run: run[serverPhase]{course: c}, models: map[int][32]byte{}}
+	return s, s.advance(s.begin)
 }
 
-// advance begins the next phase if all plans of the earlier phases have an outcome.
-func (s *Server) advance() error {
-	place, _ := s.course.at(s.outcomes() + 1)
-	if place < len(s.phases) {
-		return nil
-	}
-	p, err := s.course.phases[place].newServer(s)
-	if err != nil {
-		return err
-	}
-	s.phases = append(s.phases, p)
-	return nil
-}
+func (s *Server) begin(p phase) (serverPhase, error) { return p.newServer(s) }
 
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
-
-func (s *Server) outcomes() (n int) {
-	for _, p := range s.phases {
-		n += p.outcomes()
-	}
-	return n
-}
 
 // Next returns the next plan if it can be published now. It returns false if answers are missing
 // or the study is done.
@@ -149,7 +127,7 @@ func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if s.last != nil && s.last.Plan == 0 {
 		s.last.Plan = plan
 	}
-	if err := s.advance(); err != nil {
+	if err := s.advance(s.begin); err != nil {
 		return nil, err
 	}
 	s.model = s.phase().model()
@@ -178,18 +156,11 @@ func (s *Server) Waiting(plan int) []pvi.ClientID {
 	return p.waiting(number)
 }
 
-// Plans returns the number of plans issued so far and the number of plans of the whole study.
-func (s *Server) Plans() (soFar, all int) { return s.planned, s.course.plans() }
-
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.closed == s.course.plans() }
 
 // Fewest returns the smallest number of answers for which a plan of the present phase is not void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
-
-// Digest returns the identity of the scaling during the scale phase, and then the identity of
-// the protocol on the scale that was found.
-func (s *Server) Digest() [32]byte { return s.course.digest }
 
 // Model returns the hash of the present state of the study, from which the next plan is made.
 func (s *Server) Model() [32]byte { return s.model }

@@ -35,7 +35,7 @@ func (s *Server) Encode() (pvi.Encoding, error) {
 	for plan, model := range s.models {
 		v.Models[plan] = model[:]
 	}
-	return encode(s.course, s.phases, &v.kept, &v)
+	return s.encode(&v.kept, &v)
 }
 
 // RestoreServer returns the server of a study with a state that MarshalBinary returned.
@@ -63,8 +63,7 @@ func (s *Server) restore(parts *sections) error {
 	if err := checkStudy(v.Study, s.course.study); err != nil {
 		return err
 	}
-	begun := func() []serverPhase { return s.phases }
-	if err := restore(s.course, parts, begun, s.advance, &v.kept); err != nil {
+	if err := s.restorePhases(parts, s.begin, &v.kept); err != nil {
 		return err
 	}
 	return s.restorePlans(&v)

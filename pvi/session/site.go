@@ -20,17 +20,15 @@ import (
 //
 // A Site is not safe for concurrent use.
 type Site struct {
-	course  *course
+	run[sitePhase]
 	id      pvi.ClientID
 	records *shard.Records
 
-	phases []sitePhase  // phases that have begun, first to last
 	rounds *pvi.Site    // site of the rounds; nil before the rounds
 	shard  *shard.Shard // records on the scale that was found; nil before the rounds
 
 	device *solver.Accelerator // device for gradient steps; nil for the CPU
 
-	planned int     // number of plans that were published
 	open    []int   // increasing numbers of the plans that have no outcome yet
 	pending *Entry  // open plan that the client must still answer; nil if no plan is pending
 	queue   []Entry // outcomes that are applied when no plan is pending
@@ -44,8 +42,8 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{course: c, id: id, records: records}
-	if err := s.advance(); err != nil || s.rounds != nil {
+	s := &Site{run: run[sitePhase]{course: c}, id: id, records: records}
+	if err := s.advance(s.begin); err != nil || s.rounds != nil {
 		return s, err
 	}
 	// This call checks the records for the later phases, because an error in a later phase would
@@ -54,26 +52,7 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	return s, err
 }
 
-// advance begins the next phase if all plans of the earlier phases have an outcome.
-func (s *Site) advance() error {
-	place, _ := s.course.at(s.outcomes() + 1)
-	if place < len(s.phases) {
-		return nil
-	}
-	p, err := s.course.phases[place].newSite(s)
-	if err != nil {
-		return err
-	}
-	s.phases = append(s.phases, p)
-	return nil
-}
-
-func (s *Site) outcomes() (n int) {
-	for _, p := range s.phases {
-		n += p.outcomes()
-	}
-	return n
-}
+func (s *Site) begin(p phase) (sitePhase, error) { return p.newSite(s) }
 
 // ForDevice returns nil if a device can take the study's private gradient steps, and otherwise
 // an error with the reason.
@@ -106,18 +85,10 @@ func (s *Site) Pending() (plan int, ok bool) {
 // Open reports whether a plan is open, for any client.
 func (s *Site) Open() bool { return len(s.open) > 0 }
 
-// Plans returns the number of plans published so far, for any client, and the number of plans of
-// the whole study.
-func (s *Site) Plans() (soFar, all int) { return s.planned, s.course.plans() }
-
 // Done reports whether the site has applied the outcomes of all plans of the study.
 func (s *Site) Done() bool {
 	return s.planned == s.course.plans() && len(s.open) == 0 && len(s.queue) == 0
 }
-
-// Digest returns the identity of the scaling during the scale phase, and then the identity of
-// the protocol on the scale that was found.
-func (s *Site) Digest() [32]byte { return s.course.digest }
 
 // Releases returns the number of releases that were charged to the client.
 func (s *Site) Releases() (n int) {
@@ -133,7 +104,7 @@ func (s *Site) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	return result(s.course, s.phases, s.rounds.Posterior())
+	return s.result(s.rounds.Posterior())
 }
 
 // Beyond returns, by column, the number of the client's values outside the scale that was found.

@@ -27,7 +27,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Study: s.course.study.Digest, Client: s.id,
 		Planned: s.planned, Open: s.open, Pending: s.pending, Queue: s.queue,
 	}
-	e, err := encode(s.course, s.phases, &v.kept, &v)
+	e, err := s.encode(&v.kept, &v)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,7 @@ func (s *Site) restore(parts *sections) error {
 	if v.Client != s.id {
 		return fmt.Errorf("the state is of client %q", v.Client)
 	}
-	begun := func() []sitePhase { return s.phases }
-	if err := restore(s.course, parts, begun, s.advance, &v.kept); err != nil {
+	if err := s.restorePhases(parts, s.begin, &v.kept); err != nil {
 		return err
 	}
 	return s.restorePlans(&v)

@@ -17,29 +17,10 @@ func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	return c.maxRelease(), nil
 }
 
-// MaxRelease returns the number of bytes of the longest release of any phase and client.
-func (s *Server) MaxRelease() int { return s.course.maxRelease() }
-
-// MaxEntry returns the number of bytes of the longest body of an entry.
-func (s *Server) MaxEntry() int { return s.course.maxEntry() }
-
-// MaxRelease returns the number of bytes of the longest release of any phase and client.
-func (s *Site) MaxRelease() int { return s.course.maxRelease() }
-
-// MaxEntry returns the number of bytes of the longest body of an entry.
-func (s *Site) MaxEntry() int { return s.course.maxEntry() }
-
 func (c *course) maxRelease() (size int) {
 	longest := pvi.ClientID(strings.Repeat("n", c.limits.Name))
 	for _, p := range c.phases {
 		size = max(size, p.maxRelease(longest))
-	}
-	return size
-}
-
-func (c *course) maxEntry() (size int) {
-	for _, p := range c.phases {
-		size = max(size, p.maxEntry())
 	}
 	return size
 }

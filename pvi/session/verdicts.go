@@ -62,22 +62,6 @@ func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 // A historian is a phase that counts verdicts.
 type historian interface{ history() *history }
 
-func historyOf[P any](phases []P) (h History) {
-	for _, p := range phases {
-		if rounds, ok := any(p).(historian); ok {
-			v := rounds.history()
-			h = History{v.Accepted, v.Rejected, v.Void, v.inARow}
-		}
-	}
-	return h
-}
-
-// History returns the numbers of verdicts so far.
-func (s *Server) History() History { return historyOf(s.phases) }
-
-// History returns the numbers of verdicts in the rounds that the site has followed so far.
-func (s *Site) History() History { return historyOf(s.phases) }
-
 // Watch makes the server compute the influence of each answer if the study publishes releases. See
 // [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
@@ -89,41 +73,6 @@ func (s *Server) Last(plan int) (Round, bool) {
 		return Round{}, false
 	}
 	return *s.last, true
-}
-
-// Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
-// study cannot continue if too many rounds in a row did not move the posterior although clients
-// paid for them ([History]).
-func (s *Server) Stalled() string {
-	most := s.course.study.Federation.MaxRejected
-	if h := s.History(); most > 0 && h.InARow >= most {
-		return stalled(h.InARow, s.last)
-	}
-	return ""
-}
-
-// Stalled returns the same as [Server.Stalled], for the rounds that the site has followed.
-func (s *Site) Stalled() string {
-	most := s.course.study.Federation.MaxRejected
-	if h := s.History(); most > 0 && h.InARow >= most {
-		return stalled(h.InARow, nil)
-	}
-	return ""
-}
-
-// Resume resets the count of rounds in a row that did not move the posterior. It is called after
-// the study has changed.
-func (s *Server) Resume() { resume(s.phases) }
-
-// Resume does the same as [Server.Resume] for the site.
-func (s *Site) Resume() { resume(s.phases) }
-
-func resume[P any](phases []P) {
-	for _, p := range phases {
-		if rounds, ok := any(p).(historian); ok {
-			rounds.history().inARow = 0
-		}
-	}
 }
 
 func stalled(rounds int, last *Round) string {

@@ -1,0 +1,128 @@
+package session
+
+// A run is the part that a server and a site have in common: the course of the study, and the
+// machines of the phases that have begun. The type of the machines is P.
+type run[P machine] struct {
+	course  *course
+	phases  []P    // phases that have begun, first to last
+	planned int    // number of plans that were published
+	last    *Round // the round that ended last; nil in a site, and before the first round has ended
+}
+
+// A machine is the state machine of a phase, for a server or a site.
+type machine interface {
+	outcomes() int // number of outcomes of the phase so far
+	report(*Result) error
+	saver
+}
+
+// advance begins the next phase with the function begin if all plans of the earlier phases have an
+// outcome.
+func (r *run[P]) advance(begin func(phase) (P, error)) error {
+	place, _ := r.course.at(r.outcomes() + 1)
+	if place < len(r.phases) {
+		return nil
+	}
+	p, err := begin(r.course.phases[place])
+	if err != nil {
+		return err
+	}
+	r.phases = append(r.phases, p)
+	return nil
+}
+
+func (r *run[P]) outcomes() (n int) {
+	for _, p := range r.phases {
+		n += p.outcomes()
+	}
+	return n
+}
+
+// Plans returns the number of plans published so far, for any client, and the number of plans of
+// the whole study.
+func (r *run[P]) Plans() (soFar, all int) { return r.planned, r.course.plans() }
+
+// Digest returns the identity of the scaling during the scale phase, and then the identity of
+// the protocol on the scale that was found.
+func (r *run[P]) Digest() [32]byte { return r.course.digest }
+
+// MaxRelease returns the number of bytes of the longest release of any phase and client.
+func (r *run[P]) MaxRelease() int { return r.course.maxRelease() }
+
+// MaxEntry returns the number of bytes of the longest body of an entry.
+func (r *run[P]) MaxEntry() (size int) {
+	for _, p := range r.course.phases {
+		size = max(size, p.maxEntry())
+	}
+	return size
+}
+
+// VectorSize returns the number of elements of a vector, in all phases.
+func (r *run[P]) VectorSize() int { return r.course.public.VectorSize() }
+
+// SumOf returns the sum in an outcome of the transcript.
+func (r *run[P]) SumOf(e Entry) (Sum, error) {
+	sum, err := r.course.unpadded(e)
+	if err != nil || sum.Elements == nil {
+		return sum, err
+	}
+	padded := make([]int64, r.VectorSize())
+	copy(padded, sum.Elements)
+	sum.Elements = padded
+	return sum, nil
+}
+
+// Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
+func (r *run[P]) Commits() bool { return r.course.public.Commits() }
+
+// Fetches reports whether the study has releases that are too long for the outcomes that count them.
+func (r *run[P]) Fetches() bool {
+	for _, p := range r.course.phases {
+		if p.fetched(1) || p.fetched(p.plans()) { // all plans of a phase have releases of the same size, except the last pass of the scale phase
+			return true
+		}
+	}
+	return false
+}
+
+// Counted returns the clients that an outcome counts, and the hashes of the releases that were
+// published with it.
+func (r *run[P]) Counted(e Entry) (Counted, error) { return r.course.counted(e) }
+
+// verdicts returns the verdicts of the rounds so far. It returns nil before the rounds.
+func (r *run[P]) verdicts() *history {
+	for _, p := range r.phases {
+		if rounds, ok := any(p).(historian); ok {
+			return rounds.history()
+		}
+	}
+	return nil
+}
+
+// History returns the numbers of verdicts so far.
+func (r *run[P]) History() History {
+	v := r.verdicts()
+	if v == nil {
+		return History{}
+	}
+	return History{v.Accepted, v.Rejected, v.Void, v.inARow}
+}
+
+// Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
+// study cannot continue if too many rounds in a row did not move the posterior although clients
+// paid for them ([History]).
+func (r *run[P]) Stalled() string {
+	most := r.course.study.Federation.MaxRejected
+	if h := r.History(); most > 0 && h.InARow >= most {
+		return stalled(h.InARow, r.last)
+	}
+	return ""
+}
+
+// Resume resets the count of rounds in a row that did not move the posterior. It is called after
+// the study has changed.
+func (r *run[P]) Resume() {
+	if v := r.verdicts(); v != nil {
+		v.inARow = 0
+	}
+}
