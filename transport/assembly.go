@@ -33,8 +33,8 @@ func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 // be a start message.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and reports whether the entry is complete. It returns an error if the
-// message violates the protocol. The assembly must not be used after an error.
+// take adds a message, and reports whether the entry is complete. If the message violates the
+// protocol, take returns an error. The assembly must not be used after an error.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:

@@ -10,16 +10,16 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Auditor receives the events for an audit log: connections and refused calls. Its methods are
-// called concurrently, and must be fast.
+// An Auditor receives the events for an audit log, which are connections and refused calls. The
+// methods are called concurrently, and must be fast.
 type Auditor interface {
-	// Handshake reports a connection, or a failed handshake with its error err. The argument from
-	// is the address of the client, even if the connection comes through a load balancer. The
-	// argument serverName selects a study; it is empty if the handshake failed. The argument peer
-	// is zero if the peer is a guest or if the handshake failed.
+	// Handshake reports a connection, or a handshake that failed with the error err. The argument
+	// from is the address of the client, even if the connection comes through a load balancer. The
+	// argument serverName selects a study. It is empty if the handshake failed. The argument peer
+	// is zero if the handshake failed, or if the peer is a guest, which has no certificate.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
 	// Denied reports a call of a method that was refused because of its caller or its form. The
-	// argument reason is a [Reason].
+	// argument reason is the text of a [Reason].
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
 }
 
@@ -28,9 +28,9 @@ type unaudited struct{}
 func (unaudited) Handshake(net.Addr, string, channel.Party, error) {}
 func (unaudited) Denied(net.Addr, channel.Party, string, string)   {}
 
-// denials are the outcomes of refused calls that are reported to an auditor. Other refusals, for
-// example of a late answer, depend on the time that a client needed, and therefore on its records.
-// They are not reported.
+// denials are the outcomes of refused calls that are reported to an auditor. Other refusals are not
+// reported. The refusal of a late answer, for example, depends on the time that a client needed,
+// and therefore on the client's records.
 var denials = []string{string(Denied), string(Malformed), string(TooLarge), string(Version), string(Unknown)}
 
 // audit reports a call to the auditor if denials contains the outcome of the call.

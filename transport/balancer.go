@@ -11,8 +11,8 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether an address belongs to a load balancer. A client with this address is then
-// behind the balancer.
+// behind reports whether the address a belongs to a load balancer. The connection of a client that
+// has this address comes through the load balancer.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -24,9 +24,9 @@ func (d *door) behind(a net.Addr) bool {
 
 // unwrap returns the connection of a client. A load balancer begins a connection with a header of
 // the PROXY protocol, which contains the client's address. unwrap reads this header, and counts the
-// connection under the client's address. It returns the rest of the connection, with this address
-// as its remote address. Other connections begin with TLS, and unwrap returns them unchanged. The
-// caller must have set a deadline.
+// connection under the client's address. It returns the rest of the connection, with the client's
+// address as the remote address. Other connections begin with TLS, and unwrap returns them
+// unchanged. The caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {
@@ -42,8 +42,8 @@ func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// arrive counts a connection from a load balancer under the host of its client. It returns false if
-// the connection is closed or if the host already has too many connections.
+// arrive counts a connection from a load balancer under the host of its client. If the connection
+// is closed, or if the host already has too many connections, the result is false.
 func (d *door) arrive(g *guarded, host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

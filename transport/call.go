@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a method call at a server. The server creates it before it reads the first message of
-// the client.
+// A call is a method call at a server. The server creates the call before it reads the first
+// message of the client.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -32,8 +32,9 @@ type call struct {
 // versionHeader is the name of the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions contains the methods that exist. guests states that a guest is allowed to call the
-// method, and versionless states that the call needs no protocol version.
+// permissions contains the methods that exist. The field guests states that a guest, a peer without
+// a certificate, is allowed to call the method. The field versionless states that the call needs no
+// protocol version.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool   // whether the call has no time limit while it makes progress
@@ -56,8 +57,8 @@ type callKey struct{}
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // admit permits or refuses a call by its method and its caller. The returned context ends when the
-// call has made no progress for too long, or when its study is removed. Reads and writes of the
-// call then fail.
+// call has made no progress for too long, or when the study of the call is removed. Reads and
+// writes of the call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -107,8 +108,9 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks returns a refusal unless the header of a call contains a supported protocol version in
-// which the method exists. After this refusal the caller agrees on a version again.
+// speaks checks the header of a call. It returns a refusal unless the header contains a supported
+// protocol version in which the method exists. After this refusal the caller agrees on a version
+// again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -119,7 +121,7 @@ func (s *Server) speaks(header []string, since uint32) *Refusal {
 }
 
 // knownMethod returns the name of a method for metrics. If the method does not exist, it returns
-// "other". Otherwise a peer could fill the metrics with invented names.
+// "other". Without this rule a peer could fill the metrics with invented names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -143,7 +145,8 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin records that a call begins. The returned function records that it ends, with its outcome.
+// begin records that a call begins. The returned function records the end of the call with the
+// outcome.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {

@@ -41,7 +41,7 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkPieces checks a request for the caller's parts of other clients' messages, or for a release.
+// checkPieces checks a request for a release, or for the caller's parts of other clients' messages.
 // It returns the selection of the requested bytes.
 func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
@@ -64,7 +64,7 @@ func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 }
 
 // checkOffer checks the first message of an answer, which must contain an offer. It returns the
-// size of the offered body in bytes, which is at most limit.
+// size of the offered body in bytes, which must be at most limit.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -85,8 +85,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. The argument size is the number
-// of bytes of the body, and have is the number of bytes that have already arrived.
+// checkPiece checks the next piece of a body and returns the bytes of the piece. The argument size
+// is the number of bytes of the body, and have is the number of bytes that have already arrived.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")

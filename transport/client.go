@@ -23,17 +23,18 @@ import (
 type Config struct {
 	// Address is the coordinator's address, host:port.
 	Address string
-	// TLS is a configuration from channel.Client, or from channel.Join for a guest.
+	// TLS is a configuration from channel.Client. For a guest, a peer without a certificate, it is
+	// a configuration from channel.Join.
 	TLS *tls.Config
-	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
+	// RoundDeadline is the time limit for a round. All other time limits are fractions of it.
 	RoundDeadline time.Duration
 	// MaxEntry is the largest size in bytes of an entry's body.
 	MaxEntry int64
 	// Brief permits the coordinator to leave out bodies that the client can compute from earlier
-	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns it
-	// with its body.
+	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns
+	// the item with its body.
 	Brief bool
-	// Poll is the interval at which the client requests entries. If it is 0, the client stays
+	// Poll is the interval at which the client requests entries. If Poll is 0, the client stays
 	// connected instead, and entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
@@ -42,8 +43,8 @@ type Config struct {
 	// answers. Handshake can be called concurrently.
 	Handshake func(address string, err error)
 	Observer  Observer
-	// DialContext makes connections. An example is [Proxy.DialContext]. If it is nil, the client
-	// uses a net.Dialer.
+	// DialContext makes connections. An example is [Proxy.DialContext]. If DialContext is nil, the
+	// client uses a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -62,14 +63,15 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	// contains the only follower, or nil if there is none; the channel is empty while Entry runs
+	// contains the only follower, which receives entries, or nil if there is none; the channel is
+	// empty while Entry runs
 	reader chan *follower
 	sender chan struct{} // contains a value while an answer is being sent
 	life   context.Context
 	end    context.CancelFunc
 }
 
-// Dial connects to the coordinator and agrees with it on a protocol version.
+// Dial connects to the coordinator. The two then agree on a protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -183,7 +185,7 @@ func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
 
-// Join redeems an invitation. The client must be a guest.
+// Join redeems an invitation. The client must be a guest, which has no certificate.
 func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	var m *wirepb.JoinResponse
 	err := c.short(ctx, "Join", func(ctx context.Context) (err error) {
@@ -194,7 +196,7 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 }
 
 // Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
-// client whose certificate has expired can call Renew as a guest.
+// client whose certificate has expired can call Renew as a guest, without a certificate.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	var m *wirepb.RenewResponse
 	err := c.short(ctx, "Renew", func(ctx context.Context) (err error) {
@@ -218,8 +220,8 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval of the study, or its signed message that it leaves
-// the study.
+// Approve sends this client's signed approval of the study, or the signed message with which this
+// client leaves the study.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	return c.short(ctx, "Approve", func(ctx context.Context) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())

@@ -12,17 +12,19 @@ import (
 type Hash = [sha256.Size]byte
 
 // An Item is a message of a party: a signed envelope (see [fedpvi/crypto/signed]) and a body. The
-// envelope is short. It contains the size and the SHA-256 of the body, which can be long.
+// envelope is short. The body can be long. The envelope contains the size and the SHA-256 of the
+// body.
 type Item struct {
 	Envelope []byte
 	Body     []byte
-	Stored   Stored // body on disk, instead of Body; only in items that a coordinator returns
+	Stored   Stored // body on disk, in place of Body; only in items that a coordinator returns
 	// Derived states that clients can compute the body from earlier entries. A client with
 	// Config.Brief receives this kind of item with a nil body.
 	Derived bool
 }
 
-// A JoinRequest is the request of a guest that wants to become a party.
+// A JoinRequest is the request of a guest, a peer without a certificate, that wants to become a
+// party.
 type JoinRequest struct {
 	Token   []byte // token of the invitation
 	Entry   []byte // roster entry, signed by the guest
@@ -37,8 +39,8 @@ type Admission struct {
 	Coordinator []byte // roster entry, signed by the coordinator
 }
 
-// A RenewRequest is a client's request for a new certificate. It can also replace the client's
-// keys.
+// A RenewRequest is a client's request for a new certificate. The request can also replace the
+// client's keys.
 type RenewRequest struct {
 	Request []byte // request for a certificate, signed with the client's identity
 	Renewal []byte // renewal of the client's roster entry with new keys; nil to keep the keys
@@ -48,8 +50,8 @@ type RenewRequest struct {
 type Renewed struct {
 	Certificate []byte // certificate for the client's TLS key (X.509, DER)
 	// Authority is the certificate of the study's certificate authority (X.509, DER). Signature is
-	// the signature of this certificate by the coordinator's identity. Older versions of the
-	// coordinator send neither field.
+	// a signature of Authority by the coordinator's identity. Older versions of the coordinator
+	// send neither field.
 	Authority, Signature []byte
 	Renewals             [][]byte // renewals of the coordinator's roster entry so far
 }
@@ -58,19 +60,19 @@ type Renewed struct {
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
 	Approved bool   // whether the client's approval of the study has arrived
-	// Last is the envelope of the client's last message, or nil if there is none. The message names
-	// an entry of the client's ledger. If the client's ledger does not contain this entry, the
-	// client's state is an older copy.
+	// Last is the envelope of the client's last message, or nil if there is no message. The message
+	// names an entry of the client's ledger. If the client's ledger does not contain this entry,
+	// the client's state is an older copy.
 	Last []byte
-	// Gossip is zero unless the coordinator takes part in gossip and the client is allowed to take
-	// part.
+	// Gossip is zero unless the coordinator takes part in gossip and the client is also allowed to
+	// take part.
 	Gossip Gossip
 	// Renewals contains the renewals of the coordinator's roster entry so far.
 	Renewals [][]byte
 }
 
 // Gossip contains the address and the key of the coordinator's gossip. Only the clients of the
-// study receive them.
+// study receive this address and this key.
 type Gossip struct {
 	// Address is host:port. If the host is empty, the client uses the host of its connection to the
 	// coordinator. If Address is empty, the coordinator takes no part in gossip.
@@ -84,25 +86,25 @@ type Gossip struct {
 //
 // The connection authenticates the peer. The Coordinator looks up the peer in the roster.
 type Coordinator interface {
-	// Join redeems an invitation for a guest.
+	// Join redeems an invitation for a guest, a peer without a certificate.
 	Join(ctx context.Context, r JoinRequest) (Admission, error)
 
 	// Renew issues a new certificate for the client whose identity has signed the request. If the
-	// request contains new keys, it also replaces the client's keys. The peer is this client, or a
-	// guest.
+	// request contains new keys, Renew also replaces the client's keys. The peer is this client, or
+	// a guest (a peer without a certificate).
 	Renew(ctx context.Context, peer channel.Party, r RenewRequest) (Renewed, error)
 
 	// Standing returns the coordinator's record of the peer.
 	Standing(ctx context.Context, peer channel.Party) (Standing, error)
 
-	// Approve accepts the peer's signed approval, or its signed message that it leaves the study.
-	// Package fedpvi/crypto/transcript defines both messages.
+	// Approve accepts the peer's signed approval, or the signed message with which the peer leaves
+	// the study. Package fedpvi/crypto/transcript defines both messages.
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Entry returns the entry of the transcript with the given number, which is at least 1. If the
-	// entry does not exist yet, Entry waits for it until ctx is done, and then returns the error of
-	// ctx. The caller must not modify the item. Entry can return the same memory to many callers,
-	// and should do so for long bodies.
+	// entry does not exist yet, Entry waits for the entry until ctx is done, and then returns the
+	// error of ctx. The caller must not modify the item. Entry can return the same memory to many
+	// callers, and should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
 	// Offer announces a release. It checks the envelope, and returns the number of bytes of the
@@ -111,22 +113,22 @@ type Coordinator interface {
 	// accepted at once. Offer must not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
-	// Write adds a piece of the body of an offered release, at an offset in bytes. After the last
-	// byte Write checks and accepts the release. If Write then returns nil, the release is durable.
-	// Write must not keep the slice. A server calls Write for the pieces of a release one at a
-	// time, from the first to the last.
+	// Write adds a piece of the body of an offered release, at an offset in bytes. When the body is
+	// complete, Write checks and accepts the release. If Write then returns nil, the release is
+	// durable. Write must not keep the slice. A server calls Write for the pieces of a release one
+	// at a time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the bytes that the argument wanted selects: the peer's parts of other clients'
-	// messages as one sequence of bytes, or a release. If a release is too long for the outcome of
-	// its plan, clients request it with this method.
+	// Pieces returns the bytes that the argument wanted selects. They are a release, or the peer's
+	// parts of other clients' messages as one sequence of bytes. If a release is too long for the
+	// outcome of its plan, clients request the release with this method.
 	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
 
-	// Complain records that the peer cannot open its part of another client's message, and
-	// therefore does not confirm the cut of a plan. The argument ask is the number of the plan, and
+	// Complain records that the peer cannot open its part of another client's message, and for this
+	// reason does not confirm the cut of a plan. The argument ask is the number of the plan, and
 	// place is the other client's place in the roster, counted from 1.
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
@@ -134,8 +136,8 @@ type Coordinator interface {
 // Wanted selects messages of clients, or a release. The method Pieces of [Coordinator] returns the
 // peer's parts of these messages, or the whole release.
 type Wanted struct {
-	// Ask is the number of a plan. For messages, it is the plan whose cut lists the messages. For a
-	// release, it is the plan that the release answers. Ask is not used if KeysOf is not empty.
+	// Ask is the number of a plan. If messages are wanted, the cut of this plan lists them. If a
+	// release is wanted, it is an answer to this plan. If KeysOf is not empty, Ask is not used.
 	Ask uint64
 	// Release is the hash of the wanted release. It is zero if parts of messages are wanted.
 	Release Hash
@@ -144,7 +146,8 @@ type Wanted struct {
 	KeysOf []int
 }
 
-// Pieces are bytes that a server reads while it sends them. Their number does not change.
+// Pieces are bytes that a server reads while it sends them. The number of the bytes does not
+// change.
 type Pieces interface {
 	Size() uint64
 	// Read fills b with the bytes of the body that begin at the offset from. It can be called

@@ -3,6 +3,7 @@
 // Clients connect to one port of the coordinator with gRPC, within the mutual TLS of
 // [fedpvi/crypto/channel].
 //
-// [Coordinator] is the interface between the daemons. The coordinator implements it. A client calls
-// its methods over a connection, and a simulation without a network calls them directly.
+// [Coordinator] is the interface between the daemons, which the coordinator implements. A client
+// calls the methods of the interface over a connection. A simulation without a network calls them
+// directly.
 package transport

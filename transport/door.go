@@ -9,8 +9,8 @@ import (
 )
 
 // A door counts the connections of a server, and closes connections beyond the limits. It admits or
-// closes a connection before the server reads from it. A stranger is a peer that has not yet
-// authenticated itself.
+// closes a connection before the server reads any bytes of the connection. A stranger is a peer
+// that has not yet authenticated itself.
 type door struct {
 	limits    Limits
 	balancers []netip.Prefix
@@ -30,8 +30,8 @@ func newDoor(c ServerConfig) *door {
 	}
 }
 
-// guarded is a connection that a door has admitted. When the connection is closed, the door no
-// longer counts it.
+// guarded is a connection that a door has admitted. When the connection is closed, the door stops
+// counting it.
 type guarded struct {
 	counted
 	door     *door
@@ -41,8 +41,8 @@ type guarded struct {
 	once     sync.Once
 }
 
-// enter counts a new connection. It returns false if the server or the host of c already has too
-// many connections.
+// enter counts a new connection. If the server or the host of c already has too many connections,
+// the second result is false.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host, balanced := hostOf(c.RemoteAddr()), d.behind(c.RemoteAddr())
 	if balanced {
@@ -62,9 +62,9 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the host under which connections of strangers are counted. For an IPv6 address
-// this is the network with a prefix of 64 bits, because a single machine can use every address in
-// this network.
+// hostOf returns the host under which connections of strangers are counted. For an IPv6 address,
+// the host is the network with a prefix of 64 bits, because a single machine can use every address
+// in this network.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -15,7 +15,7 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is a method call by a client, with all its tries.
+// An effort is a method call by a client, with all tries of the call.
 type effort struct {
 	client   *Client
 	ctx      context.Context // context of all tries
@@ -25,8 +25,8 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort. The effort ends when ctx is done, or when there was no progress for the
-// time patience. If patience is 0, there is no time limit.
+// begin starts an effort, a method call with all its tries. The effort ends when ctx is done, or
+// when there was no progress for the time patience. If patience is 0, there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -63,8 +63,8 @@ func (e *effort) sent() {
 	}
 }
 
-// failed waits after a failed try. It returns nil if the caller should try again, and otherwise the
-// error to return.
+// failed waits after a failed try. The result is nil if the caller should try again. Otherwise the
+// result is the error that the caller should return.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -80,7 +80,8 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether a failed call should be tried again. If not, final is the error to return.
+// judge reports whether a failed call should be tried again. If it should not, final is the error
+// to return.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -100,8 +101,9 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain agrees on a protocol version again, because the coordinator may have been updated. It
-// reports whether the call should be tried again. If not, final is the error to return.
+// agreeAgain agrees on a protocol version again, because the coordinator may have been updated. The
+// result again reports whether the call should be tried again. If it should not, final is the error
+// to return.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -114,8 +116,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of an effort whose context has ended. The error contains the cause in
-// the context, the last network error, or both.
+// gaveUp returns the error of an effort (a method call with all its tries) whose context has ended.
+// The error contains the cause in the context, the last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -145,8 +147,8 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach converts an error to a Breach if it is a refusal of a message of the coordinator. It
-// returns other errors unchanged.
+// breach converts the refusal of a message of the coordinator to a Breach. It returns any other
+// error unchanged.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

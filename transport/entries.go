@@ -41,8 +41,8 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. If m.Stay is set, there is no time limit. Otherwise await waits for the
-// time in the request, but at most for the server's limit. After this time it returns
+// await waits for an entry. If m.Stay is set, there is no time limit. Otherwise the time limit is
+// the time in the request, but at most the server's limit. After this time await returns
 // errNothingYet.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
@@ -60,15 +60,16 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is an encoded FollowResponse. head is the encoding up to the bytes of the piece. piece
-// contains these bytes, which are a part of the body and are not copied.
+// A frame is an encoded FollowResponse. The field head is the encoding up to the bytes of the
+// piece. The field piece contains the bytes of the piece. They are a part of the body and are not
+// copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces, from the given offset in the body on. If brief is set and
-// clients can compute the body, sendEntry leaves the body out.
+// sendEntry sends an entry in pieces. It begins at the given offset in the body. If brief is set
+// and clients can compute the body, sendEntry leaves the body out.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {

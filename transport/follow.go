@@ -61,8 +61,9 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry has the given number. If f has this next entry and
-// has not ended, followerAt returns f. Otherwise it stops f and returns a new follower.
+// followerAt returns a follower that will receive the entry with the given number next. A follower
+// receives consecutive entries over one call. If f will receive this entry next and has not ended,
+// followerAt returns f. Otherwise it stops f and returns a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -125,7 +126,7 @@ func (f *follower) run(ctx context.Context, c *Client) {
 }
 
 // receive receives entries in one call and passes them on, until the call ends. The argument a
-// refers to the assembly of the next entry.
+// points to the assembly of the next entry.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -192,7 +193,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask requests an entry once. It returns io.EOF if the entry does not exist yet.
+// ask requests an entry once. If the entry does not exist yet, ask returns io.EOF.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

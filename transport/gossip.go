@@ -12,7 +12,7 @@ import (
 // maxGossipKey is the largest length in bytes of a gossip key in a message.
 const maxGossipKey = 64
 
-// say writes g to the gossip fields of a response.
+// say copies g to the gossip fields of a response.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
@@ -25,7 +25,7 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 }
 
 // gossip returns the address and the key of the coordinator's gossip from a response. If they are
-// not valid, it returns a zero Gossip instead of an error, because a study does not depend on
+// not valid, it returns a zero Gossip. It returns no error, because a study does not depend on
 // gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()

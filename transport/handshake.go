@@ -12,12 +12,12 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller is the peer of a connection to a server, and the study that the peer has selected by the
-// TLS server name.
+// A caller is the peer of a connection to a server, with the study that the TLS server name
+// selects.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
-	peer  channel.Party // authenticated party; zero for a guest
+	peer  channel.Party // authenticated party; zero for a guest, a peer without a certificate
 }
 
 // AuthType returns the name of the authentication, which gRPC requires.
@@ -101,7 +101,8 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// attended is a connection that calls seen when bytes arrive, including answers to pings.
+// attended is a connection that calls the function seen when bytes arrive, including answers to
+// pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -115,8 +116,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest. Only a limited number of bytes can be read from it, so that
-// a guest cannot make the server store more.
+// visited is the connection of a guest, a peer without a certificate. Only a limited number of
+// bytes can be read from the connection, so that a guest cannot make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -133,7 +134,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide does the TLS handshakes of a client, and records failures in the client's line.
+// clientSide does the TLS handshakes of a client, and records failures in the client's [line].
 type clientSide struct {
 	config *tls.Config
 	line   *line

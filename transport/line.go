@@ -31,9 +31,9 @@ func (u *Unreachable) Error() string {
 // Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// An Impostor is the error if the program at the coordinator's address does not have the identity
-// of the study's coordinator. Another try does not help: either another program answers, or the
-// coordinator changed its key. Err is the error of the TLS handshake.
+// An Impostor is the error for a program at the coordinator's address that does not have the
+// identity of the study's coordinator. Another try does not help: either another program answers,
+// or the coordinator has changed its key. Err is the error of the TLS handshake.
 type Impostor struct {
 	Address string
 	Err     error
@@ -109,7 +109,8 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether another try can succeed after err. For TLS errors it returns false.
+// passing reports whether another try can succeed after err. After a TLS error no other try can
+// succeed.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -170,7 +171,7 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error of a connection. If another try cannot succeed, it ends the waiting
+// failed records the error of a connection. If no other try can succeed, failed ends the waiting
 // calls.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
@@ -191,16 +192,16 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last connection. It returns nil if bytes have arrived since that
-// error.
+// last returns the error of the last connection. If bytes have arrived since this error, last
+// returns nil.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch returns a context that also ends if further attempts to connect cannot succeed. The caller
-// must call the returned function at the end.
+// watch returns a context for a call. The context also ends when further attempts to connect cannot
+// succeed. The caller must call the returned function at the end.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

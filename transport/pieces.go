@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the bytes that the request selects, from the offset in the request on. They are the
-// caller's parts of other clients' messages, or a release.
+// Pieces sends the bytes that the request selects, from the offset in the request on. They are a
+// release, or the caller's parts of other clients' messages.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -63,8 +63,8 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm passes a confirmation of a cut to the coordinator, or a complaint if the request contains
-// no envelope.
+// Confirm passes a confirmation of a cut to the coordinator. If the request contains no envelope,
+// it is a complaint, and Confirm passes the complaint to the coordinator.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()
@@ -83,9 +83,9 @@ func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, e
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
 
-// Release writes the release with the given hash to w, in pieces as they arrive. The release answers
-// plan number ask and has size bytes. Release does not compare the bytes with the hash. If w returns
-// an error, Release returns it.
+// Release writes the release with the given hash to w, in pieces as they arrive. The release is a
+// part of an answer to the plan with the number ask, and has size bytes. Release does not compare
+// the bytes with the hash. If w returns an error, Release returns this error.
 func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64, w io.Writer) error {
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
@@ -107,8 +107,8 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 }
 
 // Complain reports to the coordinator that this client cannot open its column of another client's
-// deal, and therefore does not confirm the cut of a plan. The argument ask is the number of the
-// plan, and place is the place of the other client in the roster, counted from 1.
+// deal. For this reason the client does not confirm the cut of a plan. The argument ask is the
+// number of the plan, and place is the place of the other client in the roster, counted from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }
@@ -123,7 +123,7 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	})
 }
 
-// gather returns the bytes that m requests. The argument size is their number.
+// gather returns the bytes that m requests. The argument size is the number of these bytes.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {
@@ -132,8 +132,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes the bytes that m requests to w, as they arrive. The argument size is their number.
-// If the connection fails, pieces receives the remaining bytes in further calls.
+// pieces writes the bytes that m requests to w, as they arrive. The argument size is the number of
+// these bytes. If the connection fails, pieces receives the remaining bytes in further calls.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 }
 
 // receivePieces receives pieces in one call and writes them to w, until size bytes are written. The
-// argument have refers to the number of bytes written so far, in this and earlier calls.
+// argument have points to the number of bytes written so far, in this and earlier calls.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

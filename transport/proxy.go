@@ -35,7 +35,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	case "http", "https", "socks5":
 		return &Proxy{u}, nil
 	case "socks5h":
-		u.Scheme = "socks5" // the library for SOCKS5 always lets the proxy resolve names, as socks5h requires
+		u.Scheme = "socks5" // the library for SOCKS5 always lets the proxy resolve names, as the scheme socks5h requires
 		return &Proxy{u}, nil
 	}
 	return nil, fmt.Errorf("a proxy with the scheme %q is not supported, only http, https and socks5", u.Scheme)
@@ -81,8 +81,8 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	if u.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: u.Hostname()})
 	}
-	// When ctx ends, this function sets a deadline in the past, so that the reading in tunnel
-	// fails.
+	// When ctx ends, this function sets a deadline in the past, so that the function tunnel stops
+	// reading with an error.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	err = tunnel(c, u, address)
 	if !stop() || err != nil {
@@ -110,7 +110,7 @@ func tunnel(c net.Conn, u *url.URL, address string) error {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("it refuses to connect to %s: %s", address, answer.Status)
 	case r.Buffered() > 0:
-		// a TLS server sends no bytes before the client does
+		// the coordinator is a TLS server, which sends no bytes before the client does
 		return errors.New("it sent bytes that are not from the coordinator")
 	}
 	return nil

@@ -46,8 +46,9 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in a gRPC status, or nil if there is none. The other side may be
-// hostile, so refusalIn ignores unknown reasons and replaces unprintable characters of the text.
+// refusalIn returns the refusal in a gRPC status. If there is no refusal, it returns nil. The other
+// side may be hostile, so refusalIn ignores unknown reasons and replaces unprintable characters of
+// the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {

@@ -77,8 +77,8 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 
 // uploads contains the releases that the server is receiving. A client whose connection broke calls
 // again, possibly before the server has noticed the end of the earlier call. The server then ends
-// the earlier call, so that the coordinator receives the pieces of a release from only one call at
-// a time.
+// the earlier call, so that the coordinator never receives the pieces of one release from two calls
+// at once.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -120,7 +120,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // later calls wait only for this call, so this call must first wait for the earlier call
+		<-before.done // later calls wait only for this call, so this call must first wait for the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

@@ -28,36 +28,36 @@ type ServerConfig struct {
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Auditor receives connections and refused calls. If it is nil, they are not reported.
+	// Auditor receives connections and refused calls. If Auditor is nil, they are not reported.
 	Auditor Auditor
-	// Balancers are the networks of load balancers. A connection from one of them must begin with a
-	// header of the PROXY protocol, version 1 or 2, and is counted under the address in this
-	// header. Other connections must not begin with this header.
+	// Balancers are the networks of load balancers. A connection from one of these networks must
+	// begin with a header of the PROXY protocol, version 1 or 2. The connection is then counted
+	// under the address in this header. Other connections must not begin with this header.
 	Balancers []netip.Prefix
-	// Trace, if set, is called when a call of a method begins. The returned function is called when
-	// this call ends, with the outcome as in [Observer.Called]. Calls of Follow are not traced,
-	// because they wait for new entries.
+	// Trace, if set, is called when a call of a method begins. The function that Trace returns is
+	// called when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are not
+	// traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
 // Study configures a study for [Server.Add].
 type Study struct {
-	// Document is the SHA-256 of the study document. It determines the TLS server name of the study
-	// (channel.ServerName).
+	// Document is the SHA-256 of the study document. The TLS server name of the study is derived
+	// from Document (see channel.ServerName).
 	Document channel.Hash
-	// TLS returns a configuration from channel.Server. It is called for each connection, because
+	// TLS returns a configuration from channel.Server. TLS is called for each connection, because
 	// certificates and keys are renewed.
 	TLS func() *tls.Config
 	// Coordinator handles the calls of the study's parties.
 	Coordinator Coordinator
 	// MaxRelease is the largest size in bytes of a release's body.
 	MaxRelease int64
-	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings.
-	// It must be fast, because it is called often.
+	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings. Seen
+	// must be fast, because it is called often.
 	Seen func(channel.Party)
 }
 
-// served is a study that a server serves. Its context ends when the study is removed, which ends
+// served is a study that a server serves. When the study is removed, its context ends, which ends
 // all calls.
 type served struct {
 	Study
@@ -165,7 +165,7 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Remove stops serving a study, and ends its calls.
+// Remove stops serving a study, and ends the calls of the study.
 func (s *Server) Remove(document channel.Hash) {
 	s.mu.Lock()
 	study := s.studies[channel.ServerName(document)]
@@ -181,8 +181,8 @@ func (s *served) stop(why error) {
 	s.end(why)
 }
 
-// Drop closes the connections of a party whose TLS key is no longer valid. If a connection is being
-// established at the same time, its handshake checks the key again.
+// Drop closes the connections of a party whose TLS key is no longer valid. A handshake that runs at
+// the same time checks the key again before it ends.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
 // SetHealth sets the health of a study. The parties of the study can request it.

@@ -72,7 +72,7 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 }
 
 // unread converts an error of reading a message to a Refusal, for the metrics. gRPC has already
-// sent the error to the peer. If the stream or its context has ended, unread returns the error
+// sent the error to the peer. If the stream or its context has ended, the error is returned
 // unchanged.
 func unread(err error) error {
 	switch status.Code(err) {

@@ -27,8 +27,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body, beginning at the offset from. It does not copy a body in
-// memory. It reads a body on disk into a buffer that is used again after the bytes were sent.
+// pieceOf returns n bytes of a body. The first byte is at the offset from. A body in memory is not
+// copied. A body on disk is read into a buffer that is used again after the bytes were sent.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil

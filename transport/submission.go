@@ -9,9 +9,9 @@ import (
 )
 
 // A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
-// slices of a submission are valid only until the next message is read. Decoding by protobuf would
-// copy each piece once more. The buffers of gRPC would waste memory, because their sizes are powers
-// of two and a message is slightly longer than a power of two.
+// slices of a submission are valid only until the next message is read. Protobuf would copy each
+// piece once more when it decodes a message. The buffers of gRPC would waste memory, because their
+// sizes are powers of two and a message is slightly longer than a power of two.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
 	piece  *piecePart // nil if the message has no piece
@@ -97,7 +97,7 @@ func (p *piecePart) read(b []byte) error {
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
 // eachField calls f for each field of an encoded message, from the first to the last. The argument
-// value of f is still encoded.
+// value of f is the encoding of the field.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

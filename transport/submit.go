@@ -8,10 +8,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release. It leaves out the bytes of the body that the coordinator already has. It
-// returns nil when the release is durable at the coordinator. A release can be submitted again. The
-// caller must not change the item during the call. Concurrent calls send their releases one after
-// the other.
+// Submit sends a release. It does not send the bytes of the body that the coordinator already has.
+// When the release is durable at the coordinator, Submit returns nil. A release can be submitted
+// again. The caller must not change the item during the call. Concurrent calls send their releases
+// one after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -34,9 +34,9 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send a release. The argument have refers to the number of bytes that the
-// coordinator has, or −1 if this number is unknown. send updates the number, and records progress
-// if it has grown.
+// send tries once to send a release. The argument have points to the number of bytes that the
+// coordinator has, or to −1 if this number is unknown. send updates the number, and records
+// progress if the number has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -69,9 +69,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body if it can be sent together with the offer. It returns nil if the body
-// is long, or if the coordinator may already have a part of it. The coordinator then first reports
-// the number of bytes that it has, and the client sends the rest.
+// promptly returns the body if the body can be sent together with the offer. It returns nil if the
+// body is long, or if the coordinator may already have a part of the body. The coordinator then
+// first reports the number of bytes that it has, and the client sends the rest.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -79,7 +79,7 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body in pieces, from the given offset on.
+// sendPieces sends a body in pieces. The first byte is at the given offset.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)
@@ -109,7 +109,7 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 }
 
 // ended returns the error that ended a stream. If err is io.EOF, the cause is not known yet, and
-// ended receives it from the stream.
+// ended receives the cause from the stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

@@ -19,8 +19,7 @@ const (
 )
 
 // timing contains the time limits and intervals of a connection. They are fractions of the round
-// deadline. They are so short that a round can end in time even if each kind of failure happens
-// once.
+// deadline. With these fractions a round can end in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress
@@ -54,8 +53,8 @@ func deriveTiming(round time.Duration) (timing, error) {
 }
 
 // pause returns the wait before try n+1, where n is at least 1. The wait doubles with each try, up
-// to the field longest. A random part of up to half of the wait is subtracted, so that the clients
-// of a coordinator do not all try again at the same time.
+// to the duration t.longest. A random part of up to half of the wait is subtracted, so that the
+// clients of a coordinator do not all try again at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {
@@ -64,7 +63,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits for the time d. If ctx is done earlier, it returns the error of ctx.
+// rest waits for the time d. If ctx is done earlier, rest returns the error of ctx.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -24,8 +24,8 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest protocol version that both the coordinator and the client support. It
-// returns an error if there is none.
+// agree returns the highest protocol version that both the coordinator and the client support. If
+// there is no such version, agree returns an error.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

@@ -16,14 +16,14 @@ import (
 )
 
 // Skew is the largest accepted difference between the clocks of two parties. The validity of a
-// certificate begins this long before its issue. A party then accepts the certificate although the
-// party's clock is slow or the issuer's clock is fast. One day suffices for a clock that is set to
-// another time zone.
+// certificate begins this long before the certificate is issued. A party then accepts the
+// certificate even if the party's clock is slow or the issuer's clock is fast. One day suffices for
+// a clock that is set to another time zone.
 const Skew = 24 * time.Hour
 
-// An Authority certifies the TLS keys of the parties of one study. It has its own key. Its
-// certificates are valid only for this study, and only if the roster contains the pin of the
-// certified key.
+// An Authority certifies the TLS keys of the parties of one study. An Authority has a key of its
+// own. Its certificates are valid only for this study, and only if the roster contains the pin
+// (hash) of the certified key.
 type Authority struct {
 	study       Hash
 	key         *Key
@@ -44,8 +44,8 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns the authority with the given key, and with a new certificate for this key
-// that the key itself signs.
+// certifyItself returns the authority with the given key. The authority has a new certificate for
+// this key, which the key itself signs.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -110,8 +110,8 @@ func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
 // Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. The
 // certificate is valid from now to until, but not longer than the authority's own certificate. The
-// caller takes the party p, the key of its identity (holder) and the pin from the roster. The
-// request must agree with them. Issue can be called again to renew a certificate.
+// caller takes the party p, the key of the party's identity (holder) and the pin from the roster.
+// The request must agree with them. A certificate is renewed by another call of Issue.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")
@@ -156,8 +156,8 @@ func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time from which the authority's certificate should be renewed: the end of
-// the second third of its validity period.
+// RenewFrom returns the time from which the authority's certificate should be renewed. This time is
+// the end of the second third of the validity period.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"

@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// These are the errors of a failed handshake. Their text does not depend on the peer. The peer
-// learns only that its certificate is bad.
+// These are the errors of a failed handshake. The text of an error does not depend on the peer. The
+// peer learns only that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
@@ -20,8 +20,8 @@ var (
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins returns the pin of a party in the current roster. It is called at every handshake. It
-// returns false for a party that is not in the roster.
+// Pins returns the pin (hash of the TLS key) of a party in the current roster. The function is
+// called at every handshake. If the party is not in the roster, the second result is false.
 type Pins func(Party) (identity.Pin, bool)
 
 // A Server configures the coordinator's side of the connections of one study.
@@ -35,7 +35,8 @@ type Server struct {
 	Now    func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller owns it and can add protocols.
+// Config returns the configuration for crypto/tls. The caller may change the result, for example to
+// add protocols.
 func (s Server) Config() *tls.Config {
 	c := base(s.Now)
 	c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -59,8 +60,9 @@ func (s Server) Config() *tls.Config {
 	return c
 }
 
-// Serve returns the configuration of a port that serves several studies. The function
-// find returns the configuration of the study with the given ServerName, or nil.
+// Serve returns the configuration of a port that serves several studies. The function find returns
+// the configuration of the study with the given server name. If there is no such study, find
+// returns nil.
 func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -81,7 +83,7 @@ type Client struct {
 	Now         func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller owns it.
+// Config returns the configuration for crypto/tls. The caller may change the result.
 func (l Client) Config() *tls.Config {
 	c := base(l.Now)
 	study := l.Credentials.party.Study

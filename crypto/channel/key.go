@@ -27,8 +27,8 @@ const (
 		"which are refused all the same where the roster pins another key."
 )
 
-// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity, which
-// signs the request for a certificate. Formatting verbs, loggers and encoders do not show the
+// A Key is a party's Ed25519 key for TLS. It is another key than that of the party's identity,
+// which signs the request for a certificate. Formatting verbs, loggers and encoders do not show the
 // key.
 type Key struct {
 	public ed25519.PublicKey
@@ -81,7 +81,7 @@ func loadKey(l *keyfile.Lock, path, kind string) (*Key, error) {
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }
 
-// Pin returns the pin of the key, for the roster.
+// Pin returns the pin of the key, a hash that the roster contains.
 func (k *Key) Pin() identity.Pin {
 	info, err := x509.MarshalPKIXPublicKey(k.public)
 	if err != nil {

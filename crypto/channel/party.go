@@ -38,8 +38,8 @@ type Party struct {
 
 var errParty = errors.New("the certificate does not name a party of a study")
 
-// uri returns the URI spiffe://STUDY/ROLE/NAME, where STUDY is in hexadecimal. It identifies the
-// party in certificates (SPIFFE-ID, section 2).
+// uri returns the URI spiffe://STUDY/ROLE/NAME, where STUDY is in hexadecimal. The URI identifies
+// the party in certificates (SPIFFE-ID, section 2).
 func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
@@ -70,8 +70,8 @@ func partyOf(uris []*url.URL) (Party, error) {
 	return p, nil
 }
 
-// usage returns the extended key usage for a role: the coordinator is a TLS server, the
-// other parties are TLS clients.
+// usage returns the extended key usage for a role. The coordinator is a TLS server, and the other
+// parties are TLS clients.
 func usage(r identity.Role) x509.ExtKeyUsage {
 	if r == identity.Coordinator {
 		return x509.ExtKeyUsageServerAuth
@@ -80,8 +80,9 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 }
 
 // ServerName returns the TLS server name of the coordinator of a study. The server name is in the
-// certificate, and a client sends it unencrypted in its first message. Its first label is a part of
-// a hash of the study's hash, so it does not reveal the study.
+// certificate, and a client sends it unencrypted in the first message of a connection. The first
+// label of the server name is a part of a hash of the study's hash, so the server name does not
+// reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])
@@ -89,9 +90,9 @@ func ServerName(study Hash) string {
 }
 
 // PeerOf returns the party at the other side of a connection that was made with a configuration of
-// this package. For a guest, which is only allowed to join the study, it returns the zero Party. A
-// party can leave the roster while it is connected. Callers must therefore look up the party in the
-// roster for every request.
+// this package. For a guest, a party without a certificate, it returns the zero Party. A party can
+// leave the roster while it is connected. Callers must therefore look up the party in the roster
+// for every request.
 func PeerOf(state tls.ConnectionState) (Party, error) {
 	if !state.HandshakeComplete {
 		return Party{}, errors.New("the peer is not known before the handshake is complete")

@@ -22,10 +22,10 @@ const (
 // ErrRequest is returned for every invalid request for a certificate.
 var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest returns a message that requests a certificate from the authority of a study. It
-// consists of a certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a
-// signature of this certificate request by the identity of the party. The message is not secret.
-// The party can send the same message again to renew the certificate.
+// NewRequest returns a message that requests a certificate from the authority of a study. The
+// message consists of a certificate request (PKCS #10, RFC 2986), which is signed with the TLS key,
+// and a signature of this certificate request by the identity of the party. The message is not
+// secret. To renew the certificate, the party can send the same message again.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -62,7 +62,7 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	return key, nil
 }
 
-// RequestOf returns the party in a request for a certificate. It does not verify the request.
+// RequestOf returns the party in a request for a certificate. The request is not verified.
 func RequestOf(request []byte) (Party, error) {
 	r := wire.NewReader(request)
 	csr, err := x509.ParseCertificateRequest(r.Bytes(maxRequest))

@@ -83,9 +83,9 @@ func (i *Identity) Public() PublicKey { return i.public }
 // Fingerprint returns the fingerprint of the public key.
 func (i *Identity) Fingerprint() Fingerprint { return i.public.Fingerprint() }
 
-// Sign returns the signature of the message under the domain. It panics after Wipe. It also
-// panics if the domain is empty or contains a zero byte, because domains are constants and
-// a bad domain is an error in the program.
+// Sign returns the signature of the message under the domain. It panics after Wipe. Sign also
+// panics if the domain is empty or contains a zero byte, because domains are constants and a bad
+// domain is an error in the program.
 func (i *Identity) Sign(domain Domain, message []byte) [SignatureSize]byte {
 	if i.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
 		panic("identity: signing with a key that was wiped")

@@ -9,7 +9,8 @@ import (
 // MaxName is the maximum length of a name in bytes.
 const MaxName = 40
 
-// ErrName is returned for a malformed name. Its text describes the form of a valid name.
+// ErrName is returned for a malformed name. The text of the error describes the form of a valid
+// name.
 var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
 // A Name identifies a party within a study. Its characters are safe in paths, URIs and log lines.

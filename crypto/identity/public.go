@@ -19,7 +19,8 @@ const (
 // ErrPublicKey is returned for bytes that are not the public key of an identity.
 var ErrPublicKey = errors.New("not a public key of an identity")
 
-// A PublicKey verifies the signatures of a party. It is comparable with == and can be a map key.
+// A PublicKey verifies the signatures of a party. Two values can be compared with ==, and a value
+// can be the key of a map.
 type PublicKey [PublicKeySize]byte
 
 // ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small order.
@@ -46,8 +47,7 @@ func (k PublicKey) String() string { return hex.EncodeToString(k[:]) }
 // MarshalText returns the key in hexadecimal.
 func (k PublicKey) MarshalText() ([]byte, error) { return hexText(k[:]), nil }
 
-// UnmarshalText decodes the output of MarshalText. It refuses the keys that
-// ParsePublicKey refuses.
+// UnmarshalText decodes the output of MarshalText. It refuses the same keys as ParsePublicKey.
 func (k *PublicKey) UnmarshalText(text []byte) error {
 	var b [PublicKeySize]byte
 	if !fromHex(b[:], text) {
@@ -99,7 +99,7 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
-// fromHex decodes lower-case hexadecimal digits into dst. It returns false for all other texts.
+// fromHex decodes lower-case hexadecimal digits into dst. For any other text it returns false.
 // Upper-case digits are refused, so that every value has exactly one text form.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
@@ -111,8 +111,9 @@ func fromHex(dst, text []byte) bool {
 }
 
 // smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign of
-// the coordinate x. It includes encodings that are not canonical. RFC 7748 section 6 warns of these
-// points. The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of order 8.
+// the coordinate x. Encodings that are not canonical are included. RFC 7748 section 6 warns of
+// these points. The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of
+// order 8.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

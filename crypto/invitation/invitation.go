@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// Prefix begins the text of every invitation. The number in it is the version of the format.
+	// Prefix begins the text of every invitation. The number in Prefix is the version of the
+	// format.
 	Prefix = "fedpvi-invite-1-"
 	// MaxText is the maximum length of an invitation's text in bytes.
 	MaxText = 4 << 10
@@ -42,8 +43,8 @@ const (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrForm is returned for a text that is not an invitation. Its text does not depend on
-// the input.
+// ErrForm is returned for a text that is not an invitation. The message of the error does not
+// depend on the text.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
 // An Invitation contains the data of an invitation. Only its method Text reveals the secret token.
@@ -61,7 +62,7 @@ type Invitation struct {
 // ticket with which the coordinator checks the token later.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
-	rand.Read(token) // Read never returns an error: crypto/rand aborts the program instead.
+	rand.Read(token) // Read never returns an error, because crypto/rand aborts the program instead
 	i.Token = secret.New(token)
 	i.Expires = i.Expires.UTC().Truncate(time.Second)
 	if err := i.check(); err != nil {
@@ -89,7 +90,7 @@ func (i Invitation) check() error {
 }
 
 // checkAddress returns an error unless the address a consists of a host name or IP address and a
-// port. The text of the error does not contain a.
+// port. The text of the error does not contain the address.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -141,8 +142,8 @@ func (i Invitation) append(b []byte) []byte {
 	return b
 }
 
-// Parse decodes the output of Text. Only the coordinator can check whether the invitation is
-// genuine, unused and not expired.
+// Parse decodes the output of Text. It cannot check whether the invitation is genuine, unused and
+// not expired. Only the coordinator can.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -153,8 +154,8 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits of the text. A change of these bits is detected by
-	// encoding b again.
+	// The decoder ignores the unused last bits of the text. To detect a change of these bits, b is
+	// encoded again and compared.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -213,5 +214,5 @@ func (i Invitation) String() string {
 // LogValue logs the result of String.
 func (i Invitation) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// sameHash reports whether two hashes are equal. It takes constant time.
+// sameHash reports whether two hashes are equal. The time of the comparison is constant.
 func sameHash(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

@@ -8,12 +8,12 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// ErrRefused is returned for a token that is unknown, expired, or used by another key. It does not
-// reveal which of these reasons applies.
+// ErrRefused is returned for a token that is unknown, expired, or used by another key. The error
+// does not reveal which of these reasons applies.
 var ErrRefused = errors.New("this invitation cannot be used: it is unknown, was used or has expired; ask the coordinator for a new one")
 
-// A Ticket is the coordinator's record of an invitation. It is not secret, because the token
-// cannot be computed from it.
+// A Ticket is the coordinator's record of an invitation. The ticket is not secret, because the
+// token cannot be computed from it.
 type Ticket struct {
 	Study     Hash
 	Name      identity.Name
@@ -33,9 +33,9 @@ func (t Ticket) Used() bool { return t.Holder != identity.Fingerprint{} }
 // must store the new list before it replies.
 //
 // The same key can redeem the same invitation again, even after the invitation has expired, because
-// the coordinator's first reply may have been lost. A key that has redeemed another invitation of
-// the study is refused, because its holder is already a party. The running time does not depend on
-// the token.
+// the coordinator's first reply may have been lost. If a key has already redeemed another
+// invitation of the study, it is refused, because its holder is already a party. The running time
+// does not depend on the token.
 func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, now time.Time) ([]Ticket, Ticket, error) {
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false

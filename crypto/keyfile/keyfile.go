@@ -26,7 +26,7 @@ const (
 )
 
 // ErrDamaged is wrapped by the error of Load if the content of the file is not a key of the wanted
-// kind, or does not have the form that Create writes.
+// kind. It is also wrapped if the content does not have the form that Create writes.
 var ErrDamaged = errors.New("damaged")
 
 // Errors of Load for malformed files.
@@ -40,7 +40,7 @@ var encoding = base64.RawURLEncoding.Strict()
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // allocates the buffer at once, because a growing buffer leaves copies of the key in memory
+	b.Grow(maxFile) // this allocates the buffer at once, because a buffer that grows leaves copies of the key in memory
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
@@ -69,8 +69,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder ignores line breaks. Here they are refused, because a key must have only
-	// one text form.
+	// The base64 decoder ignores line breaks. Line breaks are refused here, because a key must have
+	// only one text form.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -86,8 +86,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum returns the checksum of a key of the given kind. It detects damage to the key and a
-// change of the kind. It need not be secret, because the file also contains the key.
+// checksum returns the checksum of a key of the given kind. The checksum detects damage to the key
+// and a change of the kind. It need not be secret, because the file also contains the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

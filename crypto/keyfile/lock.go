@@ -14,7 +14,7 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the name of a file in a state directory. It contains the key that decrypts the
+// LockFile is the name of a file in a state directory. This file contains the key that decrypts the
 // protected key files of the directory.
 const LockFile = "lock.age"
 
@@ -35,7 +35,7 @@ const maxProtected = maxFile + 4<<10
 var ageFile = []byte("age-encryption.org/v1\n")
 
 // ErrLocked is wrapped by the error that is returned if the operator's passphrase or identities do
-// not open the lock. The files are then unchanged.
+// not open the lock. No file has then changed.
 var ErrLocked = errors.New("the keys stay locked")
 
 // Open opens the lock of a state directory. If the key files are not protected, Open returns a nil
@@ -135,8 +135,8 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of the key file with the given text. With a lock, this is the text
-// encrypted for the lock's key. If l is nil, it is the text itself.
+// protect returns the content of a key file for the given text. With a lock, the content is the
+// text encrypted for the lock's key. If l is nil, the content is the text itself.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil

@@ -19,7 +19,7 @@ type File struct {
 	Protected bool   `json:"protected"`
 }
 
-// A Listing describes the key files of a state directory. Programs show it to the owner.
+// A Listing describes the key files of a state directory, for the owner of the directory.
 type Listing struct {
 	Protected bool   `json:"protected"` // whether new keys are protected
 	Keys      []File `json:"keys"`
@@ -28,7 +28,7 @@ type Listing struct {
 // List returns the listing of a state directory.
 func List(dir string) (*Listing, error) {
 	all, err := Files(dir)
-	// copied to a slice that is not nil, so that the JSON of an empty list is [] and not null
+	// append makes a slice that is not nil, so that the JSON of an empty list is [] and not null
 	return &Listing{Locked(dir), append([]File{}, all...)}, err
 }
 
@@ -104,9 +104,9 @@ type writes struct {
 var system = writes{private.Replace, private.Remove}
 
 // Protect encrypts all key files of a state directory. Afterwards the directory's lock can be
-// opened with the passphrase or the identities that unlock selects. If the directory
-// already has a lock, l must be this lock, and Protect replaces the passphrase or the identities
-// that open it. No other process may use the directory.
+// opened with the passphrase or the identities that unlock selects. If the directory already has a
+// lock, l must be this lock, and Protect replaces the passphrase or the identities of the lock. No
+// other process may use the directory.
 //
 // Every write replaces one file by another file with the same key. If Protect is interrupted, all
 // keys can still be read, and a second call completes the work.
@@ -135,8 +135,8 @@ func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that can be opened with m. It opens the content once to
-// make sure of this.
+// sealed returns the content of a lock file that can be opened with m. As a check, it opens the
+// content once.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -155,8 +155,8 @@ func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	return sealed, err
 }
 
-// Unprotect decrypts all key files of a state directory and removes its lock. No other process may use
-// the directory. If Unprotect is interrupted, a second call completes the work.
+// Unprotect decrypts all key files of a state directory and removes the directory's lock. No other
+// process may use the directory. If Unprotect is interrupted, a second call completes the work.
 func Unprotect(dir string, l *Lock) error { return system.unprotect(dir, l) }
 
 func (w writes) unprotect(dir string, l *Lock) error {
@@ -166,8 +166,10 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert rewrites each key file that does not have the wanted form. It also removes the temporary
-// files that interrupted writes have left, because they can contain keys without encryption.
+// convert rewrites the key files that do not have the wanted form, which is either encrypted or
+// not. The function form returns the text of a key file in the wanted form. convert also removes
+// the temporary files that interrupted writes have left, because they can contain keys without
+// encryption.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

@@ -91,7 +91,7 @@ func (u Unlock) ask(prompt string) (string, error) {
 	return passphrase, nil
 }
 
-// parse parses the content of the file. Its errors do not quote the content.
+// parse parses the content of the file. The errors of parse do not quote the content.
 func (u Unlock) parse(content []byte) (m material, err error) {
 	ui := u.UI
 	if ui == nil {

@@ -23,8 +23,8 @@ func Versions(path string) (all []string, err error) {
 	return all, err
 }
 
-// Next returns the path for a new version of a key file. Its number is larger than the numbers of
-// all existing versions.
+// Next returns the path for a new version of a key file. The number of the new version is larger
+// than the numbers of all existing versions.
 func Next(path string) (string, error) {
 	numbers, err := versions(path)
 	if len(numbers) == 0 {

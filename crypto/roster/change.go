@@ -23,11 +23,10 @@ var (
 
 // A Renewal replaces keys of a party: its identity, its TLS key, its key for encrypted messages, or
 // several of them. The previous identity signs the new entry together with the hash of the previous
-// entry, so a renewal is valid for one entry only. The renewals of a party form a chain that starts
-// at the party's entry in the first roster. The identity before each renewal has signed the
-// renewal.
+// entry, so a renewal is valid for one entry only. The renewals of a party form a chain that begins
+// at the party's entry in the first roster. Each renewal is signed by the identity before it.
 type Renewal struct {
-	Entry   Entry                        // new entry, which its own identity has signed
+	Entry   Entry                        // new entry, which the identity in this entry has signed
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
@@ -57,8 +56,8 @@ func (r Renewal) Check(study Hash, before Entry) error {
 // Bytes returns the encoding of the renewal.
 func (r Renewal) Bytes() []byte { return append(r.Entry.Bytes(), r.Consent[:]...) }
 
-// ParseRenewal decodes a renewal that Bytes encoded, and checks the new entry's own signature. The
-// caller must check the signature of the previous identity with [Renewal.Check].
+// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature that the new entry
+// contains. The caller must check the signature of the previous identity with [Renewal.Check].
 func ParseRenewal(b []byte, study Hash) (Renewal, error) {
 	r := wire.NewReader(b)
 	out := readRenewal(r)
@@ -123,8 +122,8 @@ func (c Change) Bytes() []byte {
 	return b
 }
 
-// ParseChange decodes a change that Bytes encoded. It does not check the change, because
-// [Roster.Apply] does.
+// ParseChange decodes a change that Bytes encoded. It does not check the change. [Roster.Apply]
+// checks it.
 func ParseChange(b []byte) (Change, error) {
 	r := wire.NewReader(b)
 	var c Change

@@ -89,7 +89,7 @@ func ParseEntry(b []byte, study Hash) (Entry, error) {
 	return e, nil
 }
 
-// readEntry decodes an entry. If the entry is malformed, it makes the reader fail.
+// readEntry decodes an entry. If the entry is malformed, all later reads of the reader fail.
 func readEntry(r *wire.Reader) Entry {
 	var e Entry
 	e.Name = identity.Name(r.Bytes(identity.MaxName))

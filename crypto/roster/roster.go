@@ -27,8 +27,8 @@ const (
 	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*(entrySize+4+identity.MaxName) + 2
 )
 
-// ErrForm is returned for bytes that are not the encoding of a roster or an entry. Its
-// text does not depend on the bytes.
+// ErrForm is returned for bytes that are not the encoding of a roster or an entry. The text of the
+// error does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a roster: the bytes were changed, cut short, or written by another program")
 
 // A Roster is one version of the list of parties, sorted by name.

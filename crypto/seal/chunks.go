@@ -8,9 +8,9 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload gives access to the content of a seal that is not in memory, for example in a file on
-// disk. Every read decrypts the content again, in chunks of 64 KiB. The methods must not be called
-// concurrently.
+// A Payload gives access to the content of a seal (encrypted bytes) that is not in memory but, for
+// example, in a file on disk. Every read decrypts the content again, in chunks of 64 KiB. The
+// methods must not be called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
@@ -20,10 +20,10 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt does the same as Open for a seal that is in a file. The seal consists of the first length
-// bytes of r. They must not change while the Payload is in use. OpenAt reads and
-// authenticates the whole seal before it returns. It returns the same errors as Open, or the read
-// error if the seal cannot be read.
+// OpenAt does the same as Open for a seal (encrypted bytes) that is in a file. The seal consists of
+// the first length bytes of r. These bytes must not change while the Payload is in use. OpenAt
+// reads and authenticates the whole seal before it returns. It returns the same errors as Open, or
+// the read error if the seal cannot be read.
 func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {
@@ -40,8 +40,8 @@ func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Pa
 }
 
 // decrypt returns a reader of the plaintext. Package age decrypts and authenticates each chunk when
-// it is read. Before age reads a byte, decrypt checks the length and the form of the header. A
-// hostile header therefore cannot make age allocate or compute more than an honest header does.
+// the chunk is read. Before age reads a byte, decrypt checks the length and the form of the header.
+// A hostile header therefore cannot make age allocate or compute more than an honest header does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -70,8 +70,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers its read error. A caller can thus distinguish a read error
-// from a forged seal.
+// A source is a reader that remembers its read error. With a source, a caller can distinguish a
+// read error from forged bytes.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -86,8 +86,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after age has returned err. If a read has failed, this is the
-// read error. Otherwise it is ErrOpen.
+// reason returns the error to report after age has returned err. If a read has failed, the error is
+// the read error. Otherwise it is ErrOpen.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -102,9 +102,9 @@ func (s *source) reason(err error) error {
 func (p *Payload) Len() int { return p.length }
 
 // Each calls f with the parts of the payload, from the first to the last. A part is valid until f
-// returns. Each stops at the first error of f and returns this error. Every part is authenticated
-// before it is passed to f. If the seal has changed since OpenAt, Each returns [ErrOpen] or a read
-// error.
+// returns. If f returns an error, Each stops and returns this error. Every part is authenticated
+// before it is passed to f. If the encrypted bytes have changed since OpenAt, Each returns
+// [ErrOpen] or a read error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err

@@ -22,7 +22,7 @@ var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins wit
 
 // A Recipient is a public key for which [Seal] encrypts.
 type Recipient struct {
-	text      string // stored because computing the text takes as long as making a seal
+	text      string // stored because the text takes as long to compute as a seal
 	recipient *age.HybridRecipient
 }
 
@@ -41,8 +41,8 @@ func ParseRecipient(text string) (Recipient, error) {
 // String returns the recipient in the text form of package age.
 func (r Recipient) String() string { return r.text }
 
-// A Key decrypts seals for its recipient. Formatting verbs, loggers and encoders do not show the
-// key.
+// A Key decrypts messages that were encrypted for its recipient. Formatting verbs, loggers and
+// encoders do not show the key.
 type Key struct{ identity *age.HybridIdentity }
 
 // Generate makes a new key from the random source of the operating system.

@@ -40,8 +40,8 @@ var (
 // SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open must
 // be called with the same context.
 //
-// Each call returns different bytes. A caller that must be able to send a message again must store
-// the sealed bytes.
+// Each call returns different bytes. If a caller must be able to send a message again, it must
+// store the encrypted bytes.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("sealing without a recipient: parse or make one first")
@@ -73,8 +73,8 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 }
 
 // Open decrypts a seal that was made for the key with this context and size, and returns the
-// payload. It checks the length of sealed before it decrypts anything. It returns the payload
-// only after it has authenticated all bytes.
+// payload. The argument sealed is the seal. Open checks the length of sealed before it decrypts
+// anything. It returns the payload only after it has authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"fedpvi/internal/private"
 )
 
-// page is a size in bytes. Every result of roundUp is a multiple of page.
+// page is a size in bytes. The results of roundUp are multiples of it.
 const page = 4 << 10
 
-// WriteState seals the state for the key's own recipient and atomically replaces the file at path
-// with the seal. Only the owner can read the file. The argument purpose describes the content, for
-// example by the names of the study and of the state. ReadState must be called with the same
-// purpose.
+// WriteState encrypts the state for the key's own recipient and atomically replaces the file at
+// path by the encrypted state. Only the owner can read the file. The argument purpose describes the
+// content, for example by the names of the study and of the state. ReadState must be called with
+// the same purpose.
 //
-// ReadState cannot detect that the file was replaced by an older version of itself. A caller that
-// must detect this needs a sequence number in the state that other parties know.
+// ReadState cannot detect that an older version of the file has replaced the newest one. A caller
+// that must detect this needs a sequence number in the state that other parties know.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
 	sealed, err := k.SealState(purpose, state)
 	if err != nil {
@@ -44,13 +44,13 @@ func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	return state, nil
 }
 
-// SealState returns the seal that WriteState would write.
+// SealState returns the bytes that WriteState would write.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
 
-// OpenState returns the state that SealState sealed for the same purpose. It returns an error if
-// any byte was changed.
+// OpenState returns the state that SealState encrypted for the same purpose. If any byte was
+// changed, it returns an error.
 func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	size, err := sizeOf(len(sealed), len(purpose))
 	if err != nil {
@@ -59,16 +59,16 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the padded size for n bytes of state. From 32 KiB on, it is at most an eighth
-// larger than n, and it is a multiple of an eighth to a sixteenth of the next power of two. The
-// padded size therefore reveals n only roughly.
+// roundUp returns the padded size for n bytes of state. From 32 KiB on, the padded size is at most
+// an eighth larger than n, and it is a multiple of an eighth to a sixteenth of the next power of
+// two. The padded size therefore reveals n only roughly.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step
 }
 
-// sizeOf returns the padded size of a payload in a seal of the given size. It is the inverse of
-// SealedSize.
+// sizeOf returns the padded size of a payload. The argument sealed is the size of the encrypted
+// bytes. sizeOf is the inverse of SealedSize.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

@@ -18,11 +18,11 @@ const Hidden = "[secret]"
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
 // A Secret contains bytes that formatting verbs, loggers and encoders do not show. The zero Secret
-// is empty. Copies of a Secret share the bytes, so wiping one copy wipes all copies.
+// is empty. Copies of a Secret share the bytes. If one copy is wiped, all copies are.
 type Secret struct {
 	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would not
 	// hide the bytes. The package fmt does not call the Format method of an unexported field, and
-	// for some verbs it prints the value that a pointer refers to.
+	// for some verbs it prints the value to which a pointer points.
 	bytes func() []byte
 }
 
@@ -32,7 +32,7 @@ func New(b []byte) Secret { return Secret{func() []byte { return b }} }
 // Random returns a secret of n bytes from the random source of the operating system.
 func Random(n int) Secret {
 	b := make([]byte, n)
-	rand.Read(b) // Read never returns an error: crypto/rand aborts the program instead.
+	rand.Read(b) // Read never returns an error, because crypto/rand aborts the program instead
 	return New(b)
 }
 
@@ -44,8 +44,8 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b. Its running time depends only on the lengths of
-// the secret and of b.
+// Equal reports whether the secret is equal to b. The time of the comparison depends only on the
+// lengths of the secret and of b.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
 // Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the CPU
@@ -70,5 +70,5 @@ func (Secret) MarshalJSON() ([]byte, error) { return nil, ErrHidden }
 // MarshalText returns ErrHidden.
 func (Secret) MarshalText() ([]byte, error) { return nil, ErrHidden }
 
-// MarshalBinary returns ErrHidden. Package encoding/gob calls it too.
+// MarshalBinary returns ErrHidden. Package encoding/gob calls this method too.
 func (Secret) MarshalBinary() ([]byte, error) { return nil, ErrHidden }

@@ -41,8 +41,8 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 }
 
 // Assemble returns the envelope with the given header, payload and signature, without checking
-// them. It is used when many parties sign the same payload. A message then contains only their
-// signatures, and the receiver assembles and verifies each envelope.
+// them. If many parties sign the same payload, a message can contain only their signatures. The
+// receiver then assembles and verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
 	envelope = wire.AppendBytes(envelope, payload)
@@ -60,7 +60,7 @@ func statement(header, payload []byte) []byte {
 // must be the holder of key, and the sender in want is ignored. Verify does not check the ledger
 // fields, which a dishonest sender can falsify. The payload shares memory with the envelope.
 //
-// A receiver that does not know the round in advance gets the round from [Claims] and sets it in
+// If a receiver does not know the round in advance, it gets the round from [Claims] and sets it in
 // want. Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
@@ -95,7 +95,7 @@ func ClaimedPayload(envelope []byte) ([]byte, error) {
 	return p.payload, err
 }
 
-// parts contains the parts of an envelope. The field signed is the encoded header.
+// parts contains the parts of an envelope. The field signed is the encoding of the header.
 type parts struct {
 	header          Header
 	signed, payload []byte

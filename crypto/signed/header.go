@@ -37,7 +37,7 @@ const (
 	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
-	// client's message that it leaves, or coordinator's message that ends the study early
+	// client's message that the client leaves, or coordinator's message that ends the study early
 	Abort     identity.Domain = "fedpvi/v1/abort"
 	Exclusion identity.Domain = "fedpvi/v1/exclusion" // coordinator's message that excludes a client
 
@@ -45,7 +45,7 @@ const (
 	Keys        identity.Domain = "fedpvi/v1/keys"        // client's keys that encrypt the columns of its later deals
 	Deal        identity.Domain = "fedpvi/v1/deal"        // client's answer to a plan, as columns for all clients
 	Cut         identity.Domain = "fedpvi/v1/cut"         // coordinator's list of the deals that are added up
-	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that it confirms only this cut
+	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that it confirms this cut and no other
 	Certificate identity.Domain = "fedpvi/v1/certificate" // coordinator's list of confirmations
 	Share       identity.Domain = "fedpvi/v1/share"       // holder's sum of its columns of all deals in the cut
 	Opening     identity.Domain = "fedpvi/v1/opening"     // coordinator's list of shares, which determine the sum
@@ -56,7 +56,7 @@ var domains = []identity.Domain{
 	Keys, Deal, Cut, Confirm, Certificate, Share, Opening,
 }
 
-// These are the errors of Verify. Their text does not depend on the message.
+// These are the errors of Verify. The text of an error does not depend on the message.
 var (
 	ErrForm      = errors.New("the signed message is malformed: it was changed, cut short, or written by another program")
 	ErrVersion   = errors.New("the signed message has a protocol version that this program does not support: update the older of the two programs")
@@ -97,7 +97,8 @@ func (h *Header) hashes() []*Hash {
 }
 
 // Bytes returns the encoding of the header. The encoding of a header with a sender is also the
-// context of a sealed payload, so that the payload cannot be opened as part of another message.
+// context with which the payload is encrypted, so that the payload cannot be opened as part of
+// another message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {
@@ -111,7 +112,7 @@ func (h Header) append(b []byte) []byte {
 	return append(b, h.Sender[:]...)
 }
 
-// readHeader decodes a header. It does not check the version and the domain.
+// readHeader decodes a header. The version and the domain are not checked.
 func readHeader(r *wire.Reader) Header {
 	var h Header
 	if string(r.Take(len(magic))) != magic {
@@ -137,8 +138,8 @@ func (h Header) check() error {
 	return nil
 }
 
-// matches returns an error if h differs from want in the version, study, protocol, round, model
-// or roster. It does not compare the domain, the sender and the sender's ledger.
+// matches returns an error if h differs from want in the version, study, protocol, round, model or
+// roster. The domain, the sender and the sender's ledger are not compared.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool

@@ -14,16 +14,16 @@ import (
 
 // A Client is the state machine of one client. After a call that returns messages, the caller
 // writes the new state and the messages to disk in one transaction, and only then sends the
-// messages. To send a message again, the caller reads the message from disk and does not request it
-// from the Client.
+// messages. To send a message again, the caller reads the message from disk, and does not request
+// it from the Client.
 //
-// A Client contains keys. Formatting verbs do not show them. A Client is not safe for concurrent
-// use.
+// A Client contains keys. Formatting verbs do not show the keys. A Client is not safe for
+// concurrent use.
 type Client struct {
 	Progress
 	place int
 	to    []key // keys that this client has drawn for the other clients; the key for place p has index p − 1
-	// keys that the other clients have drawn for this client; the key of place p has index p − 1
+	// keys that the other clients have drawn for this client; the key of place p has index p − 1,
 	// and is zero if it is unknown
 	from   []key
 	keyed  bool // whether Keys was called
@@ -32,7 +32,7 @@ type Client struct {
 	// Parts of the open plan.
 	dealt     bool
 	salt      Hash     // salt of this client's deal
-	own       []uint64 // this client's column of its own deal; set by Deal and used by Gather
+	own       []uint64 // this client's column of its own deal; Deal sets it, and Gather uses it
 	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
 	confirmed bool
 	shared    bool
@@ -66,8 +66,8 @@ func (c *Client) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client %d of secu
 // Keyed reports whether Keys was called.
 func (c *Client) Keyed() bool { return c.keyed }
 
-// Keys returns the message with the client's keys for the other clients. A second call returns an
-// error.
+// Keys returns the message with the client's keys for the other clients. If Keys is called again,
+// it returns an error.
 func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
 	if c.keyed {
 		return nil, nil, refuse("the keys were sealed before")
@@ -127,8 +127,8 @@ type Deal struct {
 
 // Deal returns the client's answer to the open plan. The vector must already contain its noise. It
 // has at most as many elements as the vectors of the federation, and the absolute values of its
-// elements are at most MaxElement. A client makes only one deal for a plan. The caller writes the
-// charge for the answer in the same transaction as the deal.
+// elements are at most MaxElement. For one plan, a client makes only one deal. The caller writes
+// the charge for the answer in the same transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {
@@ -192,13 +192,13 @@ func (c *Client) CanConfirm() bool {
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
 // Said reports whether the client has already made its message for the current step of the open
-// plan: a confirmation or a share.
+// plan, which is a confirmation or a share.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether the client has made a deal for the open plan and the cut does not contain
-// it, for example because the deal arrived too late.
+// LeftOut reports whether the client has made a deal for the open plan that the cut does not
+// contain, for example because the deal arrived too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }

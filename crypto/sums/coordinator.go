@@ -11,7 +11,7 @@ import (
 )
 
 // A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. Its checks prevent a faulty client from stopping a plan. The
+// produces the bodies of the entries. With these checks, a faulty client cannot stop a plan. The
 // security of the sums does not depend on these checks, because clients make their own checks.
 //
 // A Coordinator has no saved state. To continue after a restart, its caller calls Follow for the
@@ -22,8 +22,9 @@ type Coordinator struct {
 	Progress
 	keyed map[int]bool // places of the clients that have sent their keys
 
-	// The following maps contain the accepted messages for the open plan. The key is the place of
-	// the client. The value in deals is the salt of the deal.
+	// The following maps contain the accepted messages for the open plan. The key of a map is the
+	// place of the client. The value in deals is the salt of the deal, a random number that makes
+	// it unique.
 	deals         map[int]Hash // salts
 	confirmations map[int]signature
 	shares        map[int]share
@@ -44,8 +45,9 @@ func (c *Coordinator) reset() {
 // the client that the message is not needed.
 var ErrLate = errors.New("the message came too late: the step for which it was made is over")
 
-// AddKeys verifies the envelope of a client's keys and records that the client has sent them. It
-// returns the place of the client, and the size and the hash of the body, which the caller must check.
+// AddKeys verifies the envelope of a client's keys and records that the client has sent the keys.
+// It returns the place of the client, and the size and the hash of the body. The caller must check
+// the body.
 func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body, err error) {
 	place, m, err := c.verify(envelope, c.federation.chain.Header(signed.Keys, 0, Hash{}))
 	if err != nil {
@@ -76,7 +78,7 @@ type Received struct {
 }
 
 // CheckDeal verifies the envelope of a deal for the open plan. It does not add the deal, so that
-// the caller can first receive the body. It returns ErrLate if the cut has already been published.
+// the caller can first receive the body. If the cut has already been published, it returns ErrLate.
 func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	r, err := c.VerifyDeal(envelope)
 	if err != nil {
@@ -107,8 +109,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the cut, which lists all deals that were added. It returns false if
-// there are too few deals, or if the plan already has a cut.
+// NextCut returns the body of the cut, which lists all deals that were added. If there are too few
+// deals, or if the plan already has a cut, ok is false.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -120,8 +122,8 @@ func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	return cutBytes(cut), true
 }
 
-// AddConfirmation adds a client's confirmation of the cut. It returns ErrLate if the certificate
-// has already been published.
+// AddConfirmation adds a client's confirmation of the cut. If the certificate has already been
+// published, the error is ErrLate.
 func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Confirm))
 	switch {
@@ -138,8 +140,8 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	return place, nil
 }
 
-// NextCertificate returns the body of the certificate. It returns false if there are too few
-// confirmations, or if the plan is not in the step Confirming.
+// NextCertificate returns the body of the certificate. If there are too few confirmations, or if
+// the plan is not in the step Confirming, ok is false.
 func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	if c.step != Confirming || len(c.confirmations) < c.federation.Fewest() {
 		return nil, false
@@ -151,8 +153,8 @@ func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	return body, true
 }
 
-// AddShare adds a client's share of the sum. It returns ErrLate if the opening has already been
-// published.
+// AddShare adds a client's share of the sum. If the opening has already been published, the error
+// is ErrLate.
 func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Share))
 	if err != nil {
@@ -177,9 +179,9 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 // ErrDisagree is returned if the shares do not belong to one sum. The plan is then void.
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or dishonest")
 
-// NextOpening returns the body of the opening. It returns false if there are too few shares, or if
-// the plan is not in the step Sharing. If there are more shares than a sum needs and they
-// contradict each other, it returns ErrDisagree.
+// NextOpening returns the body of the opening. If there are too few shares, or if the plan is not
+// in the step Sharing, ok is false. If there are more shares than a sum needs and they contradict
+// each other, the error is ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation
 	if c.step != Sharing || len(c.shares) < f.Fewest() {
@@ -200,7 +202,7 @@ func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 }
 
 // Missing returns the places of the clients whose message for the current step has not arrived.
-// While no plan is open, these are the clients that have not sent their keys.
+// While no plan is open, it returns the places of the clients that have not sent their keys.
 func (c *Coordinator) Missing() (places []int) {
 	for place := 1; place <= c.federation.Clients(); place++ {
 		var came bool

@@ -9,10 +9,11 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// deal returns the body of a deal: the columns that are sent, followed by the tags of the derived
-// columns, both in the order of their offsets. It also returns the dealer's own column. The
-// argument keys contains the dealer's key for place p at index p − 1. The argument matrix is the
-// result of [packed.Scheme.Dealing] for the dealer.
+// deal returns the body of a deal. The body has the columns that are sent, followed by the tags of
+// the derived columns, which the holders compute from a key. Both are in the order of their
+// offsets. deal also returns the dealer's own column. The argument keys contains the dealer's key
+// for place p at index p − 1. The argument matrix is the result of [packed.Scheme.Dealing] for the
+// dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -50,9 +51,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies words of one secret to x. The vector is divided into secrets of f.words elements
-// each. The argument a is the number of the secret, from 0, and start is the index of the first
-// copied word in this secret. Beyond the end of the vector the words are zero.
+// secret copies a part of the vector to x. The vector is divided into secrets of f.words elements
+// each. The argument a is the number of the secret, from 0, and start is the index in this secret
+// of the first copied word. Beyond the end of the vector the words are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -77,7 +78,7 @@ func newBlocks(columns int) *blocks {
 }
 
 // cut shortens the block of each column to its first n words, and returns the shortened blocks. The
-// result is valid until the next call.
+// returned blocks are valid until the next call.
 func (b *blocks) cut(n int) [][]uint64 {
 	for c, x := range b.words {
 		b.used[c] = x[:n]
@@ -114,8 +115,8 @@ func decode(dst []uint64, b []byte, mask uint64) bool {
 	return beyond == 0
 }
 
-// Unopened is the error for a deal that a holder cannot decrypt. Either the deal or the dealer's
-// key for this holder was changed on the way, or the dealer is faulty.
+// Unopened is the error for a deal that a holder cannot decrypt. There are two causes: the deal or
+// the dealer's key for this holder was changed on the way, or the dealer is faulty.
 type Unopened struct{ Dealer identity.Name }
 
 func (u *Unopened) Error() string {
@@ -154,15 +155,16 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column reads the words that one dealer has made for a holder. Each word is read once, in order.
+// A column reads, for a holder, the words of the column that one dealer has made. Each word is read
+// once, in order.
 type column struct {
 	own    []uint64 // words of the column, if the dealer is the holder itself
 	plain  []byte   // words of the column, if the dealer sent it
-	stream *stream  // source of the words, if the column is derived
+	stream *stream  // source of the words, if the holder computes them from the dealer's key
 }
 
-// open sets the column from piece, which is the holder's part of the deal. It returns false if the
-// dealer has not made this part.
+// open prepares the column for reading. The argument piece is the holder's part of the deal. If the
+// dealer has not made this part, open returns false.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false
@@ -178,7 +180,7 @@ func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) 
 	return err == nil
 }
 
-// read fills dst with the next words. It returns false if a word is not an element of the field.
+// read fills dst with the next words. If a word is not an element of the field, read returns false.
 func (c *column) read(dst []uint64) bool {
 	switch {
 	case c.own != nil:

@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt identifies a deal in a cut by its dealer and its salt. Only the dealer can make columns
-// for this salt.
+// A Dealt identifies a deal in a cut by its dealer and its salt, a random number. Only the dealer
+// can make columns for this salt.
 type Dealt struct {
 	Place int // place of the dealer
 	Salt  Hash
@@ -62,8 +62,8 @@ func begin(body []byte, size int) (*wire.Reader, int) {
 	return r, r.Len() / size
 }
 
-// readPlace reads a place, which must be greater than *last, and stores it in *last. If the place
-// is not greater, or if there is no client at the place, readPlace makes the reader fail.
+// readPlace reads a place and stores it in *last. The place must be greater than the previous value
+// of *last. If it is not, or if there is no client at the place, all later reads of r fail.
 func (f *Federation) readPlace(r *wire.Reader, last *int) int {
 	place := int(r.Uint16())
 	if place <= *last || place > f.Clients() {

@@ -28,9 +28,10 @@ const (
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation contains the rules by which the vectors of clients are added up: the clients, the
-// number of clients that open a sum, and the sizes of all messages. The clients have places, which
-// are numbers from 1 in the order of their names. A Federation does not change.
+// A Federation contains the rules by which the vectors of clients are added up. The rules are the
+// clients, the number of clients that open a sum, and the sizes of all messages. The clients have
+// places, which are numbers from 1 in the order of the clients' names. A Federation does not
+// change.
 type Federation struct {
 	chain   transcript.Chain // for headers and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
@@ -98,8 +99,8 @@ func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
 // pieceSize returns the size in bytes of a holder's part of a deal. The argument offset is the
 // offset of the holder's column. If the dealer sends the column, the part contains the column. If
-// the column is derived, the part is only a tag, which authenticates the deal. The dealer's own
-// column, which has the last offset, is not sent.
+// the holder computes the column from a key, the part is only a tag, which authenticates the deal.
+// The dealer's own column, which has the last offset, is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -151,8 +152,8 @@ func (f *Federation) Keys(dealer, holder int) (at, size int) {
 // KeysSize returns the size of the body of a client's keys in bytes.
 func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 
-// SealedKeySize is the size in bytes of the seal that contains the key for one holder. A client's
-// message with keys consists of these seals.
+// SealedKeySize is the size in bytes of the encrypted key for one holder. A client's message with
+// keys consists of these encrypted keys.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
 // LargestBody returns an upper bound on the size in bytes of the body of a client's message. The

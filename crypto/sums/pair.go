@@ -25,26 +25,25 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair is returned if a key cannot be read from the seal that contains it. The text is the same for
-// every cause, so that it reveals nothing about the content of the seal.
+// errPair is returned if a key cannot be read from its encrypted form. The text is the same for
+// every cause, so that it reveals nothing about the encrypted content.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns a hash of the study, a dealer and a holder. This hash is the context of the
-// seal that contains the key of this pair.
+// pairContext returns a hash of the study, a dealer and a holder. This hash is the context with
+// which the key of this pair is encrypted.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
 }
 
-// sealKey returns a seal for the holder. It contains the key of the pair and the dealer's signature
-// of the key.
+// sealKey encrypts the key of a pair, and the dealer's signature of the key, for the holder.
 func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
 	context := f.pairContext(dealer, holder)
 	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
 	return seal.Seal(f.clients[holder-1].Recipient, context[:], append(k[:], signature[:]...), keySize+identity.SignatureSize)
 }
 
-// openKey returns the key in a seal that sealKey made.
+// openKey decrypts the result of sealKey and returns the key.
 func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte) (key, error) {
 	context := f.pairContext(dealer, holder)
 	plain, err := opener.Open(sealed, context[:], keySize+identity.SignatureSize)
@@ -67,15 +66,16 @@ type dealing struct {
 	salt   Hash
 }
 
-// These are the uses of the keys that are derived from a pair's key.
+// These are the uses of the keys that the method derive computes from a pair's key.
 const (
 	columnUse = "column" // stream of a derived column
 	sealUse   = "seal"   // encryption of a sent column
 	tagUse    = "tag"    // tag of a derived column
 )
 
-// derive returns a key for one use in one deal, derived from the key of a pair (HKDF-Expand of RFC
-// 5869 with SHA-256). The info strings of different uses have different lengths.
+// derive returns a key for one use in one deal. It computes this key from the key of a pair
+// (HKDF-Expand of RFC 5869 with SHA-256). The info strings of different uses have different
+// lengths.
 func (d dealing) derive(pair key, holder int, use string) []byte {
 	info := append([]byte("fedpvi/v1/"), use...)
 	info = append(info, d.plan[:]...)
@@ -107,7 +107,8 @@ func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
 
 var nonce [12]byte
 
-// A stream generates the words of a derived column from the key stream of AES-256-CTR.
+// A stream generates the words of a column from the key stream of AES-256-CTR. A holder computes a
+// column in this way if the dealer does not send it.
 type stream struct {
 	cipher cipher.Stream
 	bytes  [packed.Block * wordSize]byte
@@ -120,8 +121,8 @@ func (d dealing) stream(pair key, holder int) *stream {
 var zeros [packed.Block * wordSize]byte
 
 // read fills dst with the next words. The length of dst is at most packed.Block. A word consists of
-// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field.
-// read skips them.
+// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field,
+// and read skips the word.
 func (s *stream) read(dst []uint64) {
 	for len(dst) > 0 {
 		b := s.bytes[:len(dst)*wordSize]

@@ -27,7 +27,7 @@ const (
 // new value.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the caller has made the entries from messages that it had verified before
+	own        bool // whether the entries are the caller's own, made from messages that the caller had verified before
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -56,8 +56,8 @@ func (p *Progress) Cut() []Dealt { return p.cut }
 func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
 
 // Sum returns the opened sum of the open plan, and the clients whose vectors were added. The
-// outcome of the plan must then contain this sum and these clients. Sum returns false if Follow has
-// processed no opening of this plan. The outcome must then be void.
+// outcome of the plan must then contain this sum and these clients. If Follow has processed no
+// opening of this plan, ok is false. The outcome must then be void.
 func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	if p.step != Opened {
 		return nil, nil, false
@@ -257,10 +257,10 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares. It computes the product in blocks
-// of successive words. For each block of a row it calls take with the number of the row, the number
-// of the first word of the block, and the words of the block. It returns false if a word of a share
-// is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares. The product is computed in blocks
+// of successive words. For each block of a row, interpolate calls the function take with the number
+// of the row, the number of the first word of the block (from), and the words of the block. If a
+// word of a share is not an element of the field, the result is false.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

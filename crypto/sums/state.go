@@ -13,7 +13,8 @@ import (
 // federation.
 var errState = errors.New("not the state of this client's secure sums: it was changed, or belongs to another study")
 
-// MarshalBinary returns the state of the client, which contains its keys. The caller encrypts it.
+// MarshalBinary returns the state of the client. The state contains the client's keys, so the
+// caller must encrypt it.
 func (c *Client) MarshalBinary() ([]byte, error) {
 	b := appendPlace([]byte{version}, c.place)
 	for j := range c.to {
@@ -60,7 +61,8 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	return c, nil
 }
 
-// readWords reads n words. If one of them is not an element of the field, it makes the reader fail.
+// readWords reads n words. If one of them is not an element of the field, all later reads of r
+// fail.
 func readWords(r *wire.Reader, n int) []uint64 {
 	b := r.Take(n * wordSize)
 	if b == nil {

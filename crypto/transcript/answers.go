@@ -11,8 +11,8 @@ import (
 
 // In a study with commitments each client signs the hash of its release before encryption, in the
 // envelope of its answer. The body of an outcome then also contains the envelopes of the answers
-// that it counts. Everybody can compare the published releases with the signed hashes. The
-// coordinator therefore cannot change a release without being detected.
+// that were added up. Everybody can compare the published releases with the signed hashes. If the
+// coordinator changes a release, the comparison shows the change.
 
 // An Answered is the body of an outcome in a study with commitments.
 type Answered struct {
@@ -68,11 +68,11 @@ func Commitments(answers []Release) []Hash {
 	return all
 }
 
-// VerifyAnswers verifies the envelopes of the answers that the outcome of a plan counts. There must
-// be one envelope of each of the given clients, in this order, for the plan with this number and
-// model. The argument commitments contains the hashes of the releases that were published with the
-// outcome, or is nil if the outcome has no releases. The error names the first client whose answer
-// is wrong.
+// VerifyAnswers verifies the envelopes of the answers that were added up in the outcome of a plan.
+// There must be one envelope of each of the given clients, in this order, for the plan with this
+// number and model hash. The argument commitments contains the hashes of the releases that were
+// published with the outcome, or is nil if the outcome has no releases. The error names the first
+// client whose answer is wrong.
 func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
 	if len(envelopes) != len(clients) {
 		return nil, fmt.Errorf("the outcome of plan %d counts %d answers and has the signatures of %d", plan, len(clients), len(envelopes))

@@ -9,12 +9,11 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// MaxBody is the maximum size of a body in bytes. Receivers derive a smaller limit from the
-// study.
+// MaxBody is the maximum size of a body in bytes. Receivers compute a smaller limit from the study.
 const MaxBody = 1 << 30
 
-// A Body contains the size and the hash of an entry's body. The envelope contains them instead
-// of the body itself.
+// A Body contains the size and the hash of an entry's body. The envelope of the entry has this size
+// and hash, and not the body itself.
 type Body struct {
 	Size uint64
 	Hash Hash

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// These are the errors of Follow and Sign. Their text does not depend on the entry.
+// These are the errors of Follow and Sign. The text of an error does not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
 	ErrKind   = errors.New("the entry is out of place: the first entry is the roster, and only plans, steps and outcomes have the number of a plan")
@@ -20,7 +20,7 @@ var (
 	ErrCommitment = errors.New("the answer must be signed together with the hash of its release in this study, or without it in a study that began with an earlier program")
 )
 
-// A Chain is the state of a transcript after some entry. It determines which entries are allowed
+// A Chain is the state of a transcript after some entry. It determines the entries that are allowed
 // next. A Chain is a value, and Follow returns a new Chain.
 type Chain struct {
 	study       Hash
@@ -29,14 +29,14 @@ type Chain struct {
 	members     *roster.Roster // present version of the roster; nil before the first entry
 	roster      Hash           // SHA-256 of members
 	commits     bool           // whether answers have commitments
-	fetches     bool           // whether clients fetch releases that are not in outcomes
+	fetches     bool           // whether clients fetch releases separately, because outcomes do not contain them
 	at          Position
 }
 
 // A Position identifies the last entry of a transcript that a chain has processed.
 type Position struct {
 	Number uint64 // number of the last entry; 0 if there is none
-	Head   Hash   // SHA-256 of the last entry's envelope
+	Head   Hash   // SHA-256 of the envelope of the last entry
 	Over   bool   // whether the study is over
 }
 
@@ -46,7 +46,8 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns the position of c. Callers can store it and continue later with [Chain.At].
+// Position returns the position of c. A caller can store the position and continue later with
+// [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
 // At returns a copy of c with a stored position. The position must have been stored for a chain
@@ -65,34 +66,37 @@ func (c Chain) With(members *roster.Roster) Chain {
 // Coordinator returns the key with which the coordinator signs the next entry.
 func (c Chain) Coordinator() identity.PublicKey { return c.coordinator }
 
-// Members returns the present version of the roster. It returns nil before the first entry.
+// Members returns the present version of the roster. Before the first entry it returns nil.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Commits reports whether the study has commitments. The first entry of the transcript states this.
-// Each answer then contains the hash of its release, and the body of an outcome is an [Answered].
+// Commits reports whether the study has commitments, as the first entry of the transcript states.
+// With commitments, each answer contains the hash of its release, and the body of an outcome is an
+// [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
 // Fetches reports whether the releases of the study are too large to be part of an outcome, so that
-// clients fetch each release separately. The first entry of the transcript states this. A study
-// with commitments that began with an earlier version of the program does not state it. The
-// outcomes of that study contain only the sum of such releases.
+// clients fetch each release separately. The first entry of the transcript states whether they do.
+// In a study with commitments that began with an earlier version of the program, the first entry
+// does not state it. The outcomes of such a study contain only the sum of releases that are too
+// large.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
 // roster. Every party compares this hash with the hash that it has computed itself.
 func (c Chain) Protocol() Hash { return c.protocol }
 
-// Follow checks the next entry and returns the chain after it. The coordinator must have signed the
-// entry for this study, protocol and roster. The number, the hash of the previous envelope and the
-// body must be correct. Follow does not check the number of the plan and the model. The caller must
-// compare them with the expected values. If Follow returns an error, it returns c unchanged.
+// Follow checks the next entry and returns the chain after this entry. The coordinator must have
+// signed the entry for this study, protocol and roster. The number, the hash of the previous
+// envelope and the body must be correct. Follow does not check the number of the plan and the model
+// hash. The caller must compare them with the expected values. If Follow returns an error, it
+// returns c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed is like [Chain.Follow], for a body that is not in memory. The caller has computed
-// the size and the hash of the body. FollowHashed cannot process entries of the kind Roster,
-// because it would need their bodies.
+// FollowHashed does the same as [Chain.Follow] for a body that is not in memory. The caller has
+// computed the size and the hash of the body. FollowHashed cannot process entries of the kind
+// Roster, because it would need their bodies.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -144,7 +148,7 @@ func (c Chain) version(body []byte) (*roster.Roster, error) {
 	return c.members.Apply(change)
 }
 
-// read verifies an envelope and checks that its entry can be the next one.
+// read verifies an envelope and checks that the entry in the envelope can be the next one.
 func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	claimed, err := signed.Claims(envelope)
 	if err != nil {
@@ -211,13 +215,14 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 }
 
 // Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, the
-// argument plan is the number of the plan, from 1. For other entries it is 0. The argument model is
-// the hash of λ after the entry. Sign does not change c. Follow returns the chain after the entry.
+// argument plan is the number of the plan, from 1. For other entries, plan is 0. The argument model
+// is the hash of λ after the entry. Sign does not change c. Follow returns the chain after the
+// entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
-// SignHashed is like [Chain.Sign], for a body whose size and hash the caller has computed.
+// SignHashed does the same as [Chain.Sign] for a body whose size and hash the caller has computed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 || kind == Roster {
 		return nil, ErrKind

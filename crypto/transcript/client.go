@@ -20,10 +20,10 @@ type Release struct {
 	Hash       Hash // SHA-256 of the envelope of the answer
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan in the transcript. The arguments
-// plan and model are the values in the plan's entry. The ledger fields describe the client's ledger
+// ReleaseHeader returns the header of a client's answer to a plan. The arguments plan and model are
+// the number and the model hash in the plan's entry. The ledger fields describe the client's ledger
 // after the charge for this answer. ReleaseHeader also sets the sender, because the encoding of the
-// header is the context of the encrypted body.
+// header is the context with which the body is encrypted.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.Header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
@@ -46,9 +46,9 @@ func (r Release) payload() []byte {
 }
 
 // VerifyRelease verifies the envelope of an answer. The client with the given key must have signed
-// it for the given plan and model, and for the roster and the protocol of the transcript. The
-// answer must contain a commitment if and only if the study has commitments. VerifyRelease does not
-// check the ledger fields in the header.
+// the envelope for the given plan and model hash, and for the roster and the protocol of the
+// transcript. The answer must contain a commitment if and only if the study has commitments.
+// VerifyRelease does not check the ledger fields in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.Header(signed.Release, plan, model))
 	if err != nil {
@@ -89,7 +89,7 @@ func parseRelease(b []byte) (out Release, err error) {
 }
 
 // SignApproval returns a client's signed consent to take part in a study of the given coordinator.
-// The client signs it before the roster is known, so the approval does not contain the hash of a
+// The client signs before the roster is known, so the approval does not contain the hash of a
 // roster.
 func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
 	h := approvalHeader(study)
@@ -117,9 +117,9 @@ func approvalHeader(study Hash) signed.Header {
 // MaxReason is the maximum length in bytes of the reason of a leave or an abort.
 const MaxReason = 400
 
-// Reason returns the bytes of text, which is the reason of a leave or an abort. It returns
-// ErrForm unless the text is one line of at most MaxReason bytes that is safe in a terminal or a
-// log.
+// Reason returns the bytes of text, which is the reason of a leave or an abort. The text must be
+// one line of at most MaxReason bytes that is safe in a terminal or a log. Otherwise Reason returns
+// ErrForm.
 func Reason(text string) ([]byte, error) {
 	if len(text) > MaxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
 		return nil, ErrForm

@@ -8,9 +8,9 @@
 // last envelope therefore identifies the whole transcript, and two clients can compare their
 // transcripts by comparing one hash.
 //
-// A client signs three kinds of messages. An approval is its consent to take part, before the study
-// starts. A release is its answer to a plan. The body of a release is encrypted, and has the same
-// size in all answers of the study. A leave ends the client's participation.
+// A client signs three kinds of messages. An approval is the client's consent to take part, before
+// the study starts. A release is the client's answer to a plan. The body of a release is encrypted,
+// and has the same size in all answers of the study. A leave ends the client's participation.
 //
 // This package processes the size and the hash of the bodies, and does not interpret their content.
 package transcript

@@ -97,7 +97,7 @@ type Entry struct {
 	Fetches bool
 }
 
-// ErrForm is returned for malformed bytes. Its text does not depend on the bytes.
+// ErrForm is returned for malformed bytes. The text of the error does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
 // payload returns the encoding of the fields of an entry that are not in the header.
@@ -115,8 +115,8 @@ func (e Entry) payload() []byte {
 	return e.Body.Append(b)
 }
 
-// Claims returns the entry in the payload of an envelope without verifying it. The fields Ask,
-// Model and Hash are zero.
+// Claims returns the entry in the payload of an envelope. The envelope is not verified. The fields
+// Ask, Model and Hash are zero.
 func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {

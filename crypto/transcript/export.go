@@ -89,7 +89,7 @@ func (f *Fork) Error() string {
 }
 
 // Compare returns the number of entries that are in both copies of a transcript. If the copies have
-// different entries with the same number, it returns a [*Fork].
+// different entries with the same number, the error is a [*Fork].
 func Compare(one, other []Entry) (common int, err error) {
 	byNumber := map[uint64]Entry{}
 	for _, e := range one {

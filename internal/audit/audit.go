@@ -1,6 +1,6 @@
-// Package audit writes an audit log. It contains connections, joins, refusals, orders, the ends of
-// rounds, and the configuration of the program. The log goes to files as JSON lines, to syslog (RFC
-// 5424), or to another [Sink]. No line depends on records.
+// Package audit writes an audit log. The log contains connections, joins, refusals, orders, the
+// ends of rounds, and the configuration of the program. It goes to files as JSON lines, to syslog
+// (RFC 5424), or to another [Sink]. No line depends on records.
 package audit
 
 import (
@@ -26,12 +26,12 @@ const (
 	Keys          = "keys"          // a client has new keys
 	Roster        = "roster"        // the roster has a new version
 	Order         = "order"         // a user of this machine gave an order
-	OrderFailed   = "order-failed"  // the order was refused, or failed
+	OrderFailed   = "order-failed"  // an order of a user was refused, or failed
 	Study         = "study"         // a study began, ended, or was aborted
 	Verdict       = "verdict"       // a round ended, with its result
 	Answer        = "answer"        // a client sends an answer, with its charge
 	Exclusion     = "exclusion"     // the coordinator has excluded a client
-	Omitted       = "omitted"       // lines of an event were left out in a minute, with their number
+	Omitted       = "omitted"       // lines of one event were left out in a minute; the line has the number of these lines
 )
 
 // A Line is one line of an audit log.
@@ -42,7 +42,7 @@ type Line struct {
 	Attrs []slog.Attr
 }
 
-// A Sink is a destination of an audit log. Its methods may be called concurrently.
+// A Sink is a destination of an audit log. The methods may be called concurrently.
 type Sink interface {
 	// Write writes a line. It must not wait for another machine.
 	Write(l Line) error
@@ -53,8 +53,8 @@ type Sink interface {
 // Options configure [Open].
 type Options struct {
 	Program string // name of the program, for syslog
-	// Wrote, unless nil, is called after each attempt to write a line to a sink, with the error of
-	// the write or nil. It may be called concurrently.
+	// Wrote, unless nil, is called after each attempt to write a line to a sink. The argument of
+	// Wrote is the error of the write, or nil. Wrote may be called concurrently.
 	Wrote func(error)
 	// Others are further sinks.
 	Others []Sink
@@ -67,9 +67,9 @@ type Log struct {
 	limiter limiter
 }
 
-// Open opens an audit log with the given destinations. A destination is the path of a file, or the
-// address of a syslog: syslog:///dev/log for a socket of this machine, syslog+udp://host:514 or
-// syslog+tcp://host:514 for another machine.
+// Open opens an audit log with the given destinations. A destination is the path of a file or the
+// address of a syslog. The address is syslog:///dev/log for a socket of this machine, and
+// syslog+udp://host:514 or syslog+tcp://host:514 for another machine.
 func Open(destinations []string, o Options) (*Log, error) {
 	l := &Log{wrote: o.Wrote, sinks: o.Others}
 	if l.wrote == nil {
@@ -113,10 +113,9 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine, unless there are too many such lines. The number of
-// lines of an event in a minute is limited for each host, and for all hosts together. Limited only
-// counts the lines above a limit. At the end of the minute, a line with the event Omitted reports
-// their number.
+// Limited writes a line about another machine. The number of lines of an event in a minute is
+// limited for each host, and for all hosts together. Lines above a limit are counted and not
+// written. At the end of the minute, a line with the event Omitted has the number of these lines.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
@@ -124,8 +123,9 @@ func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) 
 }
 
 // Begin writes an order of a user to the audit log, before the order is carried out. The argument
-// giver is the result of [User]. The caller must call end with the error of the order, or nil. If
-// there is an error, end writes it to the audit log. In both cases end returns its argument.
+// giver is the result of [User]. The caller must call the returned function end with the error of
+// the order, or nil. If there is an error, end writes the error to the audit log. In both cases end
+// returns its argument.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {
@@ -183,7 +183,8 @@ const (
 	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
 )
 
-// A limiter counts lines in windows of time. A window begins with its first line.
+// A limiter counts lines in windows of time. A window begins with the first line that is counted in
+// it.
 type limiter struct {
 	report func(event string, omitted int)
 
@@ -219,7 +220,7 @@ func (l *limiter) admit(host, event string) bool {
 	return true
 }
 
-// end ends the window and reports the lines that were left out in it.
+// end ends the window and reports the lines that were left out during the window.
 func (l *limiter) end() {
 	l.mu.Lock()
 	events := l.events

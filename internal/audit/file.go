@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A file is a sink that appends JSON lines to a file. If the file was renamed or removed, for example
-// by a rotation of logs, the next line goes to a new file.
+// A file is a sink that appends JSON lines to a file. If the file was renamed or removed, for
+// example by a rotation of logs, the next line goes to a new file.
 type file struct {
 	path string
 
@@ -39,7 +39,7 @@ func (s *file) Write(l Line) error {
 	return err
 }
 
-// follow opens the path again if the open file is no longer at the path.
+// follow checks that the open file is still at its path. If it is not, follow opens the path again.
 func (s *file) follow() error {
 	if s.f != nil {
 		there, err := os.Stat(s.path)
@@ -47,7 +47,7 @@ func (s *file) follow() error {
 		if err == nil && e == nil && os.SameFile(there, here) {
 			return nil
 		}
-		s.f.Close() //nolint:errcheck // the lines in it were written
+		s.f.Close() //nolint:errcheck // the lines in this file were written
 		s.f = nil
 	}
 	return s.open()

@@ -11,7 +11,8 @@ import (
 
 const (
 	queued = 1024 // maximum number of lines that wait for a syslog
-	// time limit for connecting, for writing a line, and for writing the waiting lines at the end
+	// time limit for a connection, for the write of a line, and for the write of the waiting lines
+	// at the end
 	patience = 5 * time.Second
 	between  = time.Second // time between two attempts to reach a syslog over TCP
 	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
@@ -62,7 +63,7 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed. It then sends the lines that still wait.
+// run sends lines until the sink is closed. It then sends the lines that are still waiting.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -88,8 +89,8 @@ func (s *syslog) run() {
 	}
 }
 
-// send sends a line, over a new connection if the first attempt fails. Over TCP it tries until the
-// sink is closed.
+// send sends a line. If the first attempt fails, send makes a new connection. Over TCP it tries
+// until the sink is closed.
 func (s *syslog) send(l Line) {
 	text, err := s.format(l)
 	for attempt := 0; err == nil; attempt++ {
@@ -104,9 +105,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits before another attempt over TCP, and returns true. It returns false if the sink is
-// being closed. It also returns false for other networks, which do not report whether the syslog
-// can be reached again.
+// mayWait waits before another attempt over TCP, and returns true. If the sink is being closed, it
+// returns false. It also returns false for other networks, because these do not report whether the
+// syslog can be reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false

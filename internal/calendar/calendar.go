@@ -22,15 +22,15 @@ func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// clocks lists the spellings of a time of day after a date: with or without seconds, and with or
-// without a time zone.
+// clocks lists the forms in which a time of day can follow a date: with or without seconds, and
+// with or without a time zone.
 var clocks = []string{
 	"15:04:05", "15:04:05Z07:00", "15:04:05Z07", "15:04:05Z0700",
 	"15:04", "15:04Z07:00", "15:04Z07", "15:04Z0700",
 }
 
-// ParseTime returns the day of a text such as 2020-12-31, or 2020-12-31 23:59:59. It ignores the
-// time of day after checking it.
+// ParseTime returns the day of a text such as 2020-12-31, or 2020-12-31 23:59:59. The time of day
+// is checked and then ignored.
 func ParseTime(text string) (Day, bool) {
 	const length = len(time.DateOnly)
 	if len(text) <= length {

@@ -34,17 +34,16 @@ type Exit struct {
 	Meaning string
 }
 
-// Common has the flags of every command. A program embeds it in its commands.
+// Common has the flags of every command. The commands of a program embed Common.
 type Common struct {
 	Quiet   bool             `short:"q" help:"Show no progress and no notes."`
 	Version kong.VersionFlag `help:"Print the version of this program."`
 }
 
-// Run parses args into commands, a pointer to a kong struct, and calls do with the command that
-// the user chose. The context of do is cancelled at an interrupt or SIGTERM, and with
-// the parent. Run returns the exit
-// code. It is the result of do, 0 after --help and --version, or Usage for arguments that cannot
-// be parsed.
+// Run parses args into commands, which is a pointer to a struct of the kong library. It then calls
+// the function do with the command that the user chose. The context of do is cancelled at an
+// interrupt or SIGTERM, and with the parent. Run returns the exit code. The exit code is the result
+// of do, 0 after --help and --version, or Usage for arguments that cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -73,9 +72,9 @@ func Run(parent context.Context, program Program, commands any, args []string, d
 	return do(ctx, command)
 }
 
-// Version returns the version of the program, which the go command took from the commit and its
-// tags. It ends in "+dirty" if files were changed after the commit. If the go command took no
-// version, Version returns "unknown".
+// Version returns the version of the program, which the go command took from the commit and the
+// tags of the commit. The version ends in "+dirty" if files were changed after the commit. If the
+// go command took no version, Version returns "unknown".
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -83,8 +82,8 @@ func Version() string {
 	return "unknown"
 }
 
-// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must be
-// an object, so that a later version can add fields to it.
+// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must
+// be an object, so that a later version can add fields to the object.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")

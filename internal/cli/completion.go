@@ -78,7 +78,8 @@ func commandsOf(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// namesOf returns the words that may follow a node. These are its commands, then its flags.
+// namesOf returns the words that may follow a node. They are the commands and then the flags of the
+// node.
 func namesOf(n *kong.Node) []string {
 	return append(commandNames(n), flagsOf(n)...)
 }

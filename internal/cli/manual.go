@@ -181,8 +181,8 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain does the same as escape, but for a whole line. It also protects a period at the
-// beginning, which would start a request.
+// plain does the same as escape for a whole line. It also escapes a period at the beginning,
+// because roff would read such a line as a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

@@ -16,7 +16,7 @@ import (
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// columns returns the width of a terminal in characters. It returns 0 for a file that is not a
+// columns returns the width of a terminal in characters. The result is 0 for a file that is not a
 // terminal, and for a terminal whose width is unknown.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
@@ -43,7 +43,7 @@ func NewLine(terminal io.Writer) *Line {
 	return l
 }
 
-// Draw replaces the text of the line. It cuts off text that does not fit the terminal's width,
+// Draw replaces the text of the line. Text that does not fit the terminal's width is cut off,
 // because a terminal cannot replace text that runs over several lines.
 func (l *Line) Draw(text string) {
 	length := utf8.RuneCountInString(text)
@@ -63,7 +63,8 @@ func (l *Line) Clear() {
 	}
 }
 
-// End leaves the text on the terminal and begins a new line. It does nothing if no text is drawn.
+// End leaves the text on the terminal and begins a new line. If the line has no text, End does
+// nothing.
 func (l *Line) End() {
 	if l.length > 0 {
 		fmt.Fprintln(l.out)

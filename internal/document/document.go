@@ -28,8 +28,8 @@ const (
 	maxDepth = 16
 	// maxPath is the maximum length of a dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the maximum number of characters that begin or separate values. For each of
-	// them the decoder takes up to 240 bytes of memory.
+	// maxMarks is the maximum number of characters that begin or separate values. For each such
+	// character the decoder takes up to 240 bytes of memory.
 	maxMarks = 1 << 15
 )
 
@@ -97,7 +97,8 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// This check must come before the decoder, whose time is quadratic in the number of keys.
+	// This check must come before the decoder, because the decoder's time is quadratic in the
+	// number of keys.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -162,7 +163,7 @@ func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 const maxErrors = 100
 
 // Err returns the problems that were found, including unknown keys, in the order of the file. It
-// returns at most maxErrors problems. It returns nil if there are none.
+// returns at most maxErrors problems. If no problem was found, it returns nil.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -183,8 +184,8 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// If the key is missing, the loop finds the place of the nearest table that should contain
-	// the key.
+	// If the key is missing, the loop finds the nearest table that should contain the key, and the
+	// place of this table.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column
@@ -199,15 +200,15 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// found removes the report that a key is missing. The document has the key under a misspelt name, and
-// the report about that name is enough.
+// found removes the report that a key is missing. The caller has reported the key under a misspelt
+// name, and one report is enough.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
 
 // findPlaces returns the position of each key of src. Tables of an array are numbered from 1, so
-// column.3.bounds is a key of the third [[column]]. It returns an error for a table with too
-// many keys, and for a key that is too long or too deep.
+// column.3.bounds is a key of the third [[column]]. If a table has too many keys, or if a key is
+// too long or too deep, findPlaces returns an error.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
@@ -215,8 +216,8 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	// lines contains the offsets of the lines. The parser itself would count lines from the start
-	// of the file for each key.
+	// lines contains the offsets of the lines. Without these offsets, the parser would count lines
+	// from the start of the file for each key.
 	lines := lineStarts(src)
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A Table is a table in a document. Its methods that read a value return false if the key is
-// missing. If the value has the wrong type, they return false and report a problem.
+// A Table is a table in a document. A method that reads a value has a second result, which is false
+// if the key is missing. If the value has the wrong type, this result is false as well, and the
+// method reports a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -47,8 +48,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key after a conversion by the function convert. If the conversion fails, get
-// reports a problem. The argument want describes the allowed values.
+// get returns the value of key after the function convert has converted it. If the conversion
+// fails, get reports a problem. The argument want is a description of the allowed values.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -195,8 +196,8 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// DidYouMean returns a suggestion of the option that is most similar to got. It returns "" if no
-// option is similar.
+// DidYouMean returns a suggestion of the option that is most similar to got. If no option is
+// similar, the result is "".
 func DidYouMean(got string, options []string) string {
 	if best := similar(got, options); best != "" {
 		return fmt.Sprintf(" (did you mean %q?)", best)
@@ -204,7 +205,8 @@ func DidYouMean(got string, options []string) string {
 	return ""
 }
 
-// similar returns the option that is most similar to got. It returns "" if no option is similar.
+// similar returns the option that is most similar to got. If no option is similar, the result is
+// "".
 func similar(got string, options []string) (best string) {
 	least := 3
 	for _, o := range options {

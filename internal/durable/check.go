@@ -15,9 +15,10 @@ import (
 // ErrDamaged is returned if a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. If bbolt panics because a page is damaged, or
-// if f reads memory beyond the end of a truncated file, Guard returns ErrDamaged. Other panics
-// are bugs of this program, and Guard panics with them again.
+// Guard runs f, which reads or writes a database. A damaged file can cause a panic: bbolt panics
+// because a page is damaged, or f reads memory beyond the end of a truncated file. In these cases
+// Guard returns ErrDamaged. Other panics are bugs of this program, and Guard panics with them
+// again.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -53,13 +54,13 @@ func ofTheFile(r any) bool {
 	}
 }
 
-// check checks a newly opened database. It first visits all pages and checks their lengths and
-// page numbers. It then calls bbolt's own Check, which trusts these numbers. With damaged
-// numbers, Check could read outside the file in a goroutine and so end the program, loop for
-// ever, or use up all memory.
+// check checks a database that was just opened. It first visits all pages and checks their lengths
+// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. With
+// damaged numbers, Check could read outside the file in a goroutine and so end the program, loop
+// for ever, or use up all memory.
 //
-// The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go,
-// inode.go and bucket.go. Numbers are in the machine's byte order.
+// The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go
+// and bucket.go. Numbers are in the machine's byte order.
 func check(db *bbolt.DB, file io.ReaderAt) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		c := checker{file: file, pageSize: int64(db.Info().PageSize)}
@@ -71,7 +72,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // the loop reads all problems, so that the goroutine of Check ends
+		for problem := range tx.Check() { // the loop reads the channel to its end, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -90,8 +91,8 @@ type checker struct {
 const (
 	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	// Size of a bucket's header, which begins with its root page; the root page is 0 if the page
-	// is stored after the header.
+	// Size of a bucket's header, which begins with the number of the bucket's root page. This
+	// number is 0 if the page is stored after the header.
 	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
@@ -162,7 +163,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket on a page. The argument b is the bucket's value.
+// bucket checks a bucket on a page. The argument b is the value of the bucket in the database.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -176,7 +177,7 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages that belong to no tree. These are the free pages and the pages that
+// others checks the pages that belong to no tree. They are the free pages and the pages that
 // contain the list of free pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {

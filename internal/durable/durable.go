@@ -1,13 +1,13 @@
 // Package durable opens bbolt databases so that a program acts only on data that is on the disk.
 //
 // After a crash or a failed sync, a program that reads a file gets the pages in the operating
-// system's page cache. When a sync fails, Linux marks the pages that were not written as clean.
-// The file still shows them, no later sync writes them, and a power failure loses them (Rebello
-// et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program could
-// then report that a transaction is done, although a power failure would lose it and damage the
-// later transactions that build on it.
+// system's page cache. When a sync fails, Linux marks the pages that were not written as clean. The
+// file still shows these pages, no later sync writes them, and a power failure loses them (Rebello
+// et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program could then
+// report that a transaction is done, although a power failure would lose the transaction and damage
+// later transactions that depend on it.
 //
-// The package therefore writes the same bytes of the file again and syncs them before the
+// For this reason the package writes the same bytes of the file again and syncs them before the
 // contents are used. It does so when the file is opened and after a failed commit.
 //
 // A file is also checked when it is opened, because bbolt does not check sizes and page numbers.
@@ -43,8 +43,8 @@ type Layer struct {
 	Files Files
 }
 
-// Open opens a database for writing, like [bbolt.Open], and checks it. The caller must call
-// Settle before using the contents. If the file is damaged, Open returns [ErrDamaged] and
+// Open opens a database for writing, as [bbolt.Open] does, and checks the database. The caller must
+// call Settle before it uses the contents. If the file is damaged, Open returns [ErrDamaged] and
 // releases the lock.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
 	with := *bbolt.DefaultOptions
@@ -82,7 +82,7 @@ func damage(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// closed unlocks and closes a file that bbolt may have closed already.
+// closed unlocks and closes a file. It ignores that bbolt may have closed the file already.
 func closed(file *os.File) error {
 	if file == nil {
 		return nil
@@ -94,9 +94,10 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle writes the bytes of a database again and syncs them, so that its contents are on the
-// disk. It writes the two meta pages last, because they point to all other pages. It holds the
-// write lock. A crash or an error does no damage, because the file already has the same bytes.
+// Settle writes the bytes of a database again and syncs them, so that the contents of the database
+// are on the disk. It writes the two meta pages last, because they point to all other pages. It
+// holds the write lock. A crash or an error does no damage, because the file already has the same
+// bytes.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {

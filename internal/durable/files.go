@@ -62,7 +62,7 @@ func (System) SyncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// files returns the Files of a layer, or System by default.
+// files returns the field Files of a layer, or System if the field is not set.
 func (l Layer) files() Files {
 	if l.Files != nil {
 		return l.Files

@@ -7,8 +7,9 @@ import (
 )
 
 // SyncsDirectories reports whether a new file name is durable only after a sync of its directory.
-// Windows cannot sync a directory. A move waits until the new name is on the disk. The name of a
-// file that is created and then synced is in the journal of NTFS, which the sync of the file writes.
+// Windows cannot sync a directory. A move waits until the new name is on the disk. If a file is
+// created and then synced, the sync writes the name of the file as well, because the name is in the
+// journal of NTFS.
 const SyncsDirectories = false
 
 // Publish gives a complete file the name by which other programs read it. It returns an error if a

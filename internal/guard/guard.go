@@ -1,5 +1,5 @@
 // Package guard recovers from panics in computations on private records. A panic would end the
-// program, and the parties that wait for an answer of the program would notice its end. This would
+// program, and the parties that wait for an answer of the program would notice this end. It would
 // reveal information about a record without a privacy cost.
 package guard
 
@@ -13,8 +13,8 @@ import (
 // A Panic is the error for a computation that panicked.
 type Panic struct{ calls []uintptr }
 
-// Error lists the functions that were running, with file and line, innermost first. It leaves
-// out the value of the panic and the arguments, because both may come from a record.
+// Error lists the functions that were running, with file and line, innermost first. The value of
+// the panic and the arguments are left out, because both may come from a record.
 func (p *Panic) Error() string {
 	var at []string
 	frames := runtime.CallersFrames(p.calls)
@@ -38,7 +38,7 @@ func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
 			Recovered.Add(1)
-			const depth, callers = 64, 2 // maximum length of the list, and number of innermost functions to omit
+			const depth, callers = 64, 2 // depth is the maximum length of the list, and callers is the number of innermost functions to omit
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -48,8 +48,8 @@ func Run(f func()) (err error) {
 }
 
 // Batch computes and uses the contributions of a batch of records. It calls compute and then use
-// for all records together. If compute panics, Batch calls both for each record alone, and does
-// not use the records for which compute panics again. Such a record contributes nothing,
+// for all records together. If compute panics, Batch calls both functions for each record alone,
+// and does not use the records for which compute panics again. Such a record contributes nothing,
 // whatever the other records are. The function compute must not change the sums to which the
 // function use adds. Batch returns the first error of use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {

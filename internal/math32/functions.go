@@ -2,8 +2,8 @@ package math32
 
 import "math"
 
-// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. For NaN both
-// results are NaN.
+// Softplus writes log(1 + eˣ) to dst, and the derivative 1/(1 + e⁻ˣ) to slope. For NaN both results
+// are NaN.
 func Softplus(dst, slope, x []float32) {
 	whole := softplus(dst, slope, x)
 	softplusPlain(dst[whole:], slope[whole:], x[whole:])
@@ -23,7 +23,8 @@ func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		// With this limit the condition is true for every u if v = 255, and for no u if v = 0.
+		// With this limit, which is compared with a random number u of 16 bits, the condition is
+		// true for every u if v = 255, and for no u if v = 0.
 		if u < uint32(v)*257+uint32(v>>7) {
 			dst[j] = 1
 		}
@@ -53,8 +54,8 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It contains the state that is
-// common to all pieces of a parameter vector.
+// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It holds the state that is common to
+// all pieces of a parameter vector.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // powers β₁ᵗ and β₂ᵗ of the decay rates after t steps
@@ -64,7 +65,7 @@ type Adam struct {
 // factor by which gradients are multiplied.
 type adamStep [6]float32
 
-// Next begins a step with the given learning rate. The step multiplies gradients by scale.
+// Next begins a step with the learning rate rate. In this step gradients are multiplied by scale.
 func (a *Adam) Next(rate, scale float64) AdamStep {
 	if a.power1 == 0 && a.power2 == 0 {
 		a.power1, a.power2 = 1, 1
@@ -84,8 +85,8 @@ type AdamStep struct{ constants adamStep }
 // second moments.
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
-// Move moves w against the gradient, and updates the first and second moments. All slices have
-// the same length.
+// Move moves w against the gradient, and updates the first and second moments, which are in the
+// slices first and second. All slices have the same length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {
 	whole := adam(&s.constants, w, first, second, gradient)
 	adamPlain(&s.constants, w[whole:], first[whole:], second[whole:], gradient[whole:])

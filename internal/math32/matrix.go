@@ -25,10 +25,10 @@ func (p Panels) At(row, column int) int {
 // next terms. The rows of a panel for this number of terms fit into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. Rows of x have terms elements and begin xStride apart. Rows of dst
-// are padded to whole tiles and begin dstStride apart. Multiply also reads and writes the
-// padding rows of x and dst, up to a whole tile. The argument terms may be less than the number
-// of rows of w.
+// Multiply writes x·w to dst. The argument terms is the number of elements of a row of x, and rows
+// is the number of rows. The rows of x begin xStride apart. The rows of dst are padded to whole
+// tiles and begin dstStride apart. Multiply also reads and writes the padding rows of x and dst, up
+// to a whole tile. The number terms may be less than the number of rows of w.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

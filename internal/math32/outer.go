@@ -3,15 +3,15 @@ package math32
 import "fmt"
 
 // Outer computes a sum of outer products of two vectors, with one product for each record. The
-// gradient of a dense layer is such a sum: inputs of the layer times derivatives of the loss
-// with respect to its outputs. Each record has a position, counted from 0. Several goroutines may
-// put records at different positions concurrently. Afterwards the sum is computed in pieces, by a
-// product of matrices.
+// gradient of a dense layer is such a sum: inputs of the layer times derivatives of the loss with
+// respect to the layer's outputs. Each record has a position, counted from 0. Several goroutines
+// may put records at different positions concurrently. Afterwards the sum is computed in pieces, by
+// a product of matrices.
 type Outer struct {
 	Inputs, Outputs int
 	most            int // maximum number of records
-	// a has the inputs in tiles, and b has the outputs in panels, with room for the maximum number
-	// of records.
+	// a has the inputs in tiles, and b has the outputs in panels. Both have room for the maximum
+	// number of records.
 	a, b []float32
 }
 
@@ -63,9 +63,10 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum writes to dst the sum of the outer products at the positions 0 to records − 1. It computes the
-// part of the sum that belongs to the inputs in the tiles [from, to). The result consists of panels
-// with TileRows·(to−from) rows of TileColumns numbers, one panel after the other.
+// Sum writes to dst the sum of the outer products at the positions 0 to records − 1. Only a part of
+// this sum is computed, the part that belongs to the inputs in the tiles [from, to). The result
+// consists of panels with TileRows·(to−from) rows of TileColumns numbers, one panel after the
+// other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

@@ -18,8 +18,8 @@ func Padded(n, size int) int { return Tiles(n, size) * size }
 // element of a vector is a product of two numbers. The terms may be added in any order, with or
 // without fused operations. No product and no sum may underflow.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This also
-// holds if parts of the sum are added separately, as on a graphics card
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This bound
+// also holds if parts of the sum are added separately, as on a graphics card
 // (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that part,
 // and then once for every other part that has a term. There are at most n − k such parts. Adding
 // zero causes no rounding. The error of an element is therefore at most γ·Σ|terms| with γ =

@@ -7,9 +7,11 @@ var hasLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 //go:noescape
 func tileAVX2(dst *float32, stride int, a *float32, row, step int, b *float32, k int, add bool)
 
-// tile computes a tile of a product. Element (r, j) is Σ a[r·row + i·step]·b[i·TileColumns + j]
-// over i < k, with k ≥ 1. The element is written to dst[r·stride + j] or, if add is true, added
-// there.
+// tile computes a tile of a product. For k ≥ 1, element (r, j) is
+//
+//	Σ_{i<k} a[r·row + i·step]·b[i·TileColumns + j].
+//
+// The element is written to dst[r·stride + j] or, if add is true, added to the number there.
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	if !hasLanes {
 		tilePlain(dst, stride, a, row, step, b, k, add)

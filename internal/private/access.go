@@ -11,9 +11,10 @@ import (
 // Unix, root and the owner have the same access.
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
-// outsiders returns the trustees to which a discretionary access control list grants access, other
-// than the insiders and self. The list is a text in the security descriptor definition language,
-// such as D:PAI(A;OICI;FA;;;SY). If outsiders cannot read the list, it returns an error.
+// outsiders returns the trustees to which an access control list grants access, other than the
+// trustees in insiders and self, this user. The argument list is the discretionary list as a text
+// in the security descriptor definition language, such as D:PAI(A;OICI;FA;;;SY). If outsiders
+// cannot read the text, it returns an error.
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {

@@ -30,8 +30,8 @@ func command(path string, info fs.FileInfo) string {
 	return "chmod 600 " + path
 }
 
-// exposedGrant is like Exposed for a file that another user may have made for this user. A group is
-// allowed to read the file if root owns it.
+// exposedGrant does the same as Exposed for a file that another user may have made for this user.
+// Here a group is allowed to read the file if root owns the file.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	mode := info.Mode().Perm()
 	s, ok := info.Sys().(*syscall.Stat_t)
@@ -42,6 +42,6 @@ func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err err
 	return describe(info), command(path, info) + ", or chmod 640 if root owns it", nil
 }
 
-// Mkdir makes a directory that only its owner can enter. It returns an error for which
-// errors.Is(err, fs.ErrExist) holds if the directory exists.
+// Mkdir makes a directory that only its owner can enter. If the directory exists, it returns an
+// error for which errors.Is(err, fs.ErrExist) is true.
 func Mkdir(dir string) error { return os.Mkdir(dir, dirMode) }

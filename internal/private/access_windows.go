@@ -46,9 +46,9 @@ func user() (string, error) {
 }
 
 // Mkdir makes a directory that only this user, the system and the administrators can enter. Files
-// in the directory inherit its access rules. It returns an error for which errors.Is(err,
-// fs.ErrExist) holds if the directory exists. Until Mkdir has set the access rules, the directory
-// has the rules of its parent, but it is empty.
+// in the directory inherit the access rules of the directory. If the directory exists, Mkdir
+// returns an error for which errors.Is(err, fs.ErrExist) is true. Until Mkdir has set the access
+// rules, the directory has the rules of its parent, but it is empty.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	Unfinished = ".new-*"
 )
 
-// disk contains the operations of the file system, which tests replace to make each one fail.
+// disk contains the operations of the file system. Tests replace each operation by one that fails.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -38,10 +38,10 @@ var system = disk{
 	open:   os.Open,
 }
 
-// Create writes a new file. It makes the directory of the file if the directory does not exist.
-// It returns an error if the file exists. Once Create has returned without error, the file
-// survives a power failure. If Create or the power fails, the path never holds a part of the
-// data.
+// Create writes a new file. If the directory of the file does not exist, Create makes the
+// directory. If the file exists, Create returns an error. Once Create has returned without error,
+// the file survives a power failure. If Create or the power fails, the path never holds a part of
+// the data.
 func Create(path string, data []byte) error {
 	return system.put(path, data, system.link)
 }
@@ -60,8 +60,8 @@ func Exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Remove removes a file, so that it stays removed after a power failure. It succeeds if the file does
-// not exist.
+// Remove removes a file, so that the file stays removed after a power failure. If the file does not
+// exist, Remove succeeds.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // The error is nil if dir exists. In that case checkDirectory examines the directory later.
+		return err // The error is nil if dir exists. In that case checkDirectory examines dir later.
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {
@@ -172,8 +172,8 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// Names returns the names of the files in a directory, in order. It returns no names if the directory
-// does not exist.
+// Names returns the names of the files in a directory, in order. If the directory does not exist,
+// it returns no names.
 func Names(dir string) (names []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +185,7 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// readAll reads at most limit bytes and returns an error if there are more. The file may have
+// readAll reads at most limit bytes. If the file has more, it returns an error. The file may have
 // grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))

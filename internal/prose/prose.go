@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the number of characters to which texts are wrapped for files, and for terminals that
-// are not narrower.
+// Width is the number of characters to which texts are wrapped. Texts are wrapped to fewer
+// characters only for a terminal that is narrower.
 const Width = 92
 
 // Wrap breaks text into lines of at most width characters, and ends the last line.
@@ -61,16 +61,17 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the indent of a line and, if the line has a bullet, the bullet (first). It also
-// returns the same number of spaces, with which the other lines of the paragraph begin (rest).
+// indents returns the beginnings of the lines of a paragraph. The result first is the indent of the
+// line and, if the line has a bullet, the bullet. The result rest has the same number of spaces.
+// The other lines of the paragraph begin with rest.
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]
 	return first, strings.Repeat(" ", len(first))
 }
 
-// continues reports whether Wrap began the new line only because the line's first word did not fit
-// into the line before it. The argument indent has the length of the beginning of both lines.
+// continues reports whether Wrap began the new line only because the first word of that line did
+// not fit into the line before. The argument indent has the length of the beginning of both lines.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

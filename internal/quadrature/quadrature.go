@@ -43,8 +43,8 @@ const (
 	roughRandom = 32
 )
 
-// Rough returns a rule of few points. It is as accurate as [New] for functions that are nearly
-// quadratic within a few standard deviations.
+// Rough returns a rule of few points. For functions that are nearly quadratic within a few standard
+// deviations, the rule is as accurate as that of [New].
 func Rough(dim int) *Rule {
 	if dim > 2 {
 		return QuasiRandom(dim, roughRandom)
@@ -76,7 +76,7 @@ func Product(dim, n int) *Rule {
 // coordinate has variance one (Roberts, "The unreasonable effectiveness of quasirandom
 // sequences", 2018).
 func QuasiRandom(dim, n int) *Rule {
-	// root converges to the positive root of x^(dim+1) = x + 1.
+	// The loop makes root converge to the positive root of x^(dim+1) = x + 1.
 	root := 2.0
 	for range 60 {
 		root = math.Pow(1+root, 1/float64(dim+1))

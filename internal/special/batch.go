@@ -2,14 +2,14 @@ package special
 
 import "math"
 
-// The functions in this file compute many elements without calls or branches, so that the CPU
-// can overlap them. Exponentials and probabilities have the same bits on every machine. The
+// The functions in this file compute many elements without calls or branches, so that the CPU can
+// overlap the computations. Exponentials and probabilities have the same bits on every machine. The
 // other functions have the same bits on all machines that do not fuse multiplications with
 // additions.
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
-// 4e-16. It uses a table of 64 powers of two between 1 and 2, and a polynomial of degree 5.
-// Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid
+// 4e-16. The function uses a table of 64 powers of two between 1 and 2, and a polynomial of degree
+// 5. Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid
 // fused operations, so that every machine computes the same bits.
 func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
@@ -119,9 +119,9 @@ var powersLess1 = func() (t [64]float64) {
 	return t
 }()
 
-// TanhAll writes tanh x for every element of x to dst, which may be x. The relative error is
-// below 1e-15. The result is E/(E+2) with the sign of x, where E = e^(2|x|) − 1 is computed from
-// powersLess1 without cancellation.
+// TanhAll writes tanh x for every element of x to dst, which may be x. The relative error is below
+// 1e-15. The result is E/(E+2) with the sign of x, where E = e^(2|x|) − 1. The function computes E
+// from powersLess1 without cancellation.
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
@@ -152,8 +152,8 @@ func InvLogitAll(prob, x []float64) {
 }
 
 // invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). The numerator is 1 for positive x and e for
-// negative x, and the denominator is 1+e. The code has no branch, because CPUs would often
-// predict it wrongly.
+// negative x, and the denominator is 1+e. The code has no branch, because CPUs would often predict
+// a branch wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)

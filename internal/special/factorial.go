@@ -18,8 +18,8 @@ func LogFactorial(k float64) float64 {
 	return Lgamma(k + 1)
 }
 
-// LogRising returns log Γ(x+k) − log Γ(x) and its derivative with respect to x, for x > 0 and an
-// integer k ≥ 0. For large x it avoids the cancellation in this difference.
+// LogRising returns log Γ(x+k) − log Γ(x), and the derivative of this difference with respect to x,
+// for x > 0 and an integer k ≥ 0. For large x it avoids the cancellation in this difference.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,14 +39,15 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// The result is the difference of Stirling's series at x+k and x, with their leading terms
-	// combined.
+	// The result is the difference of Stirling's series at x+k and x, in which the leading terms of
+	// the two series are combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)
 }
 
-// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π to 1e-17 for x ≥ 32.
+// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π. The absolute error is at most 1e-17 for x
+// ≥ 32.
 func stirling(x float64) float64 {
 	i := 1 / x
 	s := i * i

@@ -23,7 +23,7 @@ func NormalRatioAll(dst, x []float64) {
 		}
 		density := dst[i] * overRoot2Pi
 		ratio := nearMills(t)
-		// The code has no branch, because CPUs would often predict it wrongly.
+		// The code has no branch, because CPUs would often predict a branch wrongly.
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
 		above := math.Float64bits(density)&^negative | math.Float64bits(1)&negative
 		below := math.Float64bits(1-float64(density*ratio))&^negative | math.Float64bits(ratio)&negative
@@ -36,7 +36,7 @@ const (
 
 	millsEnd     = 8  // end of the table's range
 	millsPerUnit = 8  // number of table rows for an interval of length 1
-	millsTerms   = 10 // number of terms of a polynomial; the next term is below 4e-16 times the first
+	millsTerms   = 10 // number of terms of a polynomial; the first omitted term is below 4e-16 times the first term
 )
 
 // farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.
@@ -60,9 +60,9 @@ func nearMills(t float64) float64 {
 }
 
 // millsTable holds the Taylor series of the Mills ratio M around the midpoints of intervals of
-// length ⅛. Because M' = tM − 1, all terms of a series can be computed from the first term. The
-// first terms are computed by a recursion that starts with a continued fraction at the largest t,
-// and whose errors shrink as t decreases.
+// length ⅛. Because M' = tM − 1, all terms of a series can be computed from the first term. A
+// recursion computes the first terms. It begins with a continued fraction at the largest t, and its
+// errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

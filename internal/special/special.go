@@ -50,8 +50,8 @@ func mills(t float64) float64 {
 // Digamma returns the derivative of log Γ at x > 0.
 func Digamma(x float64) float64 { return mathext.Digamma(x) }
 
-// Trigamma returns the second derivative of log Γ at x > 0. It returns +Inf at 0, and NaN below
-// 0, where mathext.Zeta would panic.
+// Trigamma returns the second derivative of log Γ at x > 0. At 0 it returns +Inf. Below 0, where
+// mathext.Zeta would panic, it returns NaN.
 func Trigamma(x float64) float64 {
 	switch {
 	case x > 0:

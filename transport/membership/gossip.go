@@ -87,8 +87,8 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 // Address returns the address at which other nodes reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join contacts the nodes at the given addresses. It returns an error if none of them answers. The
-// daemon can then continue without gossip.
+// Join contacts the nodes at the given addresses. If none of them answers, Join returns an error.
+// The daemon can then continue without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -99,7 +99,7 @@ func (n *Node) Join(addresses ...string) error {
 // Close informs the other nodes that this node leaves, and stops the node. An error of the message
 // to the other nodes is ignored.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // without this message the other nodes would notice later that this node has stopped
+	_ = n.list.Leave(farewell) // this message only saves time: without it the other nodes would notice later that this node has stopped
 	return n.list.Shutdown()
 }
 
@@ -123,8 +123,8 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive returns an error for a node that is not a party of the study, or that sends more than
-// its name and address. The library then ignores the node.
+// NotifyAlive returns an error for a node that is not a party of the study. It also returns an
+// error for a node that sends more than its name and address. The library then ignores the node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -146,8 +146,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog receives the log lines of the library. It logs them at debug level, because other nodes
-// can cause these lines. They contain names and addresses, but no keys.
+// toSlog receives the log lines of the library. Other nodes can cause these lines, so toSlog logs
+// them at debug level. They contain names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

@@ -16,8 +16,8 @@ import (
 
 const (
 	// maxStreams is the largest number of incoming streams that are read at once. maxStream is the
-	// largest number of bytes of a stream. It is three times the size of the list of all nodes in
-	// the largest study.
+	// largest number of bytes of a stream, three times the size of the list of all nodes in the
+	// largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
 	// maxPacket is the largest size in bytes of a packet. Valid packets fit into an Ethernet frame.
@@ -67,8 +67,8 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
 	// A listening goroutine of the library ends only after it has delivered its last packet or
-	// stream. The methods packets and streams must therefore read from its channels until Shutdown
-	// returns.
+	// stream. For this reason the methods packets and streams must read from the library's channels
+	// until Shutdown returns.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -97,13 +97,13 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	if o := p.find(label); o != nil {
 		select {
 		case o.packets <- packet:
-		default: // the queue is full, and the packet is dropped
+		default: // the queue is full, so drop the packet
 		}
 	}
 }
 
 // streams delivers incoming streams to the nodes of their studies. If maxStreams streams are open,
-// it closes a new one.
+// streams closes a new stream.
 func (p *Port) streams() {
 	for {
 		select {
@@ -162,8 +162,8 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet returns the part of the port for the study with the given label. It returns an error if
-// the study already has a part.
+// outlet returns the part of the port for the study with the given label. If the study already has
+// a part, outlet returns an error.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,8 @@ func (p *Port) outlet(label string) (*outlet, error) {
 	return o, nil
 }
 
-// An outlet is the part of a port for one study. It is the network of the study's node.
+// An outlet is the part of a port for one study. The node of the study uses the outlet as its
+// network.
 type outlet struct {
 	*memberlist.NetTransport
 	port    *Port

@@ -17,7 +17,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way is the connection by which a party was seen.
+// A Way is the kind of connection over which a party was seen.
 type Way string
 
 // A party is seen over its connection to the coordinator, or through gossip.
@@ -31,8 +31,8 @@ type Sighting struct {
 	Name identity.Name
 	At   time.Time // time when the party was last seen; zero if it was never seen
 	Way  Way       // way in which the party was last seen
-	// Missed is the time at which gossip lost contact with the party. It is zero if the party was
-	// seen after the loss.
+	// Missed is the time at which gossip lost contact with the party. If the party was seen after
+	// the loss, Missed is zero.
 	Missed time.Time
 }
 
@@ -46,8 +46,8 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns an empty view. The view ignores a name unless known(name) is true, because such a
-// name is not in the roster. The function clock returns the current time.
+// NewView returns an empty view. The function known reports whether a name is in the roster, and
+// the view ignores all other names. The function clock returns the current time.
 func NewView(known func(identity.Name) bool, clock func() time.Time) *View {
 	return &View{now: clock, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
@@ -100,7 +100,8 @@ func (v *View) All() []Sighting {
 	return all
 }
 
-// Last returns the last sighting of a party. Its time is zero if the party was never seen.
+// Last returns the last sighting of a party. If the party was never seen, the time of the sighting
+// is zero.
 func (v *View) Last(name identity.Name) Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()

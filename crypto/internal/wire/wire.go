@@ -26,7 +26,7 @@ type Reader struct {
 	failed bool
 }
 
-// NewReader returns a reader of b. It does not change b.
+// NewReader returns a reader of b. The reader does not change b.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
 // Take returns the next n bytes, which share memory with the input. It returns nil if fewer than
@@ -98,8 +98,8 @@ func (r *Reader) Length(limit int) int {
 // Len returns the number of bytes that were not read yet.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes all later reads fail. Callers use it when they read a value that is well formed but
-// not valid.
+// Fail makes all later reads fail. A caller uses Fail after it has read a value that is well formed
+// but not valid.
 func (r *Reader) Fail() { r.failed = true }
 
 // Failed reports whether a read has failed.

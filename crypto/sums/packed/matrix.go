@@ -10,8 +10,8 @@ import (
 // of a block are small enough to stay in the fastest cache of a processor.
 const Block = 128
 
-// A Matrix computes columns from other columns of the same polynomials, word by word. Its
-// coefficients are public.
+// A Matrix computes columns from other columns of the same polynomials, word by word. The
+// coefficients of the matrix are public.
 type Matrix [][]uint64
 
 // Apply sets dst[r] to the sum over c of m[r][c]·src[c]. All columns must have the same length of
@@ -79,8 +79,9 @@ func pad(src [][]uint64, words int) (x [8][]uint64) {
 
 var zeros [Block]uint64
 
-// addFour adds the first four columns of x to dst. It subtracts each column whose flip is P. It
-// processes four columns at once, because loads and stores take most of the time.
+// addFour adds the first four columns of x to dst. If the flip of a column is P, the column is
+// subtracted. addFour processes four columns at once, because loads and stores take most of the
+// time.
 func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]
@@ -90,10 +91,13 @@ func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	}
 }
 
-// Let F(k, x) be the sum over all even c of (x[c] + k[c+1])·(x[c+1] + k[c]). Then the sum over c of
-// k[c]·x[c] is F(k, x) − F(k, 0) − F(0, x). F(0, x) is the same for all rows of a matrix, so it is
-// computed once, and a row needs only half as many products (S. Winograd, A New Algorithm for Inner
-// Product, IEEE Transactions on Computers C-17, 1968, pages 693 and 694).
+// Let F(k, x) be the sum over all even c of (x[c] + k[c+1])·(x[c+1] + k[c]). Then
+//
+//	Σ_c k[c]·x[c] = F(k, x) − F(k, 0) − F(0, x).
+//
+// F(0, x) is the same for all rows k of a matrix, so it is computed once. A row then needs only
+// half as many products (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on
+// Computers C-17, 1968, pages 693 and 694).
 
 // cross returns F(k, 0).
 func cross(k []uint64) (sum uint64) {
@@ -104,7 +108,7 @@ func cross(k []uint64) (sum uint64) {
 }
 
 // addCrossed adds F(k, src) to dst, where F is defined in the comment above. The numbers in dst can
-// be P or larger before the call. If k is nil, all its elements are zero.
+// be P or larger before the call. If k is nil, all elements of k count as zero.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64

@@ -5,11 +5,12 @@
 // Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
 // each. For the words with the same number in all secrets there is one polynomial f of degree below
 // Fewest. The word of secret number a is f(Clients + a). The word of the holder at place j is
-// v_j·f(j), where v_j is a public constant that is not zero. The words of a holder are its column.
-// Any Fewest columns determine the secrets. Any Hidden columns are independent of the secrets.
+// v_j·f(j), where v_j is a public constant that is not zero. All words of a holder together are the
+// holder's column. Any Fewest columns determine the secrets. Any Hidden columns are independent of
+// the secrets.
 //
 // A dealer is also a holder. The columns of Hidden other holders are random, and each of these
-// holders can derive its column from a key. These columns and the secrets determine the
+// holders can compute its column from a key. These columns and the secrets determine the
 // polynomials. The dealer sends the columns of the remaining 2·Missing holders, and keeps its own
 // column.
 //
@@ -34,13 +35,14 @@ type Scheme struct {
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	// v[j] is the public constant v_j of place j, and over[j] is 1/v_j; the points of the secrets
-	// have no constant, so v and over are 1 there
+	// v[j] is the public constant v_j of place j, and over[j] is 1/v_j. The points of the secrets
+	// have no constant, so both v and over are 1 at these points.
 	v, over []uint64
 }
 
-// New returns the scheme for the given number of clients. Any fewest of the clients can open a sum.
-// New returns an error if the column of a single client would reveal a part of a vector.
+// New returns the scheme for the given number of clients. The argument fewest is the number of
+// clients that can open a sum. If the column of a single client would reveal a part of a vector,
+// New returns an error.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
@@ -100,7 +102,7 @@ func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Pa
 
 // Offset returns the number of a holder's column among the columns of a dealer, counted from 0. The
 // dealer sends the columns with the offsets from 0 to Sent − 1. The last column is the dealer's own
-// column. The columns between them are derived from keys.
+// column. The holders of the other columns compute them from keys.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
@@ -110,7 +112,8 @@ func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clien
 
 // Dealing returns the matrix with which a dealer computes columns. The outputs of the matrix are
 // the columns that the dealer sends, in the order of their offsets, and then the dealer's own
-// column. Its inputs are the secrets, and then the derived columns in the order of their offsets.
+// column. The inputs are the secrets, and then the columns that holders compute from keys, in the
+// order of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {
@@ -152,12 +155,14 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 
 // interpolate returns the matrix that computes values of polynomials f from known values, by
 // Lagrange's formula. The argument known lists the points of the known values, and wanted lists the
-// points of the values to compute. At the place j of a holder, the matrix uses v_j·f(j) instead of
-// f(j). The two lists must not have a point in common.
+// points of the values to compute. At the place j of a holder, v_j·f(j) takes the place of f(j).
+// The two lists must not have a point in common.
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
-	// By Lagrange's formula, the coefficient of f(x) in f(z) is Π_y(z − y) / ((z − x)·Π_{y≠x}(x −
-	// y)), where y runs over the known points. This coefficient is multiplied by v_z and divided by
-	// v_x.
+	// By Lagrange's formula, the coefficient of f(x) in f(z) is
+	//
+	//	Π_y(z − y) / ((z − x)·Π_{y≠x}(x − y)),
+	//
+	// where y runs over the known points. This coefficient is multiplied by v_z and divided by v_x.
 	scale := make([]uint64, len(known)) // 1/(v_x·Π(x − y))
 	for i, x := range known {
 		scale[i] = s.over[x]

@@ -21,9 +21,9 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open returns a sink for each destination of an audit log that is a collector, such as
-// otlp+http://127.0.0.1:4318. It also returns the other destinations, which are for [audit.Open].
-// The argument program names the program in the log.
+// Open divides the destinations of an audit log. For each destination that is a collector, such as
+// otlp+http://127.0.0.1:4318, it returns a sink. It also returns the other destinations, which are
+// for [audit.Open]. The argument program is the name of the program in the log.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
@@ -40,8 +40,9 @@ func Open(ctx context.Context, program string, all []string) (destinations []str
 	return destinations, sinks, nil
 }
 
-// A collector is a sink that sends the audit log to a collector, by OTLP over HTTP. It sends a
-// batch every second. If the collector cannot be reached for a minute, its lines are lost.
+// A collector is a sink that sends the audit log to a collector of logs, by OTLP over HTTP. It
+// sends a batch every second. If the collector of logs cannot be reached for a minute, the lines of
+// that time are lost.
 type collector struct {
 	provider *sdk.LoggerProvider
 	logger   log.Logger
