@@ -103,8 +103,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the probability of the cell under N(0, σ²). first is the probability of the cell
-		// under N(1, σ²), which equals the integral of the variable Y_i over the cell.
+		// m is the probability of the cell under N(0, σ²). The probability of the cell under N(1,
+		// σ²) is first, which equals the integral of the variable Y_i over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -182,9 +182,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the probability that the sum S is outside of (low, high). null
-// is the bound under N(0, σ²I). record is the bound under the mixture (1/k) Σ N(e_i, σ²I). The
-// density of this mixture is S/k times the density of N(0, σ²I).
+// outside returns Chernoff bounds on the probability that the sum S is outside of (low, high). The
+// result null is the bound under N(0, σ²I). The result record is the bound under the mixture (1/k)
+// Σ N(e_i, σ²I). The density of this mixture is S/k times the density of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {

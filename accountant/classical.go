@@ -78,8 +78,8 @@ func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }
 
-// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is none.
-// tooMuch must change from false to true at most once as x grows.
+// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is none. The
+// function tooMuch must change from false to true at most once as x grows.
 func largest(tooMuch func(float64) bool) float64 {
 	if tooMuch(0) {
 		return 0

@@ -203,8 +203,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 }
 
 // solveFalling returns the argument at which the decreasing positive function f has the value goal,
-// to full precision. It returns 0 if this argument is negative. The search begins at guess. Its
-// first step has the length width, and each further step is twice as long.
+// to full precision. It returns 0 if this argument is negative. The search begins at the argument
+// guess. The first step has the length width, and each further step is twice as long as the step
+// before.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -44,7 +44,7 @@ type grid struct {
 // at returns the loss of a grid point.
 func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 
-// below returns the largest grid point whose loss is at most loss.
+// below returns the largest grid point with a loss of at most the argument loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
 // newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). An aligned grid
@@ -260,7 +260,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // the grid point of the last cell divides the cell into two parts; shift is (length of the upper part)/(length of the lower part) − 1
+	var shift float64 // a measure of the position at which the grid point of the last cell divides the cell: (length of the upper part)/(length of the lower part) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)

@@ -86,9 +86,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the loss of a point of the grid of the composed loss.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on tilted masses. above is the mass at losses that are more than
-// reach above the mean of the composed loss, and below is the mass at losses that are more than
-// reach below this mean.
+// outside returns Chernoff bounds on tilted masses. The result above is the mass at losses that are
+// more than reach above the mean of the composed loss, and below is the mass at losses that are
+// more than reach below this mean.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {

@@ -133,8 +133,8 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 	}
 }
 
-// wedge draws a point of the wedges uniformly, and reports whether the point is under the curve. x is
-// the integer of the point.
+// wedge draws a point of the wedges uniformly, and reports whether the point is under the curve.
+// The result x is the integer of the point.
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])

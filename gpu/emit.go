@@ -16,7 +16,7 @@ type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
 	merged []int // first slot of each merged component
-	rest   []int // first slot of each component in plan.dense
+	rest   []int // first slot of each component in the field dense of the plan
 	one    int   // number of slots for the gradient of one draw; with Query.Joint a draw has twice as many
 	stride int   // number of slots for a record
 	index  []int32

@@ -93,9 +93,9 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
-// VectorSink is a [Sink] that receives many contributions at once. values has whole vectors, one
-// after another. [Evaluator.Each] calls AddVectors if records contribute to most coordinates. The
-// sink must not keep the slice.
+// VectorSink is a [Sink] that receives many contributions at once. The argument values has whole
+// vectors, one after another. [Evaluator.Each] calls AddVectors if records contribute to most
+// coordinates. The sink must not keep the slice.
 type VectorSink interface {
 	Sink
 	AddVectors(values []float64) error

@@ -92,11 +92,11 @@ type hessian struct {
 	outputs  [][]int    // channel of each output of each leaf
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
-	// linear[i] has the gradient with respect to θ of each element of the table at node i. It has
-	// only tables whose elements are not coordinates.
+	// linear[i] has the gradient with respect to θ of each element of the table at node i. The map
+	// has only tables with elements that are not coordinates of θ.
 	linear map[int][][]segment
 	// weights[i] has the adjoints of each element of the table at node i, summed over the records.
-	// It has only tables whose elements are not coordinates.
+	// The map has only tables with elements that are not coordinates of θ.
 	weights map[int][]float64
 
 	// adjoints has the adjoint of each channel, for each record of the block. above and below have

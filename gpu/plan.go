@@ -166,8 +166,8 @@ func stacked(out []coordinate, args []int) coordinate {
 }
 
 // mapped returns the coordinate of the result of an elementwise operation. It is the coordinate of
-// the only argument that is not constant. It is not valid if there are several such arguments, or
-// if the argument is a scalar that is combined with several elements.
+// the only argument that is not constant. The result is not valid if several arguments are not
+// constant, or if the argument is a scalar that is combined with several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0

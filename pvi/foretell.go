@@ -4,9 +4,9 @@ package pvi
 // coordinator sends it. If part of the plan is computed in floating-point arithmetic, machines
 // of different kinds may compute slightly different plans.
 
-// Foretell returns plan number n, computed from all outcomes before it. The site must have
-// applied these outcomes. Foretell returns false for an asynchronous study, in which the plan
-// depends on the order of answers. The plan shares its Lambda with the site.
+// Foretell returns plan number n, computed from all outcomes before it. The site must have applied
+// these outcomes. Foretell returns false for an asynchronous study, in which the plan depends on
+// the order of answers. The slice Lambda of the plan belongs to the site.
 func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.participants(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil

@@ -46,9 +46,9 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next returns the next plan if it can be sent now. It returns false if answers are missing or
-// the study is done. The plan shares its Lambda with the server. It is valid until the next
-// outcome.
+// Next returns the next plan if it can be sent now. It returns false if answers are missing or the
+// study is done. The slice Lambda of the plan belongs to the server. The plan is valid until the
+// next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {

@@ -263,9 +263,9 @@ func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice makes the site take its private steps on a device. records must be the records that
-// were passed to NewSite. The cost of the study does not change. If the device does not support
-// the study, OnDevice returns an error and changes nothing.
+// OnDevice makes the site take its private steps on a device. The argument records must be the
+// records that were passed to NewSite. The cost of the study does not change. If the device does
+// not support the study, OnDevice returns an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

@@ -20,9 +20,9 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take computes all steps of a plan. moves has two numbers for each step t: Adam's step size
-// divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step
-// to it, in units of the plan's lattice step and in the order of Places.
+// Take computes all steps of a plan. The argument moves has two numbers for each step t: Adam's
+// step size divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of
+// each step to it, in units of the plan's lattice step and in the order of Places.
 //
 // If Take succeeds, it wipes the plan. If it returns an error, the State of n is unchanged and
 // nothing is released. The caller may then call Reclaim on the plan and compute the steps again,

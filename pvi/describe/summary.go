@@ -147,8 +147,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of some cells of a column, the variance of this sum, and its covariance with the
-// number of records. total is the number of cells that the column has.
+// sum returns the sum of some cells of a column, the variance of this sum, and its covariance with
+// the number of records. The argument total is the number of cells that the column has.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x

@@ -43,8 +43,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log of the tilted density at z up to a constant. root is R, by rows. log sets t.g
-// and t.h to the gradient and Hessian of the log likelihood with respect to η.
+// log returns the log of the tilted density at z up to a constant. The argument root is R, by rows.
+// log sets t.g and t.h to the gradient and Hessian of the log likelihood with respect to η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64

@@ -216,9 +216,9 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 }
 
 // SEP writes the tied factor of all records to dst, after the given number of passes over the
-// records. outer has the natural parameters of the product of the prior and the other clients'
-// factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
-// reference for [DPSEP].
+// records. The argument outer has the natural parameters of the product of the prior and the other
+// clients' factors. SEP uses all records in each pass and adds no noise, so it is not private. It
+// is the reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

@@ -20,8 +20,9 @@ type stick struct {
 }
 
 // A tiltedStick has moments of u after the density of u is multiplied by the cluster's share of the
-// weight, or by one minus this share. chance is the expectation of the multiplier. first and second
-// are the first two moments of u around its mean before the multiplication.
+// weight, or by one minus this share. The field chance is the expectation of the multiplier. The
+// fields first and second are the first two moments of u around the mean that u has before the
+// multiplication.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {

@@ -202,8 +202,8 @@ func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. n is a column with
-// levels such as "right", or an expression for the code.
+// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. The argument n is
+// a column with levels such as "right", or an expression for the code.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

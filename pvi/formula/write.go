@@ -245,7 +245,8 @@ func (w *writer) checkPriors() {
 	}
 }
 
-// model translates the formula of the outcome, sides[0], and the formulas of further parameters.
+// model translates the formula of the outcome, which is sides[0], and the formulas of further
+// parameters, which are the other sides.
 func (w *writer) model(sides []side) {
 	left := sides[0].left
 	outcome, adds := left, []*node(nil)

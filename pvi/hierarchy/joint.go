@@ -20,7 +20,7 @@ type Joint struct {
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region of u under the prior, with factors that have the moments of the singles
+	before Region // region of u under the prior; it has normal factors with the moments of the coordinates in the field singles
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -30,7 +30,8 @@ type Normals struct {
 	// Log is the log density of u, up to a constant.
 	Log float64
 	// Mean and Root have an element and a row for each coordinate that is not in u. With standard
-	// normal z the coordinates are Mean + Root·z. The rows of singles are not read.
+	// normal z the coordinates are Mean + Root·z. Rows of coordinates with a density of their own
+	// ([Single]) are not read.
 	Mean []float64
 	Root *mat.Dense
 }
@@ -38,7 +39,7 @@ type Normals struct {
 // NewJoint returns a prior with the given number of coordinates, size. A likelihood depends on the
 // first coordinates, and observed is their number. The argument start has a guess of the mean and
 // of the sd of each hyperparameter. The argument singles has an element for each coordinate, which
-// is nil if the coordinate is not a single.
+// is nil if the coordinate has no density of its own.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -212,16 +213,17 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 // u.
 func (n *normal) variance(k int) float64 { return squares(n.spread.RawRowView(k)) }
 
-// mostPasses is the largest number of passes of expectation propagation over the singles, and
-// passDamping is the damping of each pass: the share of the proposed change by which a factor
-// moves.
+// mostPasses is the largest number of passes of expectation propagation over the coordinates with a
+// density of their own, and passDamping is the damping of each pass: the share of the proposed
+// change by which a factor moves.
 const (
 	mostPasses  = 25
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors that replace the densities of the singles, given a likelihood and
-// one value u of the hyperparameters. It finds them by expectation propagation ([Joint]).
+// propagate returns the normal factors that replace the densities in the field singles, given a
+// likelihood and one value u of the hyperparameters. It finds these factors by expectation
+// propagation ([Joint]).
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
 	sites = append([]site(nil), sites...)
 	for range mostPasses {
@@ -252,8 +254,8 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 	return sites, nil
 }
 
-// Region returns a region that covers the posterior of u given a likelihood, with the factors of
-// the singles.
+// Region returns a region that covers the posterior of u given a likelihood. The region has a
+// normal factor for each coordinate with a density of its own.
 func (p *Joint) Region(l *Likelihood) (Region, error) {
 	r := p.before
 	var err error

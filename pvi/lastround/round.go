@@ -135,7 +135,8 @@ func (r *Round) Fetched() bool {
 	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
 }
 
-// checkReleases returns a refusal if the releases in an outcome do not add up to its sums.
+// checkReleases returns a refusal if the releases in an outcome do not add up to the sums of the
+// outcome.
 func (r *Round) checkReleases(o *Outcome) error {
 	if o.Gradient == nil || r.ReleasesSize() == 0 {
 		if o.Releases != nil {

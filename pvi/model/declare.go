@@ -29,8 +29,8 @@ func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
 }
 
-// Factor adds e to the log density of the prior. e must be a number that depends only on
-// parameters.
+// Factor adds e to the log density of the prior. The argument e must be a number that depends only
+// on parameters.
 func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
 
 // Phase returns the phase of an expression of the program.

@@ -35,7 +35,8 @@ func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity returns the log density d of a record's outcome. args are the density's arguments.
+// LogDensity returns the log density d of a record's outcome. The slice args has the density's
+// arguments.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }

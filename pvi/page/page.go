@@ -170,7 +170,7 @@ func (v *view) References() []string {
 	return works
 }
 
-// methods returns a description of the methods, and the works that it cites.
+// methods returns a description of the methods, and the works that this description cites.
 func (v *view) methods() (text string, works []string) {
 	cite := func(work string) int {
 		works = append(works, work)

@@ -37,7 +37,7 @@ const (
 )
 
 // Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose
-// norm is at most 1, by w_t. The largest weight is 1. rounds must be at least 2.
+// norm is at most 1, by w_t. The largest weight is 1. The argument rounds must be at least 2.
 func Weights(rounds int) []float64 {
 	weights := make([]float64, rounds)
 	for t := 1; t < rounds; t++ {

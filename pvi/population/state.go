@@ -168,8 +168,8 @@ type round struct {
 	late     bool
 	answers  int
 	gradient []float64
-	// outer estimates the covariance of clients' gradients. It is the mean outer product minus the
-	// outer product of the mean, corrected for the noise in the mean.
+	// The field outer estimates the covariance of clients' gradients. It is the mean outer product
+	// minus the outer product of the mean, corrected for the noise in the mean.
 	curvature, outer *mat.SymDense
 	size             float64 // mean over clients of the squared norm of D (see the package documentation)
 	slope            Estimate

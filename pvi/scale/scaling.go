@@ -187,7 +187,8 @@ func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }
 
-// checkReleases returns a refusal if the releases in an outcome do not add up to its sum.
+// checkReleases returns a refusal if the releases in an outcome do not add up to the sum of the
+// outcome.
 func (s *Scaling) checkReleases(o *Outcome) error {
 	if o.Sum == nil || s.ReleasesSize(o.Number) == 0 {
 		if o.Releases != nil {

@@ -28,7 +28,7 @@ const (
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in the units of released curvatures, divided by √d, where d is the number of coordinates of θ
+	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information, in the units of released curvatures and divided by √d; d is the number of coordinates of θ
 	referenceShareOfSignal = 0.1
 )
 

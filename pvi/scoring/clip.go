@@ -86,9 +86,9 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is a belief about the factor by which the scores of real records are longer than the
-// scores of made-up records. The field logs has the log likelihood of the factor, on a grid of the
-// factor's logarithm.
+// A stretch is the likelihood, given the released counts, of the factor by which the scores of real
+// records are longer than the scores of made-up records. The field logs has the log likelihood of
+// the factor, on a grid of the factor's logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -106,10 +106,10 @@ const (
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the belief after the argument counts was released: the number of records whose
-// score has a norm in each interval. The argument norms has the sorted norms of made-up records,
-// and sd is the sd of the noise in a count. The argument slack is the sd of a further error, which
-// is due to the difference between real and made-up records.
+// learned returns the likelihood after the argument counts was released: the number of records
+// whose score has a norm in each interval. The argument norms has the sorted norms of made-up
+// records, and sd is the sd of the noise in a count. The argument slack is the sd of a further
+// error, which is due to the difference between real and made-up records.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))

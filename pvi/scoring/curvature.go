@@ -9,19 +9,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A curvature is a belief about the curvature of the log likelihood of all records. The belief at θ is
-// Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of records that have the released margins and
-// independent columns. S is the identity until a curvature is released. In units of Λ, the true curvature
-// is I + G, where G is the relative error of the belief.
+// A curvature describes the curvature of the log likelihood of all records, as far as released sums
+// determine it. The estimate at θ is Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of
+// records that have the released margins and independent columns. S is the identity until a
+// curvature is released. In units of Λ, the true curvature is I + G, where G is the relative error
+// of the estimate.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is a typical variance of the elements of G, the relative error of the belief.
+	// variance is a typical variance of the elements of G, the relative error of the estimate Λ
+	// (see [curvature]).
 	variance float64
 }
 
-// Variances of the relative error G ([curvature]). firstVariance is the variance before a curvature was
-// released. leastVariance is the least variance that is assumed between two points, because the matrix S
-// differs between points.
+// Variances of the relative error G ([curvature]). The constant firstVariance is the variance
+// before a curvature was released. The constant leastVariance is the least variance that is assumed
+// between two points, because the matrix S differs between points.
 const (
 	firstVariance = 0.25
 	leastVariance = 0.01
@@ -40,7 +42,7 @@ func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	}
 }
 
-// lambda returns Λ(θ), the belief about the curvature of all records at θ (see [curvature]).
+// lambda returns Λ(θ), the estimate of the curvature of all records at θ (see [curvature]).
 func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
@@ -146,8 +148,8 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose sets the eigenvalues and eigenvectors of one block of the matrix guess. The blocks are
-// the coordinates that are effects of groups, and all other coordinates.
+// decompose sets the eigenvalues and eigenvectors of one block of the argument guess. The blocks
+// are the coordinates that are effects of groups, and all other coordinates.
 func (u *update) decompose(guess *mat.SymDense, effect bool) {
 	var block []int
 	for i, e := range u.effect {
@@ -329,7 +331,7 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) 
 	return congruent(times(a, vectors.T()), nil)
 }
 
-// learnCurvature returns the belief about the curvature after the noisy curvature r was released.
+// learnCurvature returns the estimate of the curvature after the noisy curvature r was released.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

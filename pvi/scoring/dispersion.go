@@ -8,11 +8,11 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is a belief about the extra variance that the counts of a Poisson regression have in
-// comparison with the Poisson model. The mean μ of every count is multiplied by a random factor
-// with mean 1 and variance a, so that the count has a negative binomial distribution with the
-// variance μ(1 + aμ). In the prior a is 0 with probability one half, and otherwise log a is uniform
-// on a grid.
+// A dispersion is the likelihood, given the released sums, of the extra variance that the counts of
+// a Poisson regression have in comparison with the Poisson model. The mean μ of every count is
+// multiplied by a random factor with mean 1 and variance a, so that the count has a negative
+// binomial distribution with the variance μ(1 + aμ). In the prior a is 0 with probability one half,
+// and otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
@@ -48,7 +48,7 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns the belief after the sum of the squared residuals of all records at θ was
+// learned returns the likelihood after the sum of the squared residuals of all records at θ was
 // released. The argument cov is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)

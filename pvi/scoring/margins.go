@@ -7,17 +7,17 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Margins are beliefs about the marginal distribution of each regressor, which is a level or a
-// number. There are three kinds of beliefs. The belief about the share f of a level is the density
-// 1/f times the normal likelihood of the released sums, on a grid of log f. The belief about the
-// mean of a number is normal. The belief about the mean square s of a number is the density 1/s
-// times the normal likelihood of the released sums. Each number has its own unit.
+// Margins describe the marginal distribution of each regressor, as far as the released sums
+// determine it. A regressor is a level or a number. The share f of a level has the density 1/f
+// times the normal likelihood of the released sums, on a grid of log f. The mean of a number has a
+// normal density. The mean square s of a number has the density 1/s times the normal likelihood of
+// the released sums. Each number has its own unit.
 type margins struct {
 	*Problem
 	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
-	share        []belief  // belief about the share of a level
-	mean, square []belief  // beliefs about the mean and the mean square of a number, in its unit
-	numbers      []joint   // joint belief about the mean and the variance of each number, computed from the fields mean and square
+	share        []belief  // likelihood of the share of a level
+	mean, square []belief  // likelihoods of the mean and of the mean square of a number, in the unit of the number
+	numbers      []joint   // joint density of the mean and the variance of each number, computed from the fields mean and square
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
@@ -148,8 +148,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points of the grid of shares and mean squares.
 const gridSize = 120
 
-// onGrid returns the mean of the distribution whose density is proportional to 1/x times the belief.
-// If u > 0, it returns quantile u of this distribution instead.
+// onGrid returns the mean of the distribution with a density that is proportional to 1/x times the
+// likelihood b. If u > 0, it returns quantile u of this distribution instead.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -171,17 +171,17 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	return points[pick(logs[:], u*total)]
 }
 
-// A joint is a belief about the mean and the variance of a number, on a grid. The density of a
-// joint belief is 1/variance times the normal likelihoods of the mean and of the mean square. A
-// joint belief is needed because the released mean square minus the square of the released mean
-// would be a biased estimate of the variance, because noise makes the square of the mean too large.
+// A joint is a joint density of the mean and the variance of a number, on a grid. The density is
+// 1/variance times the normal likelihoods of the mean and of the mean square. It is used because
+// the released mean square minus the square of the released mean would be a biased estimate of the
+// variance, because noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // indexed by variance, then by mean; the weights add up to 1
 }
 
 // jointSize is the number of means and the number of variances of the grid. The means on the grid
-// differ by at most jointSDs sds from the mean of the belief about the mean.
+// differ by at most jointSDs sds from the posterior mean of the mean.
 const (
 	jointSize = 41
 	jointSDs  = 3.0
@@ -229,7 +229,7 @@ func (b *joint) set(mean, square belief, least float64) {
 // log returns the logarithm of the likelihood, up to a constant.
 func (b *belief) log(x float64) float64 { return x * (b.linear - b.precision*x/2) }
 
-// expected returns the expectations, under the belief, of the mean and of the variance.
+// expected returns the expectations, under the joint density, of the mean and of the variance.
 func (b *joint) expected() (mean, variance float64) {
 	for i := range b.weight {
 		for k, w := range b.weight[i] {
@@ -241,7 +241,7 @@ func (b *joint) expected() (mean, variance float64) {
 }
 
 // drawn computes a mean and a variance from two numbers u and v between 0 and 1. If u and v are
-// uniform and independent, the result is a draw from the belief.
+// uniform and independent, the result is a draw from the joint density.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
 	for i := range b.weight {
@@ -401,9 +401,9 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records that would give as much information about the mean of column j as
-// the margins have: without noise, the mean over this number of records would have the variance of the
-// belief about the mean.
+// evidence returns the number of records that would give as much information about the mean of
+// column j as the margins have: without noise, the mean over this number of records would have the
+// posterior variance of the mean.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

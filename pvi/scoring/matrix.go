@@ -79,8 +79,8 @@ func newWhitening(l *mat.TriDense) whitening {
 	return w
 }
 
-// apply replaces v by L⁻¹v, where L is the matrix that the whitening inverts. scratch must have the
-// length of v.
+// apply replaces v by L⁻¹v, where L is the matrix that the whitening inverts. The argument scratch
+// must have the length of v.
 func (w whitening) apply(v, scratch []float64) {
 	clear(scratch)
 	for j, x := range v {

@@ -128,8 +128,8 @@ func total[T any](f func() T) (result T, err error) {
 	return f(), nil
 }
 
-// firstClips multiplies the clips of the first two rounds, because little is known about the norms
-// of scores in these rounds.
+// firstClips is the factor by which the clips of the first two rounds are multiplied, because
+// little is known about the norms of scores in these rounds.
 const firstClips = 1.5
 
 // leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow.

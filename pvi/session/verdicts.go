@@ -29,7 +29,7 @@ func (r *Round) Blocking() []string {
 	return names
 }
 
-// A History counts the verdicts of the rounds that have ended.
+// A History has the number of rounds with each verdict, among the rounds that have ended.
 type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
@@ -40,7 +40,7 @@ type History struct {
 	InARow int `json:"rejected_in_a_row"`
 }
 
-// A history counts the verdicts of a server's or site's rounds.
+// A history counts the rounds of a server or site by verdict.
 type history struct {
 	tally
 	inARow int
@@ -59,7 +59,7 @@ func (h *history) count(o *pvi.Outcome) {
 func (h *history) keep(k *kept) { k.Verdicts, k.InARow = h.tally, h.inARow }
 func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 
-// A historian is a phase that counts verdicts.
+// A historian is a phase that counts its rounds by verdict.
 type historian interface{ history() *history }
 
 // Watch makes the server compute the influence of each answer if the study publishes releases. See

@@ -114,8 +114,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record whose regressors are not numbers. Its gradient is not finite, so it adds
-// zero to every sum.
+// addEmpty adds a record whose regressors are not numbers. The gradient of this record is not
+// finite, so the record adds zero to every sum.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)

@@ -322,7 +322,7 @@ func isFile(program string) bool {
 	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
 }
 
-// quoted returns a text as a TOML string.
+// quoted returns the string that stands for a text in a TOML document.
 func quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

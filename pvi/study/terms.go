@@ -23,8 +23,8 @@ func (t Term) String() string {
 	return strings.Join(t.Columns, ":")
 }
 
-// maxInteraction is the largest number of columns in one term. maxTerms is the largest number of
-// entries in the list of terms.
+// maxInteraction is the largest number of columns in one term. The constant maxTerms is the largest
+// number of entries in the list of terms.
 const maxInteraction, maxTerms = 8, 10_000
 
 // expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +

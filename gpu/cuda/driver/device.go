@@ -50,8 +50,8 @@ func (d *Device) Close() error {
 // String returns the name of the device in this program, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed returns err with the name of the device and the operation that failed. doing names the
-// operation.
+// failed returns err with the name of the device and the operation that failed. The argument doing
+// names the operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
 // bind locks the goroutine to its thread and makes the context current on this thread. The lock
@@ -65,8 +65,8 @@ func (d *Device) bind() (func(), error) {
 	return runtime.UnlockOSThread, nil
 }
 
-// do makes calls of the driver on a thread with the device's context. doing names the operation for
-// errors.
+// do makes calls of the driver on a thread with the device's context. The argument doing names the
+// operation for errors.
 func (d *Device) do(doing string, calls func() error) error {
 	unbind, err := d.bind()
 	if err != nil {

@@ -71,7 +71,8 @@ func advice(err error) string {
 	return ""
 }
 
-// failure returns the failure of an operation on a device, with advice. doing names the operation.
+// failure returns the failure of an operation on a device, with advice. The argument doing names
+// the operation.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

@@ -110,7 +110,8 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy puts a copy of all of src to dst into the stream. dst must be at least as large as src.
+// Copy puts a copy of all of src to dst into the stream. The argument dst must be at least as large
+// as src.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err

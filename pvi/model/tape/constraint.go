@@ -41,10 +41,10 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. u has K−1
-// elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of the stick, where
-// σ is the logistic function. Therefore u = 0 gives equal pieces (the transform of Stan up to
-// release 2.36). breakStick returns the log Jacobian.
+// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. The
+// argument u has K−1 elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest
+// of the stick, where σ is the logistic function. Therefore u = 0 gives equal pieces (the transform
+// of Stan up to release 2.36). breakStick returns the log Jacobian.
 func breakStick(x, u []float64) (logJacobian float64) {
 	left := 0. // log of the length of the rest of the stick
 	for k, v := range u {

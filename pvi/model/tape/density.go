@@ -260,8 +260,8 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes the derivatives without the densities. Only one density has such a function,
-	// and slopes is nil for the others.
+	// slopes computes the derivatives without the densities. Only one density has a function for
+	// this purpose. For other densities the field slopes is nil.
 	slopes func(*term)
 }
 
