@@ -14,6 +14,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/internal/durable"
+	"fedpvi/internal/private"
 )
 
 // AnchorFile is the name of the anchor's file in a state directory.
@@ -135,7 +136,7 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 	if err != nil {
 		return err
 	}
-	if err := checkMode(path, info); err != nil {
+	if err := private.CheckFile(path, info); err != nil {
 		return err
 	}
 	b, err := os.ReadFile(path)

@@ -4,18 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"fedpvi/internal/durable"
-	"fedpvi/internal/private"
 )
 
 const (
 	fileMode = 0o600
-	dirMode  = 0o700
 
 	heldFile = "in-use.json" // names the process that has the store open, for error messages
 )
@@ -70,49 +67,6 @@ func writeHolder(dir string, o Options) error {
 // removeHolder removes the file that names the process with the lock. Errors are ignored because
 // only error messages use this file.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
-
-// makeDirectory makes a directory that only its owner can read. If the directory exists and other
-// users can read it, makeDirectory returns an error.
-func makeDirectory(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
-			return err
-		}
-		if err := private.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		return durable.System{}.SyncDir(filepath.Dir(dir))
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory: name the directory itself with --state", dir)
-	}
-	access, remedy, err := private.Exposed(dir, info)
-	if err != nil {
-		return err
-	}
-	if access != "" {
-		return fmt.Errorf("directory %s is open to others (%s): %s", dir, access, remedy)
-	}
-	return nil
-}
-
-func checkMode(path string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file: replace it by the file itself, not a link", path)
-	}
-	access, remedy, err := private.Exposed(path, info)
-	if err != nil {
-		return err
-	}
-	if access != "" {
-		return fmt.Errorf("%s is readable by others (%s): %s", path, access, remedy)
-	}
-	return nil
-}
 
 // createFile makes an empty file and syncs its directory, because the database library does not
 // sync the directory.

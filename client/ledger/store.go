@@ -18,6 +18,7 @@ import (
 	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/seal"
 	"fedpvi/internal/durable"
+	"fedpvi/internal/private"
 )
 
 // These are the names of the files in a state directory.
@@ -139,7 +140,7 @@ func (s *Store) openFile() error {
 // the keys, so a key without the file means that the file was lost. In this case prepare returns a
 // [*Damaged].
 func prepare(dir string) error {
-	if err := makeDirectory(dir); err != nil {
+	if err := private.MakeDirectory(dir); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, File)
@@ -155,7 +156,7 @@ func prepare(dir string) error {
 	case err != nil:
 		return err
 	}
-	return checkMode(path, info)
+	return private.CheckFile(path, info)
 }
 
 // load reads the keys and the entries, and checks the entries. For a new file it makes the keys and

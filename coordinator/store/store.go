@@ -14,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/private"
 )
 
 const (
@@ -82,7 +83,7 @@ type Options struct {
 // Open opens the store in a directory. If the directory or the store does not exist, Open makes it.
 // Only the owner can access the directory and the store.
 func Open(dir string, o Options) (*Store, error) {
-	if err := makeDirectory(dir); err != nil {
+	if err := private.MakeDirectory(dir); err != nil {
 		return nil, err
 	}
 	path := Path(dir)
@@ -138,24 +139,6 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// makeDirectory makes a directory and checks that only its owner has access.
-func makeDirectory(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory: name the directory itself", dir)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("state directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
-	}
-	return syncDirectory(filepath.Dir(dir))
-}
-
 // checkFile returns an error for a symbolic link, for a special file, and for a file to which other
 // users have access.
 func checkFile(path string) error {
@@ -165,12 +148,8 @@ func checkFile(path string) error {
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not an ordinary file: put the file itself there, no link", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
 	}
-	return nil
+	return private.CheckFile(path, info)
 }
 
 // syncDirectory makes the name of a new file durable. The library bbolt does not sync the

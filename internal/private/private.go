@@ -105,6 +105,15 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
+// MakeDirectory makes a directory and its missing parents, which only their owner may enter. It
+// returns an error if the directory exists and others may enter it.
+func MakeDirectory(dir string) error {
+	if err := system.makeDirectory(dir); err != nil {
+		return err
+	}
+	return checkDirectory(dir)
+}
+
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +153,8 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !named.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, not a link", path, kind(named.Mode()))
+	if err := checkRegular(path, named); err != nil {
+		return nil, err
 	}
 	f, err := d.open(path)
 	if err != nil {
@@ -226,6 +235,26 @@ func ReadGranted(path string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("%s may be read or written by others (%s): %s", path, access, remedy)
 	}
 	return readAll(f, path, limit)
+}
+
+// CheckFile returns an error unless a file is a regular file that only its owner may read. The
+// argument info is the result of [os.Lstat] for the file.
+func CheckFile(path string, info fs.FileInfo) error {
+	if err := checkRegular(path, info); err != nil {
+		return err
+	}
+	access, remedy, err := Exposed(path, info)
+	if err == nil && access != "" {
+		err = fmt.Errorf("%s may be read by others (%s): %s", path, access, remedy)
+	}
+	return err
+}
+
+func checkRegular(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, not a link", path, kind(info.Mode()))
+	}
+	return nil
 }
 
 func checkDirectory(dir string) error {
