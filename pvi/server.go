@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"fedpvi/pvi/method"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
@@ -17,12 +16,10 @@ import (
 // caller passes every release to Collect, and delivers every outcome to all clients. Close ends
 // a round at its deadline.
 type Server struct {
-	protocol *Protocol
-	q        *posterior
-	planned  int            // number of plans issued
-	issued   []int          // number of plans issued to each client; nil if a plan is for several clients
-	sequence int            // number of outcomes issued
-	open     map[int]*round // open rounds, by plan number
+	position
+	planned int            // number of plans issued
+	issued  []int          // number of plans issued to each client; nil if a plan is for several clients
+	open    map[int]*round // open rounds, by plan number
 
 	watching   bool // whether influences are computed
 	influences []Influence
@@ -39,8 +36,7 @@ type round struct {
 // NewServer returns a server before the first plan. Its q is the prior.
 func NewServer(p *Protocol) *Server {
 	return &Server{
-		protocol: p,
-		q:        newPosterior(p),
+		position: position{protocol: p, q: newPosterior(p)},
 		issued:   make([]int, len(p.roster.Clients)),
 		open:     map[int]*round{},
 	}
@@ -208,19 +204,3 @@ func (s *Server) Waiting() []ClientID {
 
 // Open returns the numbers of the plans that have no outcome yet. The numbers increase.
 func (s *Server) Open() []int { return slices.Sorted(maps.Keys(s.open)) }
-
-// Outcomes returns the number of outcomes so far.
-func (s *Server) Outcomes() int { return s.sequence }
-
-// Done reports whether every plan of the study has an outcome.
-func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
-
-// Lambda returns λ − λ_prior on the lattice. The slice is not a copy.
-func (s *Server) Lambda() []Wide { return s.q.lambda }
-
-// Remarks returns remarks about the posterior, computed from the opened sums. It returns nil if the
-// method has no remarks.
-func (s *Server) Remarks() *method.Remarks { return s.q.remarks() }
-
-// Posterior returns the natural parameters of q. The slice is not a copy.
-func (s *Server) Posterior() []float64 { return s.q.natural() }

@@ -18,11 +18,9 @@ import (
 // Site answers plans and applies outcomes. It computes λ from the outcomes, and refuses a plan with
 // a different λ.
 type Site struct {
-	protocol *Protocol
+	position
 	id       ClientID
 	client   method.Client
-	q        *posterior
-	sequence int     // number of outcomes that the site has applied
 	answered int     // number of the last plan that the client answered
 	centre   []int64 // centre in the open plan
 	open     int     // number of the plan that the site has answered and that has no outcome; 0 if there is none
@@ -71,7 +69,7 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 	if _, ok := p.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
-	return &Site{protocol: p, id: id, client: c, q: newPosterior(p)}, nil
+	return &Site{position: position{protocol: p, q: newPosterior(p)}, id: id, client: c}, nil
 }
 
 // ID returns the name of the client.

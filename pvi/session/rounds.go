@@ -269,7 +269,7 @@ func (s *roundsSite) settle(number int, body []byte) error {
 }
 
 func (s *roundsSite) releases() int { return s.site.rounds.Releases() }
-func (s *roundsSite) outcomes() int { return s.site.rounds.Followed() }
+func (s *roundsSite) outcomes() int { return s.site.rounds.Outcomes() }
 
 func (s *roundsSite) report(r *Result) error {
 	r.count(s.verdicts.tally)
