@@ -3,6 +3,7 @@
 package arrowdata
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,31 +56,18 @@ func (b bounded) checked(size int) int {
 	return size
 }
 
-// progressRows is the number of rows between two reports of progress.
-const progressRows = 1024
-
-// batches is an Arrow file or an Arrow stream.
-type batches interface {
-	Schema() *arrow.Schema
-	Read() (arrow.RecordBatch, error)
-}
-
 var errDamaged = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + table.Again)
 
-// Read calls use with a reader of the wanted columns of Arrow data. The data are an Arrow file if they
-// can be read at any position, and otherwise an Arrow stream. size is their size in bytes, or 0 if it is
-// not known. show, if set, is called from time to time with the number of rows that were read. If the
-// decoder panics, Read returns an error.
-func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, show func(read, all int64), use func(table.Reader) error) (err error) {
+// Read calls use with a reader of the wanted columns of an Arrow file or an Arrow stream. size is the size
+// of the data in bytes, or 0 if it is not known. If the decoder panics, Read returns an error.
+func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) (err error) {
 	fault := guard.Run(func() {
-		var from batches
-		most := limit(size)
-		from, err = open(data, ipc.WithAllocator(bounded{memory.DefaultAllocator, most}), ipc.WithBodySizeLimit(most), ipc.WithMetadataSizeLimit(most))
-		if err != nil {
+		var from *ipc.Reader
+		if from, err = open(data, size); err != nil {
 			err = errors.Join(ctx.Err(), errDamaged) // the error of the package may contain bytes of the file
 			return
 		}
-		rows := &reader{ctx: ctx, from: from, show: show}
+		rows := &reader{ctx: ctx, from: from}
 		if err = rows.find(wanted); err == nil {
 			err = use(rows)
 		}
@@ -90,20 +78,29 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	return err
 }
 
-// open opens an Arrow file or an Arrow stream.
-func open(data io.Reader, o ...ipc.Option) (batches, error) {
-	if file, ok := data.(ipc.ReadAtSeeker); ok {
-		return ipc.NewFileReader(file, o...)
+// open opens an Arrow file or an Arrow stream. A file is a stream between marks, with an index at its end.
+func open(data io.Reader, size int64) (*ipc.Reader, error) {
+	m := &messages{mem: bounded{memory.DefaultAllocator, limit(size)}, most: maxBatch}
+	if size > 0 {
+		m.most = min(m.most, size)
 	}
-	// ipc.NewReader ignores the limits on sizes
-	return ipc.NewReaderFromMessageReader(ipc.NewMessageReader(data, o...), o...)
+	start := make([]byte, len(fileMagic))
+	n, err := io.ReadFull(data, start)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	if m.file = string(start) == fileMagic; m.file {
+		m.from = data
+	} else {
+		m.from = io.MultiReader(bytes.NewReader(start[:n]), data)
+	}
+	return ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(m.mem))
 }
 
 // reader reads the rows of Arrow data, batch by batch.
 type reader struct {
 	ctx   context.Context
-	from  batches
-	show  func(read, all int64)
+	from  *ipc.Reader
 	names []string
 	dates []bool // whether each column must have dates
 	at    []int  // index of each column in a batch
@@ -175,9 +172,6 @@ func (a *reader) Next() ([]table.Cell, error) {
 		for i, at := range a.at {
 			a.cell[i] = cellsOf(b.Column(at))
 		}
-	}
-	if a.show != nil && a.read%progressRows == 0 {
-		a.show(a.read, 0)
 	}
 	for i, cell := range a.cell {
 		a.cells[i] = cell(a.row)

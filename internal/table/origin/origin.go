@@ -89,19 +89,15 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	if err != nil {
 		return err
 	}
-	arrow, stream := isArrow(start)
 	switch {
-	case stream:
-		err = arrowData(ctx, buffered, info.Size(), wanted, nil, use) // buffered already reports the bytes
+	case isArrow(start):
+		err = arrowData(ctx, buffered, info.Size(), wanted, use)
 		return errors.Join(err, rest(buffered, err))
-	case (isParquet(start) || arrow) && !info.Mode().IsRegular():
-		return errors.New("a Parquet file or an Arrow file cannot be read from a pipe: name the file")
-	case isParquet(start) || arrow:
+	case isParquet(start) && !info.Mode().IsRegular():
+		return errors.New("a Parquet file cannot be read from a pipe: name the file")
+	case isParquet(start):
 		if err := rest(buffered, nil); err != nil {
 			return err
-		}
-		if arrow {
-			return arrowData(ctx, f, info.Size(), wanted, s.Progress, use)
 		}
 		return s.guarded(ctx, f, info, wanted, use)
 	}

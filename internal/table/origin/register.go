@@ -11,7 +11,7 @@ import (
 )
 
 // An Arrow function reads Arrow data, as the function Read of package arrowdata does.
-type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, show func(read, all int64), use func(table.Reader) error) error
+type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) error
 
 // A Query function calls use with a reader of the rows of a query to a database: to the SQLite database
 // in the file s.From if s.Database() is false. It writes the values of the rows to named, and returns an
@@ -29,7 +29,7 @@ var (
 func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
 // noArrow refuses Arrow data.
-func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(read, all int64), func(table.Reader) error) error {
+func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(table.Reader) error) error {
 	return errors.New("this program reads no Arrow data, as client does: write the rows to a CSV or Parquet file")
 }
 
@@ -46,8 +46,8 @@ var (
 )
 
 // isArrow reports whether a file begins as an Arrow file or an Arrow stream.
-func isArrow(start []byte) (file, stream bool) {
-	return bytes.HasPrefix(start, arrowMagic), bytes.HasPrefix(start, streamMagic)
+func isArrow(start []byte) bool {
+	return bytes.HasPrefix(start, arrowMagic) || bytes.HasPrefix(start, streamMagic)
 }
 
 // isSQLite reports whether a file is an SQLite database.

@@ -1,0 +1,105 @@
+package arrowdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"fedpvi/internal/table"
+	"fedpvi/internal/table/arrowdata"
+)
+
+var wanted = []table.Wanted{{Name: "n"}, {Name: "t"}, {Name: "d", Date: true}}
+
+// maxRows is the number of rows after which count stops. Damaged data can state any number.
+const maxRows = 1000
+
+// count reads Arrow data, and returns the number of rows, which is −1 if use was not called.
+func count(t *testing.T, data io.Reader, size int) (rows int, err error) {
+	rows = -1
+	err = arrowdata.Read(t.Context(), data, int64(size), wanted, func(r table.Reader) error {
+		for rows = 0; rows < maxRows; rows++ {
+			cells, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if len(cells) != len(r.Columns()) {
+				t.Fatalf("row %d has %d cells, and there are %d columns", rows, len(cells), len(r.Columns()))
+			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// sample returns two rows as an Arrow file and as an Arrow stream.
+func sample(f testing.TB, o ...ipc.Option) (file, stream []byte) {
+	texts := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "t", Type: texts},
+		{Name: "d", Type: arrow.FixedWidthTypes.Date32},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	b.Field(0).(*array.Float64Builder).AppendValues([]float64{1.5, 0}, []bool{true, false})
+	for _, text := range []string{"a", "b"} {
+		if err := b.Field(1).(*array.BinaryDictionaryBuilder).AppendString(text); err != nil {
+			f.Fatal(err)
+		}
+	}
+	b.Field(2).(*array.Date32Builder).AppendValues([]arrow.Date32{0, -1}, nil)
+	rows := b.NewRecordBatch()
+	write := func(w interface {
+		Write(rec arrow.RecordBatch) error
+		Close() error
+	}, err error,
+	) {
+		if err := errors.Join(err, w.Write(rows), w.Close()); err != nil {
+			f.Fatal(err)
+		}
+	}
+	var whole, parts bytes.Buffer
+	o = append(o, ipc.WithSchema(schema))
+	write(ipc.NewFileWriter(&whole, o...))
+	write(ipc.NewWriter(&parts, o...), nil)
+	return whole.Bytes(), parts.Bytes()
+}
+
+// A file that was cut off between two batches is refused, because it lacks the mark after the last one.
+// A stream may end without this mark.
+func TestCutBetweenBatches(t *testing.T) {
+	mark := []byte("\xff\xff\xff\xff\x00\x00\x00\x00")
+	file, stream := sample(t)
+	for _, c := range []struct {
+		data []byte
+		fits bool
+	}{{file, true}, {file[:bytes.LastIndex(file, mark)], false}, {stream, true}, {stream[:bytes.LastIndex(stream, mark)], true}} {
+		rows, err := count(t, bytes.NewReader(c.data), len(c.data))
+		if (err == nil) != c.fits || rows != 2 {
+			t.Errorf("%d bytes: %d rows, want 2: %v", len(c.data), rows, err)
+		}
+	}
+}
+
+// Whatever the bytes of Arrow data are, reading ends with rows of all columns or with an error.
+func FuzzRead(f *testing.F) {
+	for _, o := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}} {
+		file, stream := sample(f, o...)
+		f.Add(file)
+		f.Add(stream)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if rows, err := count(t, bytes.NewReader(b), len(b)); err == nil && rows < 0 {
+			t.Error("neither rows nor an error")
+		}
+	})
+}

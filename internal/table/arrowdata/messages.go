@@ -1,0 +1,185 @@
+package arrowdata
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// fileMagic has the first bytes of an Arrow file. The messages of a stream follow them.
+const fileMagic = "ARROW1\x00\x00"
+
+// messages reads the messages of an Arrow stream, or of an Arrow file after its first bytes. Package ipc
+// has a reader of messages too, but both it and the decoder trust the sizes in a message.
+type messages struct {
+	from io.Reader
+	mem  memory.Allocator
+	most int64 // largest size in bytes of the description or of the body of a message
+	file bool  // whether the data are a file, which must have a mark after the last message
+}
+
+var errMessage = errors.New("a message is damaged")
+
+// Retain and Release do nothing, because the garbage collector frees the messages.
+func (m *messages) Retain()  {}
+func (m *messages) Release() {}
+
+// Message returns the next message, or io.EOF after the last one.
+func (m *messages) Message() (*ipc.Message, error) {
+	size, err := m.size()
+	if err != nil {
+		return nil, err
+	}
+	description := make([]byte, size)
+	if _, err := io.ReadFull(m.from, description); err != nil {
+		return nil, errMessage
+	}
+	length, ok := examine(description)
+	if !ok || length < 0 || length > m.most {
+		return nil, errMessage
+	}
+	body := memory.NewResizableBuffer(m.mem)
+	body.Resize(int(length))
+	if _, err := io.ReadFull(m.from, body.Bytes()); err != nil {
+		return nil, errMessage
+	}
+	return ipc.NewMessage(memory.NewBufferBytes(description), body), nil
+}
+
+// size returns the size of the description of the next message, or io.EOF if there is none.
+func (m *messages) size() (int32, error) {
+	const begins = -1 // a message begins with this number, except in data that Arrow wrote before version 0.15
+	var size int32
+	err := binary.Read(m.from, binary.LittleEndian, &size)
+	if errors.Is(err, io.EOF) && !m.file {
+		return 0, io.EOF
+	}
+	if err == nil && size == begins {
+		err = binary.Read(m.from, binary.LittleEndian, &size)
+	}
+	switch {
+	case err != nil, size < 0, int64(size) > m.most:
+		return 0, errMessage
+	case size == 0:
+		return 0, io.EOF
+	}
+	return size, nil
+}
+
+// examine returns the length of the body of a message. It returns false if the description of the
+// message states more parts than can be in it. The decoder would allocate memory for all of them. The
+// description is a FlatBuffer, whose tables the file Message.fbs of Arrow's documentation declares.
+// examine panics if a part is outside the description.
+func examine(description []byte) (body int64, ok bool) {
+	c := &checker{left: shared * len(description)}
+	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}
+	header := map[byte]func(flatbuffers.Table){1: c.schema, 2: c.dictionary, 3: c.batch}[valueOf(message, 1)]
+	if header == nil {
+		return 0, false
+	}
+	c.table(message, 2, header)
+	c.tables(message, 4, c.keyValue)
+	if o := field(message, 3); o != 0 {
+		body = message.GetInt64(message.Pos + o)
+	}
+	return body, c.left >= 0
+}
+
+const (
+	shared   = 4  // a description is refused if its parts together have more than so many times its size
+	maxDepth = 64 // greatest depth of nested tables
+)
+
+// A checker adds up the sizes of the parts of a description.
+type checker struct {
+	left  int // number of bytes that further parts may have; negative if the description is refused
+	depth int
+}
+
+func (c *checker) schema(t flatbuffers.Table) {
+	c.tables(t, 1, c.column)
+	c.tables(t, 2, c.keyValue)
+	c.vector(t, 3, 8)
+}
+
+func (c *checker) column(t flatbuffers.Table) {
+	const timestamp, union = 10, 14
+	c.vector(t, 0, 1)
+	switch valueOf(t, 2) {
+	case timestamp:
+		c.table(t, 3, func(zone flatbuffers.Table) { c.vector(zone, 1, 1) })
+	case union:
+		c.table(t, 3, func(union flatbuffers.Table) { c.vector(union, 1, 4) })
+	}
+	c.tables(t, 5, c.column)
+	c.tables(t, 6, c.keyValue)
+}
+
+func (c *checker) dictionary(t flatbuffers.Table) { c.table(t, 1, c.batch) }
+
+func (c *checker) batch(t flatbuffers.Table) {
+	c.vector(t, 1, 16)
+	c.vector(t, 2, 16)
+	c.vector(t, 4, 8)
+}
+
+func (c *checker) keyValue(t flatbuffers.Table) {
+	c.vector(t, 0, 1)
+	c.vector(t, 1, 1)
+}
+
+// vector counts a vector, or a string, whose elements have the given size. It returns the number of
+// elements, or 0 if the description is refused.
+func (c *checker) vector(t flatbuffers.Table, number, size int) int {
+	o := field(t, number)
+	if o == 0 {
+		return 0
+	}
+	n := t.VectorLen(o)
+	if c.left -= 4 + n*size; c.left < 0 {
+		return 0
+	}
+	return n
+}
+
+// tables counts the tables of a vector, and calls check for each of them.
+func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
+	for i := range c.vector(t, number, 4) {
+		start := t.Vector(field(t, number))
+		c.enter(flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(start + 4*flatbuffers.UOffsetT(i))}, check)
+	}
+}
+
+// table counts the table in a field, and calls check for it.
+func (c *checker) table(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
+	if o := field(t, number); o != 0 {
+		c.enter(flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(t.Pos + o)}, check)
+	}
+}
+
+func (c *checker) enter(t flatbuffers.Table, check func(flatbuffers.Table)) {
+	if c.depth++; c.depth > maxDepth {
+		c.left = -1
+	}
+	if c.left -= 4; c.left >= 0 {
+		check(t)
+	}
+	c.depth--
+}
+
+// field returns the place of the field with the given number in a table, or 0 if the table lacks it.
+func field(t flatbuffers.Table, number int) flatbuffers.UOffsetT {
+	return flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*number)))
+}
+
+// valueOf returns the byte in the field with the given number, or 0 if the table lacks it.
+func valueOf(t flatbuffers.Table, number int) byte {
+	if o := field(t, number); o != 0 {
+		return t.GetByte(t.Pos + o)
+	}
+	return 0
+}
