@@ -65,7 +65,7 @@ const leastAllocated = 0.6
 const (
 	allocationGrid = 1 << 19
 	allocationTail = 1e-14 // mass that the grid cuts off at the upper end of the distribution of one lognormal variable
-	allocationSpan = 13    // half-width of the grid for the sum of these variables, in standard deviations
+	allocationSpan = 13    // half-width of the grid for the sum of the lognormal variables, in standard deviations
 )
 
 func (e RandomAllocation) laws() (upper, lower directions, err error) {

@@ -109,7 +109,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	// kind.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // smallest x so far that meets the target, and largest x so far that misses it
+	met, missed := high, low // smallest x that was found to meet the target, and largest x that was found to miss the target
 	at := x
 	var previous, previousExcess, least float64
 	for try := range 60 {
@@ -160,8 +160,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 }
 
 // estimateRoot returns approximately the least x in [low, high] for which cost(x) is at most goal.
-// The function cost must be decreasing. If there is no such x, estimateRoot returns high. The
-// result slope is the slope of −log cost at the root.
+// The function cost must be decreasing. If there is no such x, estimateRoot returns the argument
+// high. The result slope is the slope of −log cost at the root.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
 	// The search begins at the point of the range that is closest to 0 and moves outwards, because

@@ -119,9 +119,9 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves the lower bound on ε(δ) or, if above is true, the upper bound. It returns both
-// bounds. It stops when the bounds are close to each other, or when a finer grid hardly improves
-// them.
+// narrow improves the lower bound on ε(δ) or, if the argument above is true, the upper bound. It
+// returns both bounds. It stops when the bounds are close to each other, or when a finer grid
+// hardly improves them.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
 	s, ok := c.saddleForDelta(delta - c.infinite())
@@ -258,7 +258,7 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // If even this transform leaves out mass, the bounds include it.
+				return n, nil // if even a transform of this size leaves out mass, the bounds include the mass
 			}
 			return 0, errWindow
 		}

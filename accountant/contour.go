@@ -86,8 +86,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	return false, nil
 }
 
-// along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst, where K is the logarithm
-// of the moment generating function.
+// along adds (K(c+it) − K(c)), multiplied by the argument times, for t = 0, step, 2·step, ... to
+// dst, where K is the logarithm of the moment generating function.
 //
 // Each step of t rotates the complex weight of each loss by an angle. Half angles avoid
 // cancellation in 1 − cos.
@@ -202,10 +202,10 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns the argument at which the decreasing positive function f has the value goal,
-// to full precision. It returns 0 if this argument is negative. The search begins at the argument
-// guess. The first step has the length width, and each further step is twice as long as the step
-// before.
+// solveFalling returns the argument at which the decreasing positive function f has the value in
+// the argument goal, to full precision. It returns 0 if this argument is negative. The search
+// begins at the argument guess. The first step has the length width, and each further step is twice
+// as long as the step before.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -48,9 +48,9 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
 // newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). An aligned grid
-// has a point at the mean of the interval of length width that has the largest tilted mass.
-// Alignment helps if the sampling probability is below width, because almost all mass would
-// otherwise be between two grid points.
+// has a point at the mean of the interval that has the largest tilted mass, among intervals as long
+// as the argument width. Alignment helps if the sampling probability is less than width, because
+// almost all mass would otherwise be between two grid points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -309,9 +309,10 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell computes the cell that begins at the output begin. It returns the end of the cell and the mass
-// of the cell under P. The end is chosen so that the loss of the merged output is target. If the cell
-// would end beyond hi, ok is false. The argument guess is an estimate of the loss at the end.
+// mergeCell computes the cell that begins at the output in the argument begin. It returns the end
+// of the cell and the mass of the cell under P. The end is chosen so that the loss of the merged
+// output is target. If the cell would end beyond hi, ok is false. The argument guess is an estimate
+// of the loss at the end.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)
@@ -344,9 +345,9 @@ func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass 
 	return 0, 0, false
 }
 
-// mergeCellDown computes the cell that ends at the output end. It returns the beginning of the cell and
-// the mass of the cell under P. The beginning is chosen so that the loss of the merged output is target.
-// If the cell would begin before lo, ok is false.
+// mergeCellDown computes the cell that ends at the output in the argument end. It returns the
+// beginning of the cell and the mass of the cell under P. The beginning is chosen so that the loss
+// of the merged output is target. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(target)
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)

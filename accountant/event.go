@@ -82,8 +82,8 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release is
-// between low and high.
+// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release
+// is between the arguments low and high.
 func (t *tally) gaussian(low, high, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(high*high)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)

@@ -86,9 +86,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the loss of a point of the grid of the composed loss.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on tilted masses. The result above is the mass at losses that are
-// more than reach above the mean of the composed loss, and below is the mass at losses that are
-// more than reach below this mean.
+// outside returns Chernoff bounds on tilted masses. The result above is the mass at losses that
+// exceed the mean of the composed loss by more than the argument reach. The result below is the
+// mass at losses that are less than this mean by more than reach.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -136,7 +136,7 @@ type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the window's lowest entry
-	lowest int     // lowest entry at which the sums can be used; at lower entries they would overflow
+	lowest int     // lowest entry at which the sums can be used; at lower entries the sums would overflow
 	centre float64 // reference loss in the exponents of the sums of [window.sum]
 	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: the field logM minus order times centre
 	start  int     // position in the row of the window's entry 0

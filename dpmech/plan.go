@@ -29,7 +29,7 @@ import (
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // run with the sampler and the sums that the plan uses; its count of steps is not used
+	run *SampledRun // run with the sampler and the sums that the plan uses; the run's count of steps is not used
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were
@@ -60,7 +60,8 @@ const (
 )
 
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
-// for the batches and the noise are drawn from streams, and the key for [Plan.Normals] from draws.
+// for the batches and the noise are drawn from the argument streams, and the key for [Plan.Normals]
+// from the argument draws.
 //
 // Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel] batches
 // itself. [Exact] batches are listed in the plan, for at most [SampledSum.MaxPlan] steps.
@@ -81,7 +82,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 }
 
 // newPlanSteps returns the common part of a plan, with new keys. The keys for sampling and noise
-// are drawn from streams, and the third key from draws.
+// are drawn from the argument streams, and the third key from the argument draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -234,7 +235,7 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 // of records drawn from a table, of a fixed number of records, or of listed records.
 type planned struct {
 	kind  uint64
-	first int       // batch size if it is fixed; otherwise the smallest size in the table
+	first int       // size of every batch if it is fixed, and otherwise the smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 

@@ -17,7 +17,7 @@ type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].
 type ProductConfig struct {
-	Sampling Sampling // rule for the batches; its epoch must be a single step
+	Sampling Sampling // rule for the batches; an epoch of the rule must be a single step
 	Records  int      // number of records from which batches are drawn
 	Steps    int      // maximum number of steps of a run
 

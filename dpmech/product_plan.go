@@ -25,8 +25,8 @@ type ProductPlan struct {
 }
 
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
-// for the batches and the noise are drawn from streams, and the key for the bits and normal numbers
-// of records from draws.
+// for the batches and the noise are drawn from the argument streams, and the key for the bits and
+// normal numbers of records from the argument draws.
 func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductPlan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("product sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -203,7 +203,7 @@ type BatchPlan struct {
 }
 
 // NewBatchPlan returns a plan of the given number of steps. The key for the batches is drawn from
-// src, and the key for the random numbers of records from draws.
+// src, and the key for the random numbers of records from the argument draws.
 func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*BatchPlan, error) {
 	sampler, err := sampling.Sampler(records)
 	if err == nil {

@@ -136,8 +136,8 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the clipped vector of the record at position place of the batch. Call it once for each
-// position. A vector that is not finite, or whose norm exceeds 2^100·C, adds zero.
+// Put adds the clipped vector of the record at a position of the batch, the argument place. Call it
+// once for each position. A vector that is not finite, or whose norm exceeds 2^100·C, adds zero.
 //
 // The caller must compute the pairs only from this record, public numbers and earlier releases.
 func (r *ProductRun) Put(place int, pairs []Pair) error {

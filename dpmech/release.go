@@ -54,7 +54,7 @@ func (m *GaussianSum) saturate(sum []int64) {
 // not depend on a record. If the computation for one record panics, query must therefore recover
 // and leave out this record.
 func (a *Accumulator) gather(limit int, query func() error) (err error) {
-	a.begin(limit) // removes vectors that an earlier query may have added after the end of its call
+	a.begin(limit) // removes vectors that an earlier query may have added too late, after the end of its call
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(limit)
 		return nil
@@ -139,8 +139,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping does the same as Add, and also writes the added integers to kept. These integers are
-// in lattice steps and contain no noise, so they must not be released.
+// AddKeeping does the same as Add, and also writes the added integers to the slice kept. These
+// integers are in lattice steps and contain no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))

@@ -64,7 +64,7 @@ type SampledConfig struct {
 // secret everything except the releases: the batches, their sizes, and the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
-	sampler Sampler // provides the batch sizes and the cost; no batch is drawn from it
+	sampler Sampler // provides the batch sizes and the cost; no batch is drawn from this sampler
 	gate    *GaussianSum
 	event   accountant.Event
 }

@@ -35,8 +35,8 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
-	epoch     uint8   // number of this step, as it is stored in marks
+	marks     []uint8 // marks[i] equals the field epoch if index i was drawn in this step
+	epoch     uint8   // number that stands for this step in the field marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }

@@ -50,7 +50,7 @@ const (
 	// the samples has a larger |x|.
 	slicedReach = 6
 
-	leastSliced, mostSliced = 1 << 20, 5 << 19 // smallest and largest σ; there are 1,538 slices for the smallest and 3,842 for the largest
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // smallest and largest σ, with 1,538 and 3,842 slices
 )
 
 // A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise. The
@@ -64,8 +64,8 @@ type wedge struct {
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
 // fillPlain makes two samples from every word, the first from the lower half. If the table does not
-// determine a sample, fillPlain sets the sample's bit in missing. A byte of missing contains the
-// bits of eight samples.
+// determine a sample, fillPlain sets the sample's bit in the slice missing. A byte of this slice
+// contains the bits of eight samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -109,8 +109,8 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace makes the samples that the table of the sampler did not determine. If bit i of missing is
-// 1, it makes dst[i].
+// replace makes the samples that the table of the sampler did not determine. If bit i of the
+// argument missing is 1, replace makes dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
@@ -173,7 +173,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 		if exact.Cmp(high) >= 0 {
 			return false
 		}
-		if low.Cmp(exact) > 0 { // y is at least exact, and less than one unit above it
+		if low.Cmp(exact) > 0 { // y is in [exact, exact + 1)
 			return true
 		}
 		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))

@@ -72,16 +72,16 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	return int64(place) - int64(layer.width>>1), enough
 }
 
-// place returns the position in the layer that the word w selects, counted from 0. It maps all but the
-// lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is
-// ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest is below 2^8·width, [again]
-// decides whether the draw is kept.
+// place returns the position in the layer that the word w selects, counted from 0. It maps all but
+// the lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is
+// ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If the result rest is below
+// 2^8·width, [again] decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
 // draw makes a sample from w, and from more bits of src if needed. If the point that the bits
-// select is not under the curve, kept is false.
+// select is not under the curve, the result kept is false.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]

@@ -100,9 +100,9 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the smallest number n ≥ half for which f(n+1) is proven to be at most foot. Since
-// foot is at most the height at which the layer begins, every x with a density above this height
-// satisfies |x| ≤ n.
+// cover returns the smallest number n, not below the argument half, for which f(n+1) is proven to
+// be at most foot. Since foot is at most the height at which the layer begins, every x with a
+// density above this height satisfies |x| ≤ n.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {

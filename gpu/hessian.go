@@ -298,7 +298,8 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 	return ok
 }
 
-// derive replaces above by (above − below)/step, element by element. Each record has its own step.
+// derive replaces each element of the slice above by the difference between this element and the
+// element of below, divided by the element of step. Each record has its own step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {

@@ -16,11 +16,11 @@ type lanes struct {
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // squared norms of contributions, then the records' clip factors
+	squared [block]float64 // first the squared norms of contributions, and later the records' clip factors
 	value   [block]float64
 	scaled  [block]float64
 	all     [block]int32 // row numbers of the block if the batch has all rows
-	weight  float64      // sum of the records' clip factors so far
+	weight  float64      // sum of the clip factors of the records that were added so far
 	// unbounded is true if the norms of contributions are not needed. A record is then not refused
 	// if its norm is not finite.
 	unbounded bool
@@ -60,8 +60,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws. If want is true, it also computes the gradients, and
-// leaves the clip factor of each record in n.squared.
+// norms evaluates a block of rows at all draws. If the argument want is true, it also computes the
+// gradients, and leaves the clip factor of each record in n.squared.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -83,8 +83,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 }
 
 // guarded calls the function in the argument compute, and then the function in the argument use,
-// for a block of rows. It leaves out the rows for which compute panics, and counts these rows as
-// refused.
+// for a block of rows. It leaves out the rows for which the function compute panics, and counts
+// these rows as refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -95,8 +95,8 @@ func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) e
 	return err
 }
 
-// run returns the log densities of a block of rows. If want is true, it also computes the adjoints
-// of the leaves, the places where a record reads shared values.
+// run returns the log densities of a block of rows. If the argument want is true, it also computes
+// the adjoints of the leaves, the places where a record reads shared values.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	if ld.scrubbed {
 		ld.records.Begin()

@@ -211,8 +211,8 @@ func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds scale times the gradient of the expected log likelihood to r.gradient. The argument
-// sum is the noisy sum of contributions.
+// addData adds the gradient of the expected log likelihood, multiplied by the argument scale, to
+// r.gradient. The argument sum is the noisy sum of contributions.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {

@@ -116,12 +116,12 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of a range of a client's releases in the rounds, for an observer and an
-// adjacency. The range begins with release after + 1 and ends with release last, counted from 1. A ledger
-// charges this cost when the client makes the releases. [scale.Scaling.EventFor] returns the charge for
-// the scale phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
-// together cost at most [Protocol.Event] of all releases. The study must have a privacy guarantee and be
-// sound ([Protocol.Sound]).
+// Increment returns the cost of a range of a client's releases in the rounds, for an observer and
+// an adjacency. The first release of the range has the number after + 1 and the last has the number
+// last, counted from 1. A ledger charges this cost when the client makes the releases.
+// [scale.Scaling.EventFor] returns the charge for the scale phase, and [lastround.Round.EventFor]
+// the charge for the last round. All charges of a study together cost at most [Protocol.Event] of
+// all releases. The study must have a privacy guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)

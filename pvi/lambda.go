@@ -21,7 +21,7 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move that the last call of try computed; commit sets it to nil
+	tried method.Move // move that the last call of try computed; the method commit sets this field to nil
 	then  moments     // moments of q after the move in the field tried
 }
 
@@ -69,8 +69,8 @@ func (q *posterior) moments(m *moments) (proper bool) {
 }
 
 // try computes the λ after plan number n, and reports whether q with that λ is a proper
-// distribution. The argument sum is the opened sum of the given number of answers, in
-// coordinates around centre. The posterior does not change until commit.
+// distribution. The argument sum is the opened sum of the given number of answers, in coordinates
+// around the argument centre. The posterior does not change until commit.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }

@@ -47,7 +47,7 @@ type Outcome struct {
 	Centre       []int64    // centre of the coordinates in the plan
 	Participants []ClientID // clients whose changes are in Sum, in the order of the roster
 	Sum          []int64    // sum of changes, in lattice steps; nil if void
-	Releases     []int64    // changes of the participants, one after the other, if the study publishes them; otherwise nil
+	Releases     []int64    // changes of the participants, one after the other, if the study publishes changes; otherwise nil
 }
 
 func refuse(format string, args ...any) error { return phase.Refuse(format, args...) }

@@ -21,7 +21,8 @@ func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 // CostAtTwo returns the proved cost of the whole study for a person with rows at two clients, if
 // the study protects persons at one client. It returns ok = false if the study protects another
 // unit, if privacy.people_across covers such persons, or if there is only one client. It returns
-// known = false if no bound is known, because two clients sample the person into one sum.
+// known = false if no bound is known, because both clients add the person's records to one sum by
+// random sampling.
 //
 // If anyone may read messages, the releases of the two clients compose. If only sums are opened,
 // the person changes a sum by twice the sensitivity.

@@ -30,7 +30,7 @@ type round struct {
 	Answered     []ClientID // clients that have answered, sorted by name
 	Centre       []int64    // centre in the plan
 	Sum          []int64    // sum of releases; nil before the first answer
-	Releases     []int64    `json:",omitempty"` // releases in the order of Answered, if the study publishes them
+	Releases     []int64    `json:",omitempty"` // releases of the clients in Answered, if the study publishes releases
 }
 
 // NewServer returns a server before the first plan. Its q is the prior.

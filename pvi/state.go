@@ -24,7 +24,7 @@ type siteState struct {
 	Spent    method.Spent
 	Solver   []byte
 	Parts    json.RawMessage `json:",omitempty"`
-	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk]; nil if it has none
+	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk]; nil if the Walk has no state
 }
 
 // MarshalBinary returns the site's state. The state must not leave the client, because it

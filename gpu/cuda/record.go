@@ -8,12 +8,12 @@ type Launcher = func(kernel string, blocks, threads, shared int, arguments ...ui
 type Recorder interface {
 	// Record records the launches that the function work makes. The result play makes these
 	// launches the given number of times. The result forget frees the recording. Record may call
-	// work several times, and work must make the same launches each time.
+	// the function several times, and the function must make the same launches each time.
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
 // record does the same as [Recorder.Record] for any device. If d cannot record, the result play
-// calls work each time.
+// calls the function work each time.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {
 		return r.Record(work)

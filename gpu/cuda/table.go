@@ -15,7 +15,7 @@ const (
 	Linear                         // normal with mean η
 	Poisson                        // count with mean e^η
 	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
-	Robust                         // Student's t distribution around η; the log of its scale is a coordinate of θ
+	Robust                         // Student's t distribution around η; the log of the scale is a coordinate of θ
 	NegativeBinomial               // count with mean μ = e^η and variance μ + μ²/φ; log φ is a coordinate of θ
 	families
 )

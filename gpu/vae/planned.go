@@ -34,8 +34,8 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 }
 
 // Attach makes a device compute the steps of later plans. The argument private is true if the plans
-// are private, and most is the largest number of records in their batches. If the device fails in
-// Attach or in [Trainer.TakePlan], the error is a [DeviceError].
+// are private, and the argument most is the largest number of records in their batches. If the
+// device fails in Attach or in [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{

@@ -50,10 +50,10 @@ type Trainer struct {
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images, which have one byte for each pixel. sums
-// chooses the batches, and most is the largest number of images in a batch. Random numbers for
-// images and latent vectors come from streams that are split from src. The caller must close the
-// trainer.
+// NewTrainer returns a trainer of a network on images, which have one byte for each pixel. The
+// argument sums chooses the batches, and the argument most is the largest number of images in a
+// batch. Random numbers for images and latent vectors come from streams that are split from src.
+// The caller must close the trainer.
 //
 // If sums is nil, the trainer can only compute plans ([Trainer.TakePlan]).
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {

@@ -172,7 +172,7 @@ func (v Value) within(low, high float64) Value {
 }
 
 // ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z of
-// its sds. If n itself may be 0, every number within low and high is in the interval.
+// its sds. If n itself may be 0, every number from low to high is in the interval.
 func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar

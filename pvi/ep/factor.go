@@ -179,8 +179,8 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with total, the sum of a batch's contributions, and overwrites total. It
-// reports whether the factor was proper before its repair.
+// move updates the factor with the argument total, the sum of a batch's contributions, and
+// overwrites this argument. It reports whether the factor was proper before its repair.
 //
 // In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
 // with respect to q's mean. move takes a step along the sum of the gradients. The precisions are

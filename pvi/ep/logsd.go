@@ -20,7 +20,7 @@ type spreadRule struct {
 	moves     []float64 // distance of each node of the rule from the mean of u
 	variances []float64 // e^2u divided by the power, at each node of the rule
 	weights   []float64 // log weights of the nodes
-	spreads   []float64 // variance at each node of the outcome, including the variance of its centre
+	spreads   []float64 // variance of the outcome at each node, including the variance of the centre
 	logs      []float64 // at each node, the element of weights minus half the log of the element of spreads
 	shares    []float64 // probability of each node of the rule given the outcome
 	uncertain float64

@@ -12,7 +12,7 @@ import (
 // functions. The rule still works if the sd of z is so large that tanh rises from −1 to 1 within a
 // small fraction of an sd.
 type hiddenUnit struct {
-	first, second unitMoment // moments of tanh z and of its square
+	first, second unitMoment // moments of tanh z and of tanh² z
 	nodes, values []float64
 }
 

@@ -22,7 +22,7 @@ type tilts struct {
 	rule     *quadrature.Rule
 
 	mode, try, slope []float64 // mode, trial point and gradient, in terms of the standardised predictors z
-	bend             []float64 // minus the Hessian with respect to z, then its lower Cholesky root
+	bend             []float64 // minus the Hessian with respect to z, and later the lower Cholesky root of this matrix
 	logs             []float64
 	points           []float64
 

@@ -12,7 +12,7 @@ import (
 type proper struct {
 	dim     int
 	entries [][2]int
-	vectors blas64.Symmetric // the precision or, during a repair, its eigenvectors; empty in a diagonal family
+	vectors blas64.Symmetric // the precision or, during a repair, the eigenvectors of the precision; empty in a diagonal family
 	values  []float64
 	along   []float64
 	zero    []float64
@@ -39,9 +39,10 @@ func newProper(family gaussian.Family) *proper {
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
 // raise raises the precision to floor along every direction in which the precision is less than
-// floor. The precision times mean in coordinates around centre stays, so the factor's mean comes
-// closer to centre. If floor is zero, raise also sets the precision times mean to zero along the
-// raised directions. It reports whether the precision was positive semidefinite before.
+// floor. The precision times mean, in coordinates around the argument centre, does not change, so
+// the factor's mean comes closer to centre. If the argument floor is zero, raise also sets the
+// precision times mean to zero along the raised directions. It reports whether the precision was
+// positive semidefinite before.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)

@@ -185,7 +185,7 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 // divided by Rate. The variance is exact along directions in which q has the precision of the
 // posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of the proposal with respect to q's mean and its velocity, after step t
+	var mean, velocity float64 // derivatives of the proposal with respect to the mean of q and to the velocity of the mean, after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)

@@ -82,9 +82,9 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide distributes the numbers x of records to the columns of a program. Each record has width
-// numbers, which are next to each other in x. The columns have the form that [model.Model.Load]
-// reads.
+// Divide distributes the numbers x of records to the columns of a program. The argument width is
+// the number of numbers of a record, which are next to each other in x. The columns have the form
+// that [model.Model.Load] reads.
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0

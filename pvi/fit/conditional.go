@@ -12,7 +12,7 @@ import (
 // not depend on the records of the study, except through the posterior.
 type Conditional struct {
 	Names     []string // names of the expected values: one, or a probability for each class
-	Reference []Held   // values of the other columns, which are the same in all of these records
+	Reference []Held   // values of the columns that are the same in all made-up records
 	Rows      []Expected
 }
 

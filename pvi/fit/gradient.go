@@ -17,7 +17,7 @@ func (m *Model) TypicalGradient() float64 {
 	}
 	squares := m.Study.TypicalSquares()
 	for _, g := range m.Study.Model.Groups {
-		squares += 2 * float64(len(g.Effects())) // each effect has a gradient for itself and for its log sd
+		squares += 2 * float64(len(g.Effects())) // each effect adds two coordinates to the gradient: one for the effect and one for its log sd
 	}
 	if m.layout.scale >= 0 {
 		squares++

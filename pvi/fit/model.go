@@ -105,9 +105,9 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// eachEffect calls do once for each effect on record i. The first argument, spread, is the index in
-// θ of the effect's log sd. The second, at, is the index in θ of the coordinate of the record's
-// group. The third, value, is the regressor of the effect.
+// eachEffect calls the function do once for each effect on record i. The first argument, spread, is
+// the index in θ of the effect's log sd. The second, at, is the index in θ of the coordinate of the
+// record's group. The third, value, is the regressor of the effect.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
 	for g, w := range m.layout.groups {

@@ -13,7 +13,7 @@ import (
 // A layout has the indices in θ at which each kind of parameter begins.
 type layout struct {
 	regressors   ir.Names // names of the regressors, in the order of the terms
-	coefficients int      // number of coefficients of one predictor; their indices begin at 0
+	coefficients int      // number of coefficients of one predictor; the indices of the coefficients begin at 0
 	classes      int      // number of predictors; each has its own coefficients, in consecutive blocks
 	scale        int      // index of the log sd of the noise or of the log dispersion; −1 if there is none
 	groups       []way    // indices of each group term
@@ -199,7 +199,7 @@ type Effect struct {
 	First  int // index in θ of the first level's effect; the other levels follow
 	Levels int // number of levels
 	Slope  int // index, among the slopes of a record, of the effect's column; −1 for the intercept
-	Column int // index of this column among the study's columns; −1 for the intercept
+	Column int // index of the effect's column among the study's columns; −1 for the intercept
 }
 
 // Effects returns the effects that vary between groups, term by term.

@@ -115,8 +115,8 @@ func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// spreadOf sorts draws, and returns their moments and quantiles. If some draws are not finite, it
-// returns nil and the number of these draws.
+// spreadOf sorts the argument draws, and returns the moments and quantiles of the draws. If some
+// draws are not finite, it returns nil and the number of these draws.
 func spreadOf(draws []float64) (*Spread, int) {
 	undefined := 0
 	for _, x := range draws {
@@ -149,11 +149,11 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw draws n values of θ from a Gaussian and calls visit for each draw, with its number k and
-// its value theta. The number n must be even. The draws have equal weights. They are antithetic
-// pairs, so that the mean of the draws is exactly the mean of the Gaussian. They are rescaled so
-// that the variance of the draws along each standardised axis is exactly 1. The next draw
-// overwrites the slice theta, so the function visit must not keep it.
+// eachDraw draws n values of θ from a Gaussian and calls the function visit for each draw, with its
+// number k and its value theta. The number n must be even. The draws have equal weights. They are
+// antithetic pairs, so that the mean of the draws is exactly the mean of the Gaussian. They are
+// rescaled so that the variance of the draws along each standardised axis is exactly 1. The next
+// draw overwrites the slice theta, so the function visit must not keep it.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

@@ -81,11 +81,11 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
-// density of numbers above 0. The argument log is the text of the log density of these numbers,
-// with %s for the outcome. If the outcome is 0, this log density is computed but not used. If it
-// cannot be computed at 0, the argument placeholder is the text of a number at which it is computed
-// instead.
+// hurdle returns a density of an outcome that is 0 with the probability in the argument share, and
+// otherwise has a density of numbers above 0. The argument log is the text of the log density of
+// these numbers, with %s for the outcome. If the outcome is 0, this log density is computed but not
+// used. If it cannot be computed at 0, the argument placeholder is the text of a number at which it
+// is computed instead.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y

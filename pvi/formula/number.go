@@ -57,7 +57,7 @@ type expression struct {
 	text    string // expression in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
-	levels  bool // whether the text depends on levels; if it does, value is not used
+	levels  bool // whether the text depends on levels; in that case the field value is not used
 	binds   int  // precedence of the outermost operator of the text
 }
 

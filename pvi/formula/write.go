@@ -121,7 +121,7 @@ type writer struct {
 	functions []string // functions of the program
 
 	trials string // text of the record's number of trials
-	noise  string // text of the sd of the outcome around its location mu
+	noise  string // text of the sd of the outcome around the location mu
 }
 
 // column returns the index of the column that a node names, and refuses the node if there is none.

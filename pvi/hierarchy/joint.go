@@ -14,7 +14,7 @@ import (
 // Approximate Bayesian Inference", 2001).
 type Joint struct {
 	size     int // number of coordinates
-	observed int // number of coordinates on which the likelihood depends; they come first
+	observed int // number of coordinates on which the likelihood depends; these coordinates come first
 	hyper    []int
 	rest     []int // the other coordinates
 	single   []*Single

@@ -20,7 +20,7 @@ type Server struct {
 	answered  []phase.ClientID // clients that have answered, sorted by name
 	gradient  []int64
 	curvature []int64
-	releases  []int64 // releases in the order of answered, if the study publishes them
+	releases  []int64 // releases of the clients in the field answered, if the study publishes releases
 }
 
 // NewServer returns the server of the last round r. The argument at is the state at the end of the

@@ -8,7 +8,7 @@ import (
 // A View is an observer for whom the privacy cost of a study is stated. Shares is the number of
 // noise shares in a sum that the observer does not know and therefore cannot subtract.
 type View struct {
-	Name   string // one of the names below, such as Coalition
+	Name   string // name of the observer: one of the constants below, such as Coalition
 	Who    string // description of the observer in words
 	Shares int
 }

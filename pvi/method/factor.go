@@ -59,8 +59,8 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	}
 }
 
-// Follow moves the factor by alpha times the last proposed change, which is in coordinates
-// around centre.
+// Follow moves the factor by alpha times the last proposed change, which is in coordinates around
+// the argument centre.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)

@@ -27,9 +27,9 @@ type Method interface {
 	// The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of a range of a client's releases. The range begins with release after +
-	// 1 and ends with release last, counted from 1. A ledger charges this cost when the releases are made.
-	// The increments of a study compose to its Event.
+	// Increment returns the cost of a range of a client's releases. The first release of the range
+	// has the number after + 1 and the last has the number last, counted from 1. A ledger charges
+	// this cost when the releases are made. The increments of a study compose to its Event.
 	Increment(shares int, adjacency accountant.Adjacency, after, last int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -124,8 +124,8 @@ type Memory struct {
 // A Walk is the half of a method that computes λ from opened sums. The server and every client
 // have a Walk of their own.
 type Walk interface {
-	// Step returns the Move to the λ after plan number n. The argument sum is the opened sum of
-	// the given number of answers, in coordinates around centre. The damping is
+	// Step returns the Move to the λ after plan number n. The argument sum is the opened sum of the
+	// given number of answers, in coordinates around the argument centre. The damping is
 	// alpha·2^-DampingBits. Step returns nil if the result is not finite or does not fit on the
 	// lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move

@@ -20,7 +20,7 @@ import (
 type Sums struct {
 	*Setting
 	Sending
-	mechanisms []*dpmech.GaussianSum // mechanism of each round; their lattices are equal
+	mechanisms []*dpmech.GaussianSum // mechanism of each round; all mechanisms have the same lattice
 	dearest    []*dpmech.GaussianSum // the elements of mechanisms, ordered by cost, the most expensive first
 }
 

@@ -23,7 +23,7 @@ type Builder struct {
 	hidden  []bool         // whether each node depends on a latent
 	latents []string       // names of the latents
 	known   map[string]int // index of each node, by a text that describes the operation of the node; equal expressions share a node
-	later   bool           // whether the prior of a parameter may depend on parameters that are declared after it
+	later   bool           // whether the prior of a parameter may depend on parameters that are declared later
 	err     error
 
 	densities map[int]int    // see [Model.Densities]

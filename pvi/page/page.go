@@ -42,7 +42,7 @@ type Report struct {
 	Records string      // description of the records of the checks
 
 	Simulated bool     // whether the clients were simulated
-	Clients   []string // names of the clients that took part; empty if they were simulated
+	Clients   []string // names of the clients that took part; empty in a simulation
 	Checked   []string // sentences about the verification of the result
 	Program   string   // name and version of the program
 	Date      string   // day on which the page was written; empty for a page without a date

@@ -61,7 +61,7 @@ const (
 	leastSlope = .3  // smallest slope of the clip, in units of the prior mean of the slope
 
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
-	nonlinear  = .2  // relative error of a mean gradient, because it is not linear in θ far from the mode
+	nonlinear  = .2  // relative error of a mean gradient far from the mode, where the gradient is not linear in θ
 	farthest   = 4.  // largest distance of an element of θ_t, the point of round t, from the prior mean, in root mean square prior sds
 	deviations = .9  // curvature clip, in units of the root mean square, over clients, of the norm of W − Ā (see the package documentation)
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip

@@ -122,7 +122,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do. It returns false if do reported an error and stopped.
+// attempt calls the function do. It returns false if this function reported an error and stopped.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -149,7 +149,7 @@ type stager struct {
 	latents    []*latent    // elements of hidden
 	units      []model.Expr // for each element of the field latents, a latent of about unit scale from which the element is computed
 	freed      []placed     // value of each element of the field latents, as a function of the same element of the field units
-	dim        int          // number of coordinates of all parameters declared so far
+	dim        int          // number of coordinates of all parameters that have been declared
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of these terms
 	variates   []value      // variates of the added log densities that are densities of data and are under no condition

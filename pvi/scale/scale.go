@@ -116,7 +116,7 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
-			return // wider ranges have larger errors, so they would fail this check, too
+			return // wider ranges have larger errors, so they would not be accepted either
 		}
 		most, at := math.Inf(-1), 0
 		for i := range len(counts) - width + 1 {

@@ -19,7 +19,7 @@ type Server struct {
 type pass struct {
 	Answered []phase.ClientID // clients that have answered, sorted by name
 	Sum      []int64
-	Releases []int64 `json:",omitempty"` // releases in the order of Answered, if the study publishes them
+	Releases []int64 `json:",omitempty"` // releases of the clients in Answered, if the study publishes releases
 }
 
 // NewServer returns a server whose bounds are the public bounds.

@@ -24,7 +24,7 @@ const (
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
-	residualShare          = 0.03 // share of squared residuals in a round's budget for scores; only later rounds of Poisson regressions have it
+	residualShare          = 0.03 // share of squared residuals in a round's budget for scores, in later rounds of Poisson regressions
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1

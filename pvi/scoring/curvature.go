@@ -80,7 +80,7 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
-	k     *mat.SymDense // the noisy sum, in these units
+	k     *mat.SymDense // the noisy sum in the units that the field units defines
 	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
 }
 
@@ -241,9 +241,9 @@ func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// attenuate multiplies each element of d by the gain that is defined at [update]. The argument given has
-// the variance v of G for each class of elements. If given is nil, the gain of each element is averaged
-// over the posterior distribution of v.
+// attenuate multiplies each element of d by the gain that is defined at [update]. The argument
+// given has the variance v of G for each class of elements. If the argument given is nil, the gain
+// of each element is averaged over the posterior distribution of v.
 func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	for i, li := range u.values {
 		for j, lj := range u.values[:i+1] {

@@ -26,7 +26,7 @@ type curvatureDrawer struct {
 	*update
 	guess  func(random []float64) *mat.TriDense
 	seen   *mat.Dense    // transpose of the Cholesky root of the matrix S of [curvature]
-	into   *mat.Dense    // UᵀL⁻¹, in the symbols of this type
+	into   *mat.Dense    // UᵀL⁻¹, with the matrices U and L of [curvatureDrawer]
 	out    *mat.Dense    // UᵀLᵀ
 	seenAt *mat.SymDense // UᵀKU, the released curvature in the basis of the eigenvectors
 	bend   float64

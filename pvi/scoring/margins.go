@@ -177,7 +177,7 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 // variance, because noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
-	weight         [jointSize][jointSize]float64 // indexed by variance, then by mean; the weights add up to 1
+	weight         [jointSize][jointSize]float64 // weights of the points of the grid, by variance and then by mean; they add up to 1
 }
 
 // jointSize is the number of means and the number of variances of the grid. The means on the grid

@@ -281,8 +281,9 @@ func diagonal(d int, f func(int) float64) *mat.DiagDense {
 // packedSize returns the number of elements of a packed symmetric d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes scale times the lower triangle of a to dst, row by row. It also multiplies elements off
-// the diagonal by √2, so that the L2 norm of dst is scale times the Frobenius norm of a.
+// pack writes the lower triangle of a, multiplied by the argument scale, to dst, row by row. It
+// also multiplies elements off the diagonal by √2, so that the L2 norm of dst is scale times the
+// Frobenius norm of a.
 func pack(dst []float64, a *mat.SymDense, scale float64) {
 	n := 0
 	for i := range a.SymmetricDim() {
@@ -316,9 +317,9 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack returns scale times the symmetric matrix that pack writes as the slice packed. With scale
-// 1, independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
-// matrix and of sd τ/√2 off the diagonal.
+// unpack returns the symmetric matrix that pack writes as the slice packed, multiplied by the
+// argument scale. With scale 1, independent noise of sd τ in the packed elements becomes noise of
+// sd τ on the diagonal of the matrix and of sd τ/√2 off the diagonal.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)
 	n := 0

@@ -18,7 +18,7 @@ type programMadeUp struct {
 	*program
 	*Problem
 	x    []float64 // values of the columns of the margins, one record after another
-	base []float64 // numbers of the records in the order of the program's columns; here the outcomes too are drawn from the margins
+	base []float64 // numbers of the records in the order of the program's columns, with outcomes that are drawn from the margins
 
 	mu    sync.Mutex
 	known []float64 // point θ of the curvature that was computed last

@@ -217,8 +217,9 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes draws number sets of outcomes for the records with indices in [from, to). For each
-// set it calls f with an evaluator of the records with these outcomes.
+// overOutcomes draws several sets of outcomes for the records with indices in [from, to). The
+// argument number is the number of these sets. For each set it calls f with an evaluator of the
+// records with these outcomes.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})

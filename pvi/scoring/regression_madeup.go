@@ -133,8 +133,9 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	}
 }
 
-// gradient returns the gradient of predictor a in θ. The gradient has the given values, beginning
-// with coordinate number first. The result filled has the indices of the values that are not 0.
+// gradient returns the gradient of predictor a in θ. The result values has the elements of the
+// gradient, beginning with the coordinate whose index is first. The result filled has the indices
+// of the values that are not 0.
 func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
 	if a == s.locations {
 		return s.dim - 1, []float64{1}, []int{0}

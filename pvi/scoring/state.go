@@ -24,7 +24,7 @@ type State struct {
 	dispersion dispersion
 	path       []observation
 	counted    belief            // belief about the number of records
-	summary    *describe.Summary // tables that describe the records; nil before they were released
+	summary    *describe.Summary // tables that describe the records; nil before the tables were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
 	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and the sd of this estimate

@@ -16,7 +16,7 @@ import (
 // lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // last round on the public scale; its noise may differ from the actual noise
+	sizes *lastround.Round // last round on the public scale; the noise of the actual last round may differ
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
@@ -85,7 +85,7 @@ func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.proto
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found
-	outcome *lastround.Outcome // outcome of the last round; nil before this outcome
+	outcome *lastround.Outcome // outcome of the last round; nil before the last round has ended
 }
 
 func (e *ending) outcomes() int {

@@ -95,8 +95,8 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of part, which marshals to a JSON list, as elements of the list that
-// is being written.
+// add writes the elements of the argument part, which marshals to a JSON list, as elements of the
+// list that is being written.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

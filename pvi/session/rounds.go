@@ -75,7 +75,7 @@ func (p *roundsPhase) limit(int) int64  { return p.present().Method().Messages()
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // the server of the study; its field rounds is the state machine of the rounds
+	server   *Server // the server of the study; the server's field rounds is the state machine of the rounds
 	verdicts history
 }
 
@@ -168,7 +168,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // the site of the client; its field rounds is the state machine of the rounds
+	site     *Site // the site of the client; the site's field rounds is the state machine of the rounds
 	verdicts history
 }
 

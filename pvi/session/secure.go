@@ -15,7 +15,7 @@ import (
 type Sum struct {
 	Participants []pvi.ClientID // clients whose vectors are in the sum, in the order of the roster
 	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
-	Releases     []int64        // releases of the participants, one after another; nil if the outcome does not have them
+	Releases     []int64        // releases of the participants, one after another; nil if the outcome has no releases
 }
 
 // Equal reports whether two sums have the same elements and the same participants.

@@ -22,7 +22,7 @@ import (
 // ([gaussian.RepairLikelihood]). This step is post-processing and costs no privacy.
 type ClippedAnalytical struct {
 	source   statisticsSource
-	released []int64   // noisy statistics in lattice steps; nil before they are released
+	released []int64   // noisy statistics in lattice steps; nil before the release
 	factor   []float64 // factor that is computed from the field released; nil before the release
 }
 
@@ -118,7 +118,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // sum without noise; must not leave this function
+	exact := make([]int64, len(released)) // sum without noise, which must not leave this function
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {

@@ -53,7 +53,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // this term keeps the weights small if moves are nearly equal
+	const ridge = 1e-12 // a small addition to the diagonal, which keeps the weights small if moves are nearly equal
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

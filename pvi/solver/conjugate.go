@@ -11,8 +11,9 @@ import (
 // shard's expected log likelihood with respect to the mean parameters of q, which is a natural
 // gradient (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step size of
 // one). For a q with full covariance this gradient is the likelihood's natural parameters. For a
-// diagonal q it is their mean-field projection. If all clients use Conjugate, q converges to the q
-// of pooled variational inference, however the records are divided among clients.
+// diagonal q it is the mean-field projection of these parameters. If all clients use Conjugate, q
+// converges to the q of pooled variational inference, however the records are divided among
+// clients.
 //
 // Conjugate uses the records without noise. A mechanism must make the proposals private.
 type Conjugate struct {

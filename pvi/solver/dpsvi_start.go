@@ -17,7 +17,7 @@ import (
 // is nil, nothing is released, and the first call begins at the q of the plan.
 type Start struct {
 	source statisticsSource
-	sum    []int64 // noisy statistics in lattice steps; nil before they are released
+	sum    []int64 // noisy statistics in lattice steps; nil before the release
 }
 
 // NewStart returns the Start for a shard. The mechanism must be for vectors of

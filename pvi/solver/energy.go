@@ -15,7 +15,7 @@ import (
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	pooled     bool // whether the fit is pooled; the result may then differ from the clients' results by rounding
+	pooled     bool // whether the fit is pooled; rounding may make the result of a pooled fit differ from the clients' results
 	rough      bool // whether expectations may use quadrature rules of few points, which have larger errors
 	point      bool // whether log likelihood and log cavity are computed at the mean of q only
 }

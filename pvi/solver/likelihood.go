@@ -26,8 +26,8 @@ type Likelihood interface {
 	// error of the quadrature rule.
 	Tolerance() float64
 
-	// Reach returns the largest absolute change of a predictor of any record when θ changes by
-	// move.
+	// Reach returns the largest absolute change of a predictor of any record when θ changes by the
+	// vector move.
 	Reach(move []float64) float64
 }
 
@@ -73,7 +73,7 @@ type Approximation struct {
 	Variance   []float64 // variance of each coordinate
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // whether expectations are taken at the mean of q, as if its covariance were zero
+	Point      bool // whether expectations are taken at the mean of q, as if the covariance of q were zero
 	Rough      bool // whether expectations may use a rule of few points, which has larger errors
 }
 

@@ -22,14 +22,14 @@ const (
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // limit of the change for the end of steps with quadrature rules of few points
 	coarsest  = 1e-3  // the same limit, if the quadrature rules of the clients have few points too
-	local     = 0.01  // limit of the change below which steps are extrapolated
+	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // limit of the change for the end of the fit
 	settled   = 1e-11 // limit of the change for the end of the fit, if the change is at least as large as that of the step before
 	enough    = 1e-10 // limit of the change for the end of the fit, if expectations have coarse errors
 	still     = 1e-7  // limit of the change for the end of the fit, if the free energy has not risen for the number of steps in plateau
 	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
-	growth  = 1.3  // factor by which the damping and its limit may grow in a step
+	growth  = 1.3  // largest factor by which one step may raise the damping, and the limit of the damping
 	reduced = 0.75 // factor by which the limit of the damping falls
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
 )
@@ -139,7 +139,7 @@ type fit struct {
 
 	damping, most float64 // damping of the next step, and the present limit of the damping
 	flat          int     // number of steps since the free energy last rose
-	last, lowest  float64 // change of q in the last step, and the smallest change of q in a step so far
+	last, lowest  float64 // change of q in the last step, and the smallest change of q in any step
 	stalled       int     // number of steps since the smallest change of q was reached
 }
 

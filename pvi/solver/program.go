@@ -161,10 +161,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. The
-// argument total is the noisy sum of the records' gradients. The caller later divides total by the
-// sampling rate, so addPriorOf multiplies the gradients by the rate. The length of the argument
-// scratch must be the dimension of θ.
+// addPriorOf adds to the argument total the gradients of share·log(prior/base) at the query's draws
+// of θ. The argument total is the noisy sum of the records' gradients. The caller later divides
+// total by the sampling rate, so addPriorOf multiplies the gradients by the rate. The length of the
+// argument scratch must be the dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return

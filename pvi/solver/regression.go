@@ -26,8 +26,8 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds value times a coordinate of θ to the predictor that is being loaded. Coordinates must
-// come in increasing order.
+// Load adds a coordinate of θ, multiplied by the argument value, to the predictor that is being
+// loaded. Coordinates must come in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
 // EndPredictor ends the predictor that is being loaded. The next call of Load begins another one.
@@ -105,7 +105,7 @@ func (r *Regression) Reach(move []float64) float64 {
 
 // A workspace has the vectors with which the expectations of one record are computed.
 type workspace struct {
-	mean, root []float64 // mean of the predictors, and Cholesky root of their covariance by rows
+	mean, root []float64 // mean of the predictors, and the Cholesky root of the predictors' covariance by rows
 	eta, g, h  []float64
 	sumG, sumH []float64
 }
@@ -157,7 +157,7 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)
-	if len(w.mean) == 1 { // this case needs no loops over the predictors
+	if len(w.mean) == 1 { // with one predictor, no loops over predictors are needed
 		for n, weight := range rule.Weights {
 			w.eta[0] = w.mean[0] + w.root[0]*rule.Points[n]
 			value += weight * r.response.Eval(y, w.eta, w.g, w.h)
@@ -230,8 +230,8 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 }
 
 // gather adds to e the expected derivatives of record i with respect to θ. It computes them by the
-// chain rule from the derivatives with respect to the predictors in w. If diagonal is true,
-// e.Hessian has the diagonal only.
+// chain rule from the derivatives with respect to the predictors in w. If the argument diagonal is
+// true, e.Hessian has the diagonal only.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

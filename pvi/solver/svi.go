@@ -57,9 +57,9 @@ type climb struct {
 	diagonal   bool
 	d          int
 	origin     []float64
-	root       []float64 // matrix R₀, which is lower triangular, row by row; only its diagonal if q is diagonal
+	root       []float64 // matrix R₀, which is lower triangular, row by row; only the diagonal if q is diagonal
 	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
-	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only its diagonal if q is diagonal
+	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only the diagonal if q is diagonal
 
 	// The field x has the parameters of q: the mean, and then L row by row. The diagonal of L is
 	// stored as its logarithm. The field gradient has the gradient with respect to x.
@@ -238,7 +238,7 @@ func (c *climb) pathDerivative() {
 		for k := i + 1; k < d; k++ {
 			sum -= c.x[d+k*(k+1)/2+i] * c.u[k]
 		}
-		c.u[i] = sum * math.Exp(-c.x[d+i*(i+1)/2+i]) // u is overwritten, because it is no longer needed
+		c.u[i] = sum * math.Exp(-c.x[d+i*(i+1)/2+i]) // overwrites u, which is no longer needed
 	}
 	for i, v := range c.u {
 		c.path[i] += v

@@ -45,7 +45,7 @@ type Column struct {
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
 	Imputed string   // value that replaces a missing one if Missing is Impute, written as in a file
 
-	Found *Bounds // bounds that a standardisation found; nil if it found none for this column
+	Found *Bounds // bounds that a standardisation found; nil if no bounds were found for the column
 
 	// Transform is applied to a numeric column before scaling; the default is no transform. Scaling
 	// subtracts the middle of the transformed bounds and divides by half of their width. If Spread

@@ -12,7 +12,7 @@ import (
 // the translation of this formula.
 type Formula struct {
 	Text   string // formula of the study
-	Family string // family with its link, in the spelling of the study
+	Family string // family and its link, in the spelling of the study
 	Priors []formula.Prior
 
 	// Effects is the program that computes the correlated effects of groups as generated

@@ -38,7 +38,7 @@ type ProgramVariable struct {
 // on a column.
 type ProgramPart struct {
 	Column int    // index of the column
-	Is     *Event // the number is 1 if this condition holds, and otherwise 0; nil for the value of the column
+	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the value of the column
 }
 
 // A Constant is a public constant. The field Dims has its sizes, and is empty for a number. The

@@ -108,7 +108,7 @@ type Inference struct {
 	Target   Target // population that the posterior of the solver Scoring describes, if the privacy unit is the client
 	Damping  Damping
 	Ascent   Ascent  // options of the solver SVI
-	Descent  Descent // options of the solver DPSVI; DPSEP uses some of them
+	Descent  Descent // options of the solver DPSVI; the solver DPSEP uses some of these options
 
 	Propagation Propagation // options of the solver DPSEP
 

@@ -176,8 +176,8 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(zero + unit*scaled)
 }
 
-// Line returns zero and unit. Scale maps the transformed value zero to 0, and the transformed value
-// zero + unit to 1.
+// Line returns two numbers, zero and unit, that describe the scale of a column. The method Scale
+// maps the transformed value zero to 0, and the transformed value zero + unit to 1.
 func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
 		return 0, 1

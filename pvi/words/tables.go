@@ -17,7 +17,7 @@ const mostGroups = 4
 type TableRow struct {
 	Name string          // column of the study; empty if the row before is for the same column
 	What string          // level or bin, or "mean", "sd" or "quartiles"
-	Of   []string        // estimate with its interval, by group
+	Of   []string        // estimate and interval of each group
 	Bar  *describe.Value // share of all records, for a picture; nil if the row has none
 }
 

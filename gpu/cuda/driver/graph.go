@@ -18,7 +18,7 @@ type Graph struct {
 // the stream instead of running them. The function must use no other stream, must not wait for
 // copies, and must not allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
-	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must stay on its thread
+	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must not move to another thread
 	defer runtime.UnlockOSThread()
 	if err := s.d.do("record a graph", func() error { return beginCapture(s.s) }); err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // the default stream; copies wait for its launches
+	queue := Stream{d: m.d} // the default stream; copies wait for the launches in this stream
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 

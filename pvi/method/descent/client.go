@@ -33,7 +33,7 @@ func (m *Method) OnDevice() error {
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // the client's method OnDevice makes this check with the client's records
+		return nil // the client's method OnDevice checks the study with the client's records
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -24,8 +24,8 @@ const SampledRate = 0.1
 // batches are random samples by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. It is at least minimum, and large enough for total
-// steps in all rounds together.
+// OfRound returns the number of steps of each round. The number is at least the argument minimum.
+// It is so large that all rounds together have at least as many steps as the argument total.
 func OfRound(rounds, total, minimum int) int {
 	return max(minimum, (total+rounds-1)/rounds)
 }

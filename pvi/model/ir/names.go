@@ -84,7 +84,7 @@ func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // the names so far; nil if the list is known to have no repetition
+	var seen *index // the names that were checked; nil if the list is known to have no repetition
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}

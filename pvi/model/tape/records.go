@@ -12,7 +12,7 @@ type Records struct {
 	inputs []int // indices of the nodes that depend on a row only and are copied into lanes
 	global []int // indices of the nodes with operation Global
 	rows   []int32
-	clears [][]float64 // adjoints that must be set to zero before contributions are added to them
+	clears [][]float64 // adjoints that must be set to zero before a backward pass adds contributions to them
 	sweeps []int       // indices of the nodes of the backward pass
 	shift  shift
 }

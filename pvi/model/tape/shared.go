@@ -11,7 +11,7 @@ import (
 // them, and the log prior. A Shared is not safe for concurrent use.
 type Shared struct {
 	*Machine
-	values, adjoints [][]float64 // constrained values of each parameter, and their adjoints
+	values, adjoints [][]float64 // constrained values of each parameter, and the adjoints of these values
 	theta            []float64
 	offset           []int
 	logJacobian      float64

@@ -12,7 +12,7 @@ var binding = map[string]int{
 }
 
 const (
-	aboveComparison = 5 // inside a bound, operators need a larger precedence than this, because > ends the bound
+	aboveComparison = 5 // argument of expr inside a bound: the expression ends before the sign >, which ends the bound
 	unaryBinding    = 8
 	powerBinding    = 9
 )
