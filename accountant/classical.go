@@ -2,11 +2,11 @@ package accountant
 
 import "math"
 
-// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. Their
-// bounds are looser than the bounds of [Account]. Use them for mechanisms without an event, and for
-// comparison with older work. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ
-// < 1, k ≥ 1 releases, and every other argument named delta in (0, 1). Results are raised by more
-// than their rounding error.
+// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. The bounds
+// from these theorems are looser than the bounds of [Account]. Use these functions for mechanisms
+// without an event, and for comparison with older work. The functions do not check their arguments.
+// They expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1 releases, and every other argument named delta in (0, 1).
+// Results are raised by more than their rounding error.
 
 // raised is a factor by which results are multiplied. It covers the rounding errors of a closed
 // form of a few operations.

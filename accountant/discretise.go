@@ -139,7 +139,7 @@ func (g grid) after(index int) int {
 }
 
 // before returns the index of the grid point at which a cell begins, for a cell that ends at the
-// grid point index. It is used where cells are made from the largest loss downwards.
+// grid point index. The method is used if cells are made from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -315,9 +315,9 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 // of the loss at the end.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)
-	// from begin to a variable upper limit. The integral falls while the loss at the upper limit is below
-	// l. It rises afterwards.
+	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
+	// e^l·q) from begin to a variable upper limit. The integral falls while the loss at the upper
+	// limit is below l. Afterwards the integral rises.
 	low, high := max(begin, p.at(target)), hi
 	if low >= high {
 		return 0, 0, false
@@ -350,9 +350,9 @@ func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass 
 // of the merged output is target. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p − e^l·q)
-	// from a variable lower limit to end. As the lower limit decreases, the integral rises until the loss
-	// at the lower limit is l. It falls afterwards.
+	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
+	// e^l·q) from a variable lower limit to end. As the lower limit decreases, the integral rises
+	// until the loss at the lower limit is l. Afterwards the integral falls.
 	low, high := lo, min(end, p.at(target))
 	if low >= high {
 		return 0, 0, false

@@ -214,7 +214,7 @@ func (f *Filter) Spent() float64 {
 }
 
 // SpentDivergence returns the spent part of the reserve for noise that is not exactly Gaussian, as
-// a max divergence, rounded up. It is 0 for a Rényi filter.
+// a max divergence, rounded up. The result is 0 for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,9 +230,10 @@ func (f *Filter) Left() float64 {
 
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
-// Epsilon returns the ε of the releases so far, at the target's δ, as if their sequence had been
-// fixed in advance. It is for information only. If releases depend on earlier releases, the
-// guarantee is the whole [Filter.Target], even if only a small part of the budget has been spent.
+// Epsilon returns the ε of the releases so far, at the target's δ, as if the sequence of releases
+// had been fixed in advance. The result is for information only. If releases depend on earlier
+// releases, the guarantee is the whole [Filter.Target], even if only a small part of the budget has
+// been spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

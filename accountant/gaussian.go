@@ -22,9 +22,9 @@ func GaussianDelta(mu, epsilon float64) float64 {
 	return normalDensity(x) * millsDrop(x, mu)
 }
 
-// GaussianEpsilon returns the smallest ε for which a Gaussian release with
-// parameter μ is (ε, δ)-private, rounded up to a float64 for which
-// [GaussianDelta] does not exceed δ. It is 0 if δ(0) ≤ δ and +Inf if δ is 0.
+// GaussianEpsilon returns the smallest ε for which a Gaussian release with parameter μ is (ε,
+// δ)-private, rounded up to a float64 for which [GaussianDelta] does not exceed δ. The result is 0
+// if δ(0) ≤ δ and +Inf if δ is 0.
 func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
@@ -82,8 +82,8 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 }
 
 // GaussianGuess returns the largest probability with which an observer can guess the input of a
-// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori. It is (1 + δ(0))/2
-// = Φ(μ/2).
+// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori. This probability is (1
+// + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
 // GaussianOdds returns the logarithm of the factor by which a μ-Gaussian-DP release can change an

@@ -17,9 +17,9 @@ type Profile struct {
 	removeFirst  bool     // whether the composition for removal, which is the first, has the larger Rényi divergences
 }
 
-// Account returns the privacy profile of e. It returns an error if an event is malformed,
-// if there is no proof for its sampling under its adjacency, or if two events have
-// different adjacencies.
+// Account returns the privacy profile of e. It returns an error if an event is malformed, if there
+// is no proof for the sampling of an event under its adjacency, or if two events have different
+// adjacencies.
 func Account(e Event) (Profile, error) {
 	t, err := tallyOf(e)
 	if err != nil {
@@ -64,10 +64,10 @@ func Account(e Event) (Profile, error) {
 	return p, nil
 }
 
-// Check returns an error if an event is malformed, if there is no proof for its sampling under its
-// adjacency, or if two events have different adjacencies. It is much faster than [Account], because
-// it does not compute the privacy loss. Account returns one more error: the variance of discrete
-// noise on a single integer can be too large for the computation.
+// Check returns an error if an event is malformed, if there is no proof for the sampling of an
+// event under its adjacency, or if two events have different adjacencies. Check is much faster than
+// [Account], because it does not compute the privacy loss. Account returns one more error: the
+// variance of discrete noise on a single integer can be too large for the computation.
 func Check(e Event) error {
 	if _, err := tallyOf(e); err != nil {
 		return fmt.Errorf("account: %w", err)

@@ -6,12 +6,12 @@ import (
 )
 
 // Renyi returns the Rényi divergence of e at an order above 1, for the order of two adjacent inputs
-// that has the larger divergence. It is an upper bound up to the rounding of a quadrature that is
-// exact to 12 digits. It returns +Inf if e has a mass at infinity, and for orders too large to be
-// useful. For sampled Gaussians it computes the moments accountant (Abadi et al., "Deep Learning
-// with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the
-// Sampled Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore accepts
-// every real order.
+// that has the larger divergence. The result is an upper bound, up to the rounding of a quadrature
+// that is exact to 12 digits. Renyi returns +Inf if e has a mass at infinity, and for orders too
+// large to be useful. For sampled Gaussians it computes the moments accountant (Abadi et al., "Deep
+// Learning with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of
+// the Sampled Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore
+// accepts every real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)

@@ -7,10 +7,10 @@ import (
 
 // This file translates a profile into the success of attacks. An attacker wants to know from which
 // of two adjacent inputs a release was computed, for example whether a record was used. An attack
-// is any rule that answers yes or no from the release. Its true-positive rate is the probability of
-// a yes if the record was used. Its false-positive rate is the probability of a yes if the record
-// was not used. The bounds hold for every attack, with any information about the other records and
-// any computing power.
+// is any rule that answers yes or no from the release. The true-positive rate of an attack is the
+// probability of a yes if the record was used. The false-positive rate is the probability of a yes
+// if the record was not used. The bounds hold for every attack, with any information about the
+// other records and any computing power.
 
 // TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
 // false-positive rate of at most fpr, for 0 < fpr < 1. It uses the order of the two inputs that

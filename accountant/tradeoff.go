@@ -80,8 +80,8 @@ func (d test) best(fpr float64) float64 {
 }
 
 // rise is the least relative difference between the minimum of B (see [test]) and the values of B
-// at the two points on which the method atLeast bases its lower bound. It is a little more than the
-// relative distance between certified lower and upper bounds.
+// at the two points on which the method atLeast bases its lower bound. This least difference is a
+// little more than the relative distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. The

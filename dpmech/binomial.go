@@ -11,7 +11,7 @@ import (
 // q. The probability q is the exact value of its float64. The distribution of a sample is within
 // statistical distance 2^-200 of the exact distribution, as the following construction shows.
 //
-// Let w_k be weights that are proportional to the probabilities of the outcomes k. They are
+// Let w_k be weights that are proportional to the probabilities of the outcomes k. The weights are
 // computed by the recurrence w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence
 // starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps,
 // because the weights fall below 2^-288 within 21 standard deviations, and a standard deviation is
@@ -166,7 +166,7 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src. Its running time depends on the drawn value.
+// sample returns one draw from the bits of src. The running time depends on the drawn value.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first

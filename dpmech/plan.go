@@ -14,12 +14,12 @@ import (
 // computed.
 //
 // The keys of the plan determine all random numbers of a step. These are the random numbers that
-// select the batch, the noise, and random numbers that protect no data. They are the same on every
-// machine, bit for bit (docs/develop/device.md). [Plan.Words] returns the keys, the tables from
-// which the noise is computed, and either the batches or a table from which the batches are
-// computed. A device needs no other data of the mechanism. [Plan.Next] computes the same steps on
-// this machine, for tests and for the case that the device fails. Either the device or this machine
-// computes the steps, never both, because the same noise would then hide two sums.
+// select the batch, the noise, and random numbers that protect no data. All of these numbers are
+// the same on every machine, bit for bit (docs/develop/device.md). [Plan.Words] returns the keys,
+// the tables from which the noise is computed, and either the batches or a table from which the
+// batches are computed. A device needs no other data of the mechanism. [Plan.Next] computes the
+// same steps on this machine, for tests and for the case that the device fails. Either the device
+// or this machine computes the steps, never both, because the same noise would then hide two sums.
 //
 // A device and this machine round differently, so the choice between them must not depend on noise
 // or records. A device computes with integers of limited length, which are too short for a few

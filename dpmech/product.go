@@ -43,12 +43,13 @@ type ProductConfig struct {
 // Sensitivity. Let f be the sum of a step before the noise, in lattice steps, for a batch in the
 // order of its records. Let K = Together, let c be the clip in lattice steps, and let d be the
 // number of elements of a vector. The vector of a record is the exact outer product of its inputs
-// and its shortened outputs, as float32 numbers ([ProductRun.Put]). It has a norm of at most c.
+// and its shortened outputs, as float32 numbers ([ProductRun.Put]). This product has a norm of at
+// most c.
 //
 // The first K vectors are added in float32. This sum is within e = c·SumError(K) of the exact sum
-// ([math32.SumError]). Its d elements are then rounded to the lattice, with an error of at most
-// ½√d. Each of the other vectors is truncated, which changes it by at most √d. The truncated
-// vectors are added exactly.
+// ([math32.SumError]). The d elements of this sum are then rounded to the lattice, with an error of
+// at most ½√d. Each of the other vectors is truncated, which changes it by at most √d. The
+// truncated vectors are added exactly.
 //
 // If one record is added or removed, f changes by at most
 //
@@ -191,7 +192,7 @@ func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 func (s *ProductSum) Dim() int { return s.dim }
 
 // Sensitivity returns the largest change of a sum due to one record, including rounding, in the
-// units of Clip. It is slightly larger than Clip.
+// units of Clip. The result is slightly larger than Clip.
 func (s *ProductSum) Sensitivity() float64 { return s.lattice.Float(s.sensitivity) }
 
 // Sigma returns the standard deviation of the noise of a step.

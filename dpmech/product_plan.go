@@ -66,7 +66,8 @@ func (s *ProductSum) Plannable() error {
 const planColumns = 8
 
 // PlanStride returns the distance between the first noise samples of two successive rows of a
-// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of eight.
+// layer, in a plan's numbering of samples. The distance is Outputs, rounded up to a multiple of
+// eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }

@@ -60,7 +60,8 @@ func newSelector(n int, selection Selection) (*selector, error) {
 // Records returns the number of indices.
 func (s *selector) Records() int { return s.n }
 
-// choose appends size distinct indices to dst. It grows dst before it draws bits.
+// choose appends distinct indices to dst. The argument size is their number. The method grows dst
+// before it draws bits.
 func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	from := len(dst)
 	dst = grow(dst, size)

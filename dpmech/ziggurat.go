@@ -115,9 +115,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	}
 	low, high := z.curve.at(x)
 	// The height of the point is y = yᵢ + v·rise, where yᵢ is the height at which layer i begins,
-	// and v is in [word, word+1)/2^64. The computed height foot+part is at most y. It is below y by
-	// at most i units because foot is rounded, and by at most 3 more because word, rise and the
-	// product are rounded.
+	// and v is in [word, word+1)/2^64. The computed height foot+part is at most y. The difference
+	// is at most i units because foot is rounded, and at most 3 more units because word, rise and
+	// the product are rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {

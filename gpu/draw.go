@@ -23,8 +23,8 @@ type draw struct {
 // a record reads shared values.
 type leafWeights struct {
 	path *tape.Path
-	// slope has the derivative of each element with respect to its coordinate. It is nil if all
-	// derivatives are 1.
+	// slope has the derivative of each element with respect to the coordinate of the element. The
+	// slice is nil if all derivatives are 1.
 	slope []float64
 	// norm is slope²·(1+v²), where v is the element of Query.Joint for the element's coordinate. It
 	// is the weight of a squared adjoint in norms. It is nil if all weights are 1.

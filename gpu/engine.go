@@ -147,8 +147,8 @@ func finite(v []float64) bool {
 	return true
 }
 
-// factor returns the factor that clips a contribution of the given squared norm to the norm
-// clip. It is 0 if the squared norm is not finite.
+// factor returns the factor that clips a contribution of the given squared norm to the norm clip.
+// The result is 0 if the squared norm is not finite.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

@@ -11,8 +11,8 @@ import (
 // This file recognises generalised linear models. In the program of such a model the log density
 // has one outcome, and one argument of the density is x·β plus scalars that all records share. The
 // other arguments are constants or shared scalars. The fused kernel computes the linear predictor,
-// the density and the derivatives in one pass over a row. Package tape computes them node by node.
-// Both use the same code for norms and sums.
+// the density and the derivatives in one pass over a row. Package tape computes the same numbers
+// node by node. Norms and sums are computed by the same code in both cases.
 
 // glm describes a program that is a generalised linear model.
 type glm struct {

@@ -45,11 +45,11 @@ type plan struct {
 	// closed form.
 	alone []*leaf
 	// merged has the components of several leaves that select elements of tables by index. A record
-	// uses few of their coordinates. Its contributions to the same coordinate are added before they
-	// are squared.
+	// uses few of the coordinates of these components. The contributions of a record to the same
+	// coordinate are added before they are squared.
 	merged [][]*leaf
-	// dense has the components that are neither in alone nor in merged. Their gradients are
-	// computed over all coordinates of the component.
+	// dense has the components that are neither in alone nor in merged. The gradients of these
+	// components are computed for all coordinates of the component.
 	dense []*denseLayout
 	// sparse is true if a record uses only few of the coordinates of some leaf.
 	sparse bool
@@ -153,8 +153,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector of scalars. It is valid if the scalars are consecutive
-// coordinates.
+// stacked returns the coordinate of a vector of scalars. The result is valid if the scalars are
+// consecutive coordinates.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {
@@ -165,9 +165,10 @@ func stacked(out []coordinate, args []int) coordinate {
 	return first
 }
 
-// mapped returns the coordinate of the result of an elementwise operation. It is the coordinate of
-// the only argument that is not constant. The result is not valid if several arguments are not
-// constant, or if the argument is a scalar that is combined with several elements.
+// mapped returns the coordinate of the result of an elementwise operation. The result is the
+// coordinate of the only argument that is not constant. The result is not valid if several
+// arguments are not constant, or if the argument is a scalar that is combined with several
+// elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0

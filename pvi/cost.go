@@ -76,10 +76,10 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 // adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost of a client's first releases, given their number. It includes
-// the cost of the scale phase if the study has one. The result can be composed with other
-// events. The study must have a privacy guarantee. If a person may have records at several
-// clients, the result is the person's cost of one client's releases only, unlike the result of
+// Event returns the proved cost of a client's first releases, given their number. The result
+// includes the cost of the scale phase if the study has one. The result can be composed with other
+// events. The study must have a privacy guarantee. If a person may have records at several clients,
+// the result is the person's cost of one client's releases only, unlike the result of
 // [Protocol.Cost].
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)

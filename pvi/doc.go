@@ -2,8 +2,8 @@
 // differential privacy. It has two state machines: [Server] owns the posterior, and [Site] owns one
 // client's records and factor.
 //
-// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), with one factor t_m per client. Its natural parameters are
-// λ = λ_prior + Σ λ_m. A round has three messages:
+// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), with one factor t_m per client. The natural parameters of
+// the posterior are λ = λ_prior + Σ λ_m. A round has three messages:
 //
 //	plan    server → clients   the clients that answer it, and the λ that they work on
 //	release client → server    the numbers that the client releases

@@ -168,8 +168,8 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void. It is U_min, the
-// smallest number for which a sum is opened, or one if every plan has one client.
+// fewest returns the smallest number of answers with which a round is not void. The result is
+// U_min, the smallest number for which a sum is opened, or one if every plan has one client.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

@@ -67,7 +67,7 @@ func (j *job) shape() (threads, words int) {
 }
 
 // problemPlan and the following constants are the positions of the words that describe a problem.
-// They are in the order of the kernel's struct.
+// The positions are in the order of the kernel's struct.
 const (
 	problemPlan = iota
 	problemRows

@@ -60,7 +60,7 @@ func (c *NetworkConfig) check() error {
 }
 
 // networkPlan and the following constants are the positions of the words that describe a network.
-// They are in the order of the kernel's struct.
+// The positions are in the order of the kernel's struct.
 const (
 	networkPlan = iota
 	networkImages
@@ -205,8 +205,8 @@ func (n *Network) State() (weights, first, second []float32) {
 	return part(0), part(1), part(2)
 }
 
-// SetState replaces the weights and Adam's moments, in n and on the device. They have the order of
-// [NetworkConfig.Places].
+// SetState replaces the weights and Adam's moments, in n and on the device. The arguments have the
+// order of [NetworkConfig.Places].
 func (n *Network) SetState(weights, first, second []float32) error {
 	size, at := n.cfg.Places(), len(n.current)/3
 	for i, v := range [][]float32{weights, first, second} {

@@ -14,8 +14,8 @@
 // One backward pass is enough to clip and add the gradients (the book-keeping of Bu et al.,
 // "Differentially Private Optimization on Large Model at Small Cost", 2022). A record's gradient
 // with respect to the weights of a layer is the outer product of the layer's inputs and the
-// derivatives with respect to its outputs. Its norm is therefore the product of two norms, and the
-// clipped sum is a product of matrices.
+// derivatives with respect to its outputs. The norm of this gradient is therefore the product of
+// two norms, and the clipped sum is a product of matrices.
 //
 // Arithmetic is in float32, with package [fedpvi/internal/math32].
 package vae

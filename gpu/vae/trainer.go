@@ -132,8 +132,8 @@ func (t *Trainer) Step() error {
 }
 
 // cut divides the batch into chunks of whole tiles. Chunks are large at first, because a large
-// chunk reads the weights less often. They become smaller, so that the workers finish at about the
-// same time.
+// chunk reads the weights less often. Later chunks are smaller, so that the workers finish at about
+// the same time.
 func (t *Trainer) cut() {
 	const most = recordsAtOnce / math32.TileRows
 	tiles := math32.Tiles(len(t.batch), math32.TileRows)

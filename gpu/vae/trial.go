@@ -24,8 +24,8 @@ var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
 // Try computes the same private steps of a small network on a device and on the CPU. The programs
 // for the two share no code, and the images are generated. Try returns an error if the results
-// differ by more than rounding explains. They can agree only if the device used the same batches,
-// random numbers and noise.
+// differ by more than rounding explains. The results can agree only if the device used the same
+// batches, random numbers and noise.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {

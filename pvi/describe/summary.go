@@ -244,11 +244,11 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	return v
 }
 
-// quantile returns a quantile of a column's values. Its interval goes from one edge of a bin to
-// another. An edge is surely low if the share of the values below the edge is less than the
-// quantile's share by more than the noise. The lower end is the last edge for which this edge and
-// all edges below it are surely low. The lower end is too high only if the first edge above the
-// quantile seems to be surely low. The upper end is found in the same way.
+// quantile returns a quantile of a column's values. The interval of this quantile goes from one
+// edge of a bin to another. An edge is surely low if the share of the values below the edge is less
+// than the quantile's share by more than the noise. The lower end is the last edge for which this
+// edge and all edges below it are surely low. The lower end is too high only if the first edge
+// above the quantile seems to be surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
 	below := 0.0 // number of values below the edge

@@ -7,11 +7,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clusters is a mixture of K normal clusters with independent variables. Its weights, means and sds
-// are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then for each
-// variable K means and K log sds. Let σ be the logistic function. Cluster 0 has the weight σ(u_0 −
-// log(K−1)). Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after clusters
-// 0 to j−1. All weights are therefore equal at u = 0.
+// Clusters is a mixture of K normal clusters with independent variables. The weights, means and sds
+// of the clusters are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then
+// for each variable K means and K log sds. Let σ be the logistic function. Cluster 0 has the weight
+// σ(u_0 − log(K−1)). Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after
+// clusters 0 to j−1. All weights are therefore equal at u = 0.
 //
 // Under a diagonal cavity a record belongs to cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
 // μ_kv, s_kv²)], where w_k is the weight of cluster k. Given k, the coordinates of θ are
@@ -137,7 +137,8 @@ func (t *Clusters) assign(x []float64) {
 }
 
 // AddPublic implements [Public]. It adds this client's site for a public factor. The factor is the
-// ratio of the uniform and the normal prior of the weights. Its exponent is the field share.
+// ratio of the uniform and the normal prior of the weights. The exponent of this ratio is the field
+// share.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

@@ -7,8 +7,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule for moments of a tilted distribution along one coordinate. Its
-// 32 nodes give both moments with six digits if the log density is concave.
+// hermite is the Gauss–Hermite rule for moments of a tilted distribution along one coordinate. The
+// 32 nodes of the rule give both moments with six digits if the log density is concave.
 var hermite = quadrature.New(1)
 
 // A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The

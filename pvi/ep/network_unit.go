@@ -21,8 +21,8 @@ type hiddenUnit struct {
 // and E f″(z)/2 (Price's theorem).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds.
-// It gives five digits for inputs with sds up to five.
+// The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds. The
+// rule gives five digits for inputs with sds up to five.
 const unitNodes, unitReach = 48, 6.5
 
 // unitRule has the nodes of the trapezoid rule, in sds of z, and their weights.

@@ -96,8 +96,8 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread computes the tilted covariance t.second from the weights in t.logs. The argument total
-// is the sum of the weights.
+// spread computes t.second, the covariance of z under the tilted distribution, from the weights in
+// t.logs. The argument total is the sum of these weights.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)

@@ -26,11 +26,11 @@ type SEPOptions struct {
 	// n^Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. It is at
-	// least 1, and 0 means 1. In a diagonal family the step of each coordinate ignores the steps of
-	// the others, so their steps add up and may overshoot. In one pass the precisions times means,
-	// in coordinates around the cavity's mean, therefore move by at most the share StepSize/Overlap
-	// of the way.
+	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. Overlap
+	// is at least 1, and the value 0 means 1. In a diagonal family the step of each coordinate
+	// ignores the steps of the others, so the steps add up and may overshoot. In one pass the
+	// precisions times means, in coordinates around the cavity's mean, therefore move by at most
+	// the share StepSize/Overlap of the way.
 	Overlap float64
 
 	// Glide moves q's mean with momentum and averages the means (see glide). It has no effect
@@ -181,9 +181,9 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 }
 
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
-// mean of q, after the given number of steps. Its unit is the variance of the noise in one sum
-// divided by Rate. The variance is exact along directions in which q has the precision of the
-// posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
+// mean of q, after the given number of steps. The unit of the result is the variance of the noise
+// in one sum divided by Rate. The variance is exact along directions in which q has the precision
+// of the posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	var mean, velocity float64 // derivatives of the proposal with respect to the mean of q and to the velocity of the mean, after step t
 	proposed := 1.0
@@ -200,7 +200,7 @@ func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 }
 
 // NoiseLeft returns the variance of the noise in the average of precisions after the given number
-// of steps. Its unit is the variance of the noise in one sum divided by Rate.
+// of steps. The unit of the result is the variance of the noise in one sum divided by Rate.
 func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	rest := 1.0
 	for t := range steps {

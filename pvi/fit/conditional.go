@@ -37,10 +37,10 @@ const (
 // every other column has its first level. If a standardisation has found narrower bounds, these
 // bounds replace the declared bounds.
 //
-// The result has at most 30 columns, each of at most 20 levels. It lacks columns on which the
-// expected outcome does not depend. The result is nil in four cases: no column remains, the model
-// has no expected outcome, the model is a program, or the model has more than 1,000 parameters,
-// which take long to draw.
+// The result has at most 30 columns, each of at most 20 levels. The result lacks columns on which
+// the expected outcome does not depend. The result is nil in four cases: no column remains, the
+// model has no expected outcome, the model is a program, or the model has more than 1,000
+// parameters, which take long to draw.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	_, _, values := m.Program().Outcomes()

@@ -124,7 +124,7 @@ func (m *Model) Multiplies() bool {
 			used[a] = used[a] || used[i]
 		}
 	}
-	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record if some parameters are 0
+	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record if certain parameters are 0
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
 		switch n.Op {

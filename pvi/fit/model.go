@@ -38,8 +38,8 @@ func (m *Model) Linear() *model.Linear { return m.linear }
 // Width returns the number of regressors of a record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// NoiseSD returns the known standard deviation of the outcome on the model's scale. It is 0
-// if the noise is learned or there is none.
+// NoiseSD returns the known standard deviation of the outcome on the model's scale. The result is 0
+// if the noise is learned or the outcome has no noise.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
 // Likelihood returns the likelihood of the records of one client. The argument clients is the

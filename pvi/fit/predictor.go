@@ -69,8 +69,8 @@ func (d *drawer) draw(y, theta []float64, r solver.Source) {
 	}
 }
 
-// predict writes to eta the predictors of the location of the outcome, for record i at θ. They
-// include the effects of groups.
+// predict writes to eta the predictors of the location of the outcome, for record i at θ. The
+// predictors include the effects of groups.
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {

@@ -150,10 +150,10 @@ func quantile(sorted []float64, p float64) float64 {
 }
 
 // eachDraw draws n values of θ from a Gaussian and calls the function visit for each draw, with its
-// number k and its value theta. The number n must be even. The draws have equal weights. They are
-// antithetic pairs, so that the mean of the draws is exactly the mean of the Gaussian. They are
-// rescaled so that the variance of the draws along each standardised axis is exactly 1. The next
-// draw overwrites the slice theta, so the function visit must not keep it.
+// number k and its value theta. The number n must be even. The draws have equal weights. The draws
+// are antithetic pairs, so that the mean of the draws is exactly the mean of the Gaussian. The
+// draws are rescaled so that the variance of the draws along each standardised axis is exactly 1.
+// The next draw overwrites the slice theta, so the function visit must not keep it.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

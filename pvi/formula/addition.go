@@ -21,8 +21,8 @@ type additions struct {
 	rateText  string  // text of the record's exposure
 }
 
-// term returns the statement that adds the log density of a record, whose text is log, multiplied
-// by the weight of the record.
+// term returns a statement that adds the log density of a record, multiplied by the record's
+// weight. The argument log is the text of this log density.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"

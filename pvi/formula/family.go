@@ -22,8 +22,8 @@ const (
 	grades  // levels with an order
 )
 
-// A family is a distribution of the outcome. Its link maps the location of the distribution to the
-// linear predictor mu.
+// A family is a distribution of the outcome. The link of a family maps the location of the
+// distribution to the linear predictor mu.
 type family struct {
 	name    string
 	links   []string // possible links, the default first

@@ -135,9 +135,9 @@ type normal struct {
 	evidence float64    // log of the product of the density of u and the likelihood given u, up to a constant
 }
 
-// condition returns the posterior of the other coordinates given the hyperparameters u. Their prior is θ =
-// m + Wz with standard normal z, and (m, u) has the elements of m and of u. With A = I + WᵀKW and b = Wᵀ(h
-// − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
+// condition returns the posterior of the other coordinates given the hyperparameters u. The prior
+// of these other coordinates is θ = m + Wz with standard normal z, and (m, u) has the elements of m
+// and of u. With A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
 //
 //	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
 func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {

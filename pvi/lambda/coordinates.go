@@ -21,8 +21,8 @@ const (
 )
 
 // Coordinates are the coordinates in which changes of natural parameters are clipped and sent.
-// They are the natural parameters of θ or, if they are centred, the natural parameters of θ − c.
-// The public centre c is the mean of q at the time of the plan.
+// These coordinates are the natural parameters of θ or, if the coordinates are centred, the natural
+// parameters of θ − c. The public centre c is the mean of q at the time of the plan.
 type Coordinates struct {
 	family  gaussian.Family
 	entries [][2]int // row and column of each element of the precision; nil if the precision is diagonal

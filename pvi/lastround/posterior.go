@@ -13,11 +13,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Posterior returns the mean and covariance of the one-step posterior for an outcome. It is a
-// function of the opened sums and of public numbers. The argument pointSD is the sd of the noise in
-// every element of the sums of gradients from which the rounds computed θ̃. The posterior is for
-// reports only. The final q already contains the records, so a factor computed from the posterior
-// would count them twice.
+// Posterior returns the mean and covariance of the one-step posterior for an outcome. The posterior
+// is a function of the opened sums and of public numbers. The argument pointSD is the sd of the
+// noise in every element of the sums of gradients from which the rounds computed θ̃. The posterior
+// is for reports only. The final q already contains the records, so a factor computed from the
+// posterior would count them twice.
 func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat.SymDense, err error) {
 	if o.Verdict != phase.Accepted {
 		return nil, nil, errors.New("the last round was void: too few clients answered")

@@ -17,8 +17,8 @@ import (
 )
 
 // A Round is the last round of a study with a one-step posterior. Every client releases the
-// gradient and the curvature of its records' log likelihood at the mean of the final q. A Round
-// is immutable. [Server] and [Site] are its state machines.
+// gradient and the curvature of its records' log likelihood at the mean of the final q. A Round is
+// immutable. [Server] and [Site] are its state machines.
 //
 // # The release
 //
@@ -28,11 +28,11 @@ import (
 //     predictor. The norm is at most the largest possible w times the public bound on ‖x‖², and
 //     each matrix is clipped to this product.
 //
-// A record that is added or removed changes each sum by at most its clip, and a person with k
-// rows by at most k clips (see [dpmech.Config]). The clip C of the descent is then for the sum
-// over a person's rows, and the gradient of one row is clipped to C/√k. Both sums are released
-// with Gaussian noise. They are computed at a point that is a function of earlier releases, so
-// their privacy cost composes with the cost of the rounds.
+// A record that is added or removed changes each sum by at most its clip, and a person with k rows
+// by at most k clips (see [dpmech.Config]). The clip C of the descent is then for the sum over a
+// person's rows, and the gradient of one row is clipped to C/√k. Both sums are released with
+// Gaussian noise. Both are computed at a point that is a function of earlier releases, so their
+// privacy cost composes with the cost of the rounds.
 type Round struct {
 	Shares    [3]float64 // shares of the privacy budget: rounds, gradient and curvature
 	Gradient  *dpmech.GaussianSum
@@ -120,8 +120,8 @@ func (r *Round) rangeOf(m *dpmech.GaussianSum) dpmech.Range {
 	return phase.RangeOf(r.model.Study, m, len(r.roster.Clients))
 }
 
-// ReleasesSize returns the number of elements of the releases in an outcome with all clients. It is
-// 0 if the outcome has no releases. See [phase.Publishes].
+// ReleasesSize returns the number of elements of the releases in an outcome with all clients. The
+// result is 0 if the outcome has no releases. See [phase.Publishes].
 func (r *Round) ReleasesSize() int {
 	if !phase.Publishes(r.model.Study, len(r.roster.Clients), r.Size()) {
 		return 0

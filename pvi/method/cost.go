@@ -84,8 +84,8 @@ type Estimates struct {
 	Releases        int
 }
 
-// Claimed returns the cost that a method claims. It is the proved cost unless the method is
-// [Unsound].
+// Claimed returns the cost that a method claims. For a method that is not [Unsound], this cost is
+// the proved cost.
 func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if u, ok := m.(Unsound); ok {
 		return u.Claim(shares, adjacency, releases)

@@ -36,7 +36,8 @@ type Method interface {
 	// adjacency first.
 	Adjacencies() []accountant.Adjacency
 
-	// Noise returns the noise of a release. It is zero if the study has no privacy guarantee.
+	// Noise returns the noise of a release. The result is zero if the study has no privacy
+	// guarantee.
 	Noise() Noise
 
 	// Forecast compares the noise with the signal. The study must have a privacy guarantee.
@@ -145,8 +146,8 @@ type Walk interface {
 
 // A Move is a change of λ that can be undone.
 type Move interface {
-	// To returns λ after the move, given λ before the move. It may overwrite its argument. Back
-	// returns λ before the move, given λ after it.
+	// To returns λ after the move, given λ before the move. To may overwrite its argument. Back
+	// returns λ before the move, given λ after the move.
 	To(before []lambda.Wide) []lambda.Wide
 	Back(after []lambda.Wide) []lambda.Wide
 

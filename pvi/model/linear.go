@@ -76,8 +76,8 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
 
 // AddStatistics adds to dst the natural parameters of one record's likelihood, in the layout of
-// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient statistics of
-// the record.
+// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². These numbers are sufficient
+// statistics of the record.
 func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	d := len(x)
 	for i, xi := range x {

@@ -118,8 +118,8 @@ func (m *Model) Name() string { return m.verified.Program().Name }
 // Verified returns the verified program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
-// Columns returns the columns that the model reads, in the order that [Model.Load] expects. They
-// must not be changed.
+// Columns returns the columns that the model reads, in the order that [Model.Load] expects. The
+// result must not be changed.
 func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 
 // Digest returns the SHA-256 of the program's canonical form.

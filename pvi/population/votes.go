@@ -56,11 +56,12 @@ type scale []float64
 // The result mean has the geometric mean of the scale in each coordinate. Each element of the
 // result draws is a draw of the scale divided by mean.
 //
-// A coordinate's place is the place for which a typical client votes. Its prior is exponential,
-// because a bound is more likely to be slightly too wide than much too wide. The places of all
-// coordinates have the same prior mean. This mean is one of the numbers in expected, all with the
-// same probability. The model for the mean vote of the clients has three terms: the vote of one
-// client at the coordinate's place, noise, and an error due to differences between clients.
+// A coordinate's place is the place for which a typical client votes. The prior of this place is
+// exponential, because a bound is more likely to be slightly too wide than much too wide. The
+// places of all coordinates have the same prior mean. This mean is one of the numbers in expected,
+// all with the same probability. The model for the mean vote of the clients has three terms: the
+// vote of one client at the coordinate's place, noise, and an error due to differences between
+// clients.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
 	size := math.Sqrt(float64(r.dim)) / clients
@@ -117,8 +118,8 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 	return draws, mean
 }
 
-// scaleDraws returns the number of draws of the scale, from 1 to 60. It falls with the dimension,
-// because the time for each draw is proportional to the sixth power of the dimension.
+// scaleDraws returns the number of draws of the scale, from 1 to 60. This number falls with the
+// dimension, because the time for each draw is proportional to the sixth power of the dimension.
 func (r *rules) scaleDraws() int {
 	size := float64(packedSize(r.dim))
 	return int(within(2e7/(size*size*size), 1, 60))

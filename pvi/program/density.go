@@ -58,8 +58,8 @@ type density struct {
 	mean func(p pen, a []value) value
 	// vector is true if an argument is a vector for each number, such as the log odds of classes.
 	vector bool
-	// whole is true if the variate is a count or a class. It must then be an integer, and not less
-	// than the field least.
+	// whole is true if the variate is a count or a class. In that case the variate must be an
+	// integer that is not less than the field least.
 	whole bool
 	least float64
 }

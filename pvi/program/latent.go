@@ -197,8 +197,8 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed returns the unconstrained latent as a function of z, a latent of about unit scale, and the log
-// density of z.
+// framed returns the unconstrained value of a latent as a function of z, which is a latent of about
+// unit scale. It also returns the log density of z.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)

@@ -173,7 +173,7 @@ func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
 // ReleasesSize returns the number of elements of the releases in an outcome of pass number n with
-// all clients. It is 0 if outcomes have no releases. See [phase.Publishes].
+// all clients. The result is 0 if outcomes have no releases. See [phase.Publishes].
 func (s *Scaling) ReleasesSize(n int) int {
 	if !phase.Publishes(s.study, len(s.roster.Clients), s.Size(n)) {
 		return 0

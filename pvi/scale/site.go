@@ -84,8 +84,7 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// gate writes the noisy sum to dst. It is the only function through which numbers leave the
-// site.
+// gate writes the noisy sum to dst. Numbers leave the site through this method only.
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	exact := make([]int64, len(dst)) // sum without noise, which must not leave this function
 	switch s.scaling.study.Privacy.Unit {

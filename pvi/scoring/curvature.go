@@ -34,7 +34,7 @@ func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
 // guess returns a function that computes A(θ), a root of the curvature that all records would have
 // at θ if their columns were independent (see [curvature]). If random is not nil, the function
-// draws the margins from their beliefs, as [margins.moments] does.
+// draws the margins as [margins.moments] does.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {

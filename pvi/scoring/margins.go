@@ -172,9 +172,9 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 }
 
 // A joint is a joint density of the mean and the variance of a number, on a grid. The density is
-// 1/variance times the normal likelihoods of the mean and of the mean square. It is used because
-// the released mean square minus the square of the released mean would be a biased estimate of the
-// variance, because noise makes the square of the mean too large.
+// 1/variance times the normal likelihoods of the mean and of the mean square. This density is used
+// because the released mean square minus the square of the released mean would be a biased estimate
+// of the variance, because noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // weights of the points of the grid, by variance and then by mean; they add up to 1
@@ -187,7 +187,7 @@ const (
 	jointSDs  = 3.0
 )
 
-// join computes the joint beliefs.
+// join computes the joint density of the mean and the variance of each number.
 func (m *margins) join() {
 	m.numbers = make([]joint, len(m.columns))
 	for j, c := range m.columns {
@@ -264,8 +264,8 @@ func pick(weights []float64, u float64) int {
 }
 
 // moments returns the share of every column that has an indicator, and the mean and the mean square
-// of every column that has a value, in the column's unit. If random is nil, the results are means
-// of the beliefs. Otherwise they are draws from the beliefs, and random must have two standard
+// of every column that has a value, in the column's unit. If random is nil, the results are
+// posterior means. Otherwise they are draws from the posterior, and random must have two standard
 // normal numbers for each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)

@@ -190,7 +190,7 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians of records at θ. This mean need not be positive
-// definite. Its eigenvalues in the given units that are smaller than leastHessian are therefore
+// definite. In the given units, every eigenvalue that is smaller than leastHessian is therefore
 // replaced by leastHessian.
 func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
 	d := len(theta)

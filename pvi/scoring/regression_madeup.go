@@ -11,7 +11,7 @@ import (
 )
 
 // A madeUp is a set of made-up records of a regression. The regressors follow the margins, and
-// their columns are independent. They are always computed from the same random numbers.
+// their columns are independent. The regressors are always computed from the same random numbers.
 type madeUp struct {
 	*regression
 	*Problem

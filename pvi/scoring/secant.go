@@ -16,8 +16,8 @@ var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 // two sums the wrong sign.
 const leastSecant = 0.1
 
-// learnSecant returns the belief about the curvature after the last two sums of scores. The
-// argument made has the scores of made-up records at the point of the last sum. The symbols are:
+// learnSecant returns the estimate of the curvature after the last two sums of scores. The argument
+// made has the scores of made-up records at the point of the last sum. The symbols are:
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The difference of the two sums is y plus noise.
 //   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G

@@ -23,7 +23,7 @@ type State struct {
 	stretch    stretch
 	dispersion dispersion
 	path       []observation
-	counted    belief            // belief about the number of records
+	counted    belief            // normal likelihood of the number of records
 	summary    *describe.Summary // tables that describe the records; nil before the tables were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
@@ -291,8 +291,8 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			// The first scores were computed at the prior mean. They are of no use if the start is far
-			// from it.
+			// The first scores were computed at the prior mean. These scores are of no use if the
+			// start is far from the prior mean.
 			next.theta, next.path = start, nil
 		}
 	}

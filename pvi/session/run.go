@@ -109,8 +109,8 @@ func (r *run[P]) History() History {
 }
 
 // Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
-// study cannot continue if too many rounds in a row did not move the posterior although clients
-// paid for them ([History]).
+// study cannot continue if too many rounds in a row did not move the posterior although they cost
+// privacy ([History]).
 func (r *run[P]) Stalled() string {
 	most := r.course.study.Federation.MaxRejected
 	if h := r.History(); most > 0 && h.InARow >= most {

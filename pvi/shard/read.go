@@ -102,8 +102,9 @@ func Wanted(st *study.Study) []table.Wanted {
 	return columns
 }
 
-// ReadTable reads records from a table. The name file is used in messages only. If the study
-// protects persons, the caller must call [Records.Keep] after all tables were read.
+// ReadTable reads records from a table. The argument file is a name, which is used in messages
+// only. If the study protects persons, the caller must call [Records.Keep] after all tables were
+// read.
 //
 // ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
 // the client would not start, and anyone who notices this would learn something about the record.

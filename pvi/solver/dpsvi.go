@@ -96,8 +96,8 @@ type DPSVI struct {
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
-// number of records. Its vectors must have one number for each draw and coordinate of θ, or two if
-// o.Gradients also releases the gradients with respect to the spread.
+// number of records. The vectors of the mechanism must have one number for each draw and coordinate
+// of θ, or two if o.Gradients also releases the gradients with respect to the spread.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -289,7 +289,7 @@ func runaway() error {
 }
 
 // points returns the query of the current step. The first call in a step draws the values of θ at
-// which gradients are computed. If the batch is empty, points is not called before the release.
+// which gradients are computed. If the batch is empty, the method is not called before the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)

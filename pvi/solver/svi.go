@@ -340,7 +340,7 @@ func cholesky(covariance []float64, d int) []float64 {
 }
 
 // normals fills v with standard normal variates from src by the method of Box and Muller (1958).
-// They do not protect records.
+// These numbers do not protect records.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {

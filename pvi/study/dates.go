@@ -14,7 +14,7 @@ import (
 const daysPerYear = 365.25
 
 // Years returns the value of a column of dates on the given day: the number of years from Since to
-// the day. It is negative for a day before Since.
+// the day. The result is negative for a day before Since.
 func (c *Column) Years(day calendar.Day) float64 {
 	return float64(day-c.Since) / daysPerYear
 }

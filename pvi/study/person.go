@@ -73,8 +73,8 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 }
 
-// Rows returns the largest number of records of one privacy unit that a client uses. It is 1 unless
-// the unit is the person.
+// Rows returns the largest number of records of one privacy unit that a client uses. The result is
+// 1 unless the unit is the person.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
 // Holders returns the largest number of clients that have records of the same person and whose

@@ -353,9 +353,9 @@ type Distribution struct{ Mean, SD float64 }
 // a TOML value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. The name file is used only in errors, and the returned error
-// joins all errors. Overrides change the document, and the Source and Digest of the study describe
-// the changed document.
+// Parse reads and checks a study. The argument file is a name, which is used in errors only. The
+// returned error joins all errors. Overrides change the document, and the fields Source and Digest
+// of the study are those of the changed document.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

@@ -56,7 +56,7 @@ func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float6
 	return sum, err
 }
 
-// A Predictions summarises predictions. It depends on the records.
+// A Predictions is a summary of predictions. It depends on the records.
 type Predictions struct {
 	Records    int      `json:"records"`
 	LeftOut    int      `json:"left_out"` // number of records that do not fit the study

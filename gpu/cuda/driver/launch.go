@@ -59,8 +59,8 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	return k, nil
 }
 
-// Stream is a queue of launches and copies on the GPU. They run in the order in which they were
-// added.
+// Stream is a queue of launches and copies on the GPU. Launches and copies run in the order in
+// which they were added.
 type Stream struct {
 	d *Device
 	s cu.Stream

@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent and can be as
-// large as 2^66.
+// exponent determines the lattice of λ: the elements of λ are multiples of 2^-exponent and can be
+// as large as 2^66.
 const exponent = 60
 
 // A Method is the method whose clients release gradients and curvatures of their records.

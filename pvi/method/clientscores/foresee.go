@@ -15,8 +15,8 @@ import (
 )
 
 // foreseenClients is the largest number of synthetic clients in a simulated federation, and
-// foreseenRecords is the largest number of synthetic records of one such client. They limit the
-// time of a simulation. If the roster has more clients, each synthetic client counts as several
+// foreseenRecords is the largest number of synthetic records of one such client. Both numbers limit
+// the time of a simulation. If the roster has more clients, each synthetic client counts as several
 // clients.
 const (
 	foreseenClients = 100

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent and can be as
-// large as 2^66.
+// exponent determines the lattice of λ: the elements of λ are multiples of 2^-exponent and can be
+// as large as 2^66.
 const exponent = 60
 
 // A Method is gradient descent with sums of gradients over all clients.

@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// exponent sets the lattice of λ, whose elements are multiples of 2^-exponent.
+// exponent determines the lattice of λ: the elements of λ are multiples of 2^-exponent.
 const exponent = 60
 
 // A Method releases sums of scores.

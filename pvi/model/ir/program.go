@@ -27,8 +27,8 @@ type Column struct {
 	Name string
 	// Entries has the names of the numbers. It is empty if a row has a single number.
 	Entries Names
-	// Lower and Upper are public bounds of the values. The bounds themselves are allowed values.
-	// They may be infinite. model.Model.Load returns an error for a value outside the bounds.
+	// Lower and Upper are public bounds of the values. The bounds themselves are allowed values. A
+	// bound may be infinite. model.Model.Load returns an error for a value outside the bounds.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
