@@ -50,7 +50,7 @@ func (d density) lpdf(y string) string {
 		return d.log
 	}
 	suffix := "_lpdf"
-	if slices.Contains([]string{"bernoulli_logit", "poisson_log", "neg_binomial_2_log", "binomial_logit", "beta_binomial", "categorical_logit", "ordered_logistic", "ordered_probit"}, d.name) {
+	if slices.Contains([]string{"bernoulli", "bernoulli_logit", "binomial", "poisson_log", "neg_binomial_2_log", "binomial_logit", "beta_binomial", "categorical_logit", "ordered_logistic", "ordered_probit"}, d.name) {
 		suffix = "_lpmf"
 	}
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
@@ -106,18 +106,18 @@ var families = []family{
 		return density{name: "student_t", args: "nu, mu, " + w.noise}
 	}},
 	{name: "lognormal", links: []string{"identity"}, outcome: positive, further: []string{"sigma"}, cens: true, density: fixed("lognormal", "mu, sigma")},
-	{name: "bernoulli", links: []string{"logit", "probit", "cloglog"}, outcome: binary, density: func(_ *writer, y, link string) density {
+	{name: "bernoulli", links: []string{"logit", "probit", "cloglog"}, outcome: binary, density: func(_ *writer, _, link string) density {
 		switch link {
 		case "probit":
-			return density{log: fmt.Sprintf("std_normal_lcdf((2 * %s - 1) * mu)", y)}
+			return density{name: "bernoulli", args: "Phi(mu)"}
 		case "cloglog":
-			return density{log: fmt.Sprintf("%s == 1 ? log1m_exp(-exp(mu)) : -exp(mu)", y)}
+			return density{name: "bernoulli", args: "-expm1(-exp(mu))"}
 		}
 		return density{name: "bernoulli_logit", args: "mu"}
 	}},
-	{name: "binomial", links: []string{"logit", "probit"}, outcome: counts, trials: true, density: func(w *writer, y, link string) density {
+	{name: "binomial", links: []string{"logit", "probit"}, outcome: counts, trials: true, density: func(w *writer, _, link string) density {
 		if link == "probit" {
-			return density{log: fmt.Sprintf("lchoose(%s, %s) + %s * std_normal_lcdf(mu) + (%s - %s) * std_normal_lcdf(-mu)", w.trials, y, y, w.trials, y)}
+			return density{name: "binomial", args: w.trials + ", Phi(mu)"}
 		}
 		return density{name: "binomial_logit", args: w.trials + ", mu"}
 	}},

@@ -8,7 +8,39 @@ import (
 
 // Apply returns the result of an operation on args. The operation must be elementwise, a reduction,
 // a softmax, a dot product or a stack.
-func (b *Builder) Apply(op ir.Op, args ...Expr) Expr { return b.apply(ir.Node{Op: op}, args) }
+func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
+	if len(args) == 1 {
+		if e, ok := b.logOf(op, args[0]); ok {
+			return e
+		}
+	}
+	return b.apply(ir.Node{Op: op}, args)
+}
+
+// logOf returns the result of the operation op on e, if op is the logarithm of a probability p or of 1 − p
+// that can also be computed where p or 1 − p is rounded to 0.
+func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
+	if !b.has(e) {
+		return e, false
+	}
+	n := b.program.Nodes[e.node]
+	symmetric := map[ir.Op]ir.Op{ir.Phi: ir.LogPhi, ir.InvLogit: ir.LogInvLogit}
+	switch {
+	case op == ir.Log && symmetric[n.Op] != 0:
+		return b.Apply(symmetric[n.Op], Expr{n.Args[0]}), true
+	case op == ir.Log1p && n.Op == ir.Expm1: // log(1 + (eˣ − 1))
+		return Expr{n.Args[0]}, true
+	case op != ir.Log1p || n.Op != ir.Neg:
+		return e, false
+	}
+	switch p := b.program.Nodes[n.Args[0]]; {
+	case p.Op == ir.Neg:
+		return b.logOf(op, Expr{p.Args[0]})
+	case symmetric[p.Op] != 0:
+		return b.Apply(symmetric[p.Op], b.Apply(ir.Neg, Expr{p.Args[0]})), true
+	}
+	return e, false
+}
 
 // Add returns the elementwise sum.
 func (b *Builder) Add(first Expr, rest ...Expr) Expr {

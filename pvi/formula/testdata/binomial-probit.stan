@@ -14,7 +14,7 @@ model {
   for (n in 1:N) {
     real mu = Intercept
       + b_smoking_yes * smoking_yes[n];
-    target += lchoose(20, hits[n]) + hits[n] * std_normal_lcdf(mu) + (20 - hits[n]) * std_normal_lcdf(-mu);
+    hits[n] ~ binomial(20, Phi(mu));
   }
 }
 // hits is hits 

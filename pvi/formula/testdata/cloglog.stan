@@ -14,7 +14,7 @@ model {
   for (n in 1:N) {
     real mu = Intercept
       + b_age * (age[n] - 59);
-    target += dose[n] == 1 ? log1m_exp(-exp(mu)) : -exp(mu);
+    dose[n] ~ bernoulli(-expm1(-exp(mu)));
   }
 }
 // dose is dose >= 10

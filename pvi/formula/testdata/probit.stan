@@ -14,7 +14,7 @@ model {
   for (n in 1:N) {
     real mu = Intercept
       + b_age * (age[n] - 59);
-    target += std_normal_lcdf((2 * sick[n] - 1) * mu);
+    sick[n] ~ bernoulli(Phi(mu));
   }
 }
 // sick is sick yes
