@@ -105,10 +105,10 @@ func (s *siege) run(ctx context.Context, seed uint64) error {
 	defer cancel()
 	n := *s.net
 	n.dir = filepath.Join(s.base, fmt.Sprint("seed-", seed))
-	if err := errors.Join(os.RemoveAll(n.dir), os.CopyFS(n.dir, os.DirFS(s.net.dir))); err != nil {
+	if err := os.RemoveAll(n.dir); err != nil {
 		return err
 	}
-	if err := private(n.dir); err != nil {
+	if err := copyState(n.dir, s.net.dir); err != nil {
 		return err
 	}
 	s.proxy.behave(seed%3 != 0, seed)
@@ -121,19 +121,6 @@ func (s *siege) run(ctx context.Context, seed uint64) error {
 		return err
 	}
 	return os.RemoveAll(n.dir)
-}
-
-// private removes the permissions of other users from copies of state directories.
-func private(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return os.Chmod(path, 0o600)
-	})
 }
 
 // A battle is one run of a siege.

@@ -112,11 +112,7 @@ func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err
 	if err != nil {
 		return 0, err
 	}
-	address, err := freeAddress()
-	if err != nil {
-		return 0, err
-	}
-	n, err := found(ctx, dir, records, clients, programs, address, address)
+	n, err := foundAnywhere(ctx, dir, records, clients, programs)
 	if err != nil {
 		return 0, err
 	}

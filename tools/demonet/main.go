@@ -75,7 +75,7 @@ func once(ctx context.Context, study string, settings []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := play(ctx, records, clients, filepath.Base(study), bin, leave)
+	p, err := run{filepath.Base(study), bin, leave}.play(ctx, records, clients)
 	if err != nil {
 		return err
 	}
@@ -89,15 +89,8 @@ func demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, err := play(ctx, records, clients, "undisturbed", bin, leave)
+	second, err := twice(ctx, records, clients, [2]run{{"undisturbed", bin, leave}, {"disturbed", bin, disturb}})
 	if err != nil {
-		return err
-	}
-	second, err := play(ctx, records, clients, "disturbed", bin, disturb)
-	if err != nil {
-		return err
-	}
-	if err := compare(first, second); err != nil {
 		return err
 	}
 	fmt.Printf("\n%s", second.table)
@@ -115,13 +108,28 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// compare returns an error if the posteriors of two runs differ.
-func compare(first, second *posterior) error {
+// A run is a run of a federation, with the programs in a folder. The function disturb is called while
+// the federation runs.
+type run struct {
+	name, programs string
+	disturb        func(context.Context, *network) error
+}
+
+// twice runs a federation twice, and returns the posterior of the second run. It returns an error if
+// the posteriors of the two runs differ.
+func twice(ctx context.Context, records string, clients []string, runs [2]run) (second *posterior, err error) {
+	var first *posterior
+	for _, r := range runs {
+		first = second
+		if second, err = r.play(ctx, records, clients); err != nil {
+			return nil, err
+		}
+	}
 	if !bytes.Equal(first.exact, second.exact) {
-		return errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
+		return nil, errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
 	}
 	say("\nBoth posteriors are the same, to the last bit.")
-	return nil
+	return second, nil
 }
 
 // dealHospitals generates the records of four clients for a study without noise. It returns the
@@ -139,22 +147,17 @@ type posterior struct {
 	table string
 }
 
-// leave does nothing. It is the argument disturb of [play] for a run without faults.
+// leave does nothing. It is the function disturb of a run without faults.
 func leave(context.Context, *network) error { return nil }
 
-// play runs a federation once, with the programs in a folder. It calls disturb while the
-// federation runs.
-func play(ctx context.Context, records string, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	n, err := found(ctx, filepath.Join(dir, name), records, clients, programs, address, address)
+// play runs a federation, and returns its posterior.
+func (r run) play(ctx context.Context, records string, clients []string) (*posterior, error) {
+	n, err := foundAnywhere(ctx, filepath.Join(dir, r.name), records, clients, r.programs)
 	if err != nil {
 		return nil, err
 	}
 	defer n.stop()
-	say("\n%s: a coordinator on %s, %d clients", name, n.address, len(clients))
+	say("\n%s: a coordinator on %s, %d clients", r.name, n.address, len(clients))
 	parties := append([]string{hub}, clients...)
 	for _, id := range parties {
 		if err := n.start(ctx, id); err != nil {
@@ -162,7 +165,7 @@ func play(ctx context.Context, records string, clients []string, name, programs 
 		}
 	}
 	begun := time.Now()
-	if err := disturb(ctx, n); err != nil {
+	if err := r.disturb(ctx, n); err != nil {
 		return nil, err
 	}
 	for _, id := range parties {

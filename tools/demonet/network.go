@@ -78,6 +78,15 @@ func found(ctx context.Context, dir, records string, clients []string, programs,
 	return n, err
 }
 
+// foundAnywhere does the same as found with an unused address of this machine.
+func foundAnywhere(ctx context.Context, dir, records string, clients []string, programs string) (*network, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	return found(ctx, dir, records, clients, programs, address, address)
+}
+
 // freeAddress returns an unused address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -121,11 +121,7 @@ func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
 	}
-	address, err := freeAddress()
-	if err != nil {
-		return "", err
-	}
-	n, err := found(ctx, filepath.Join(t.dir, "joined"), filepath.Join(t.dir, "0"), []string{first, second}, t.programs, address, address)
+	n, err := foundAnywhere(ctx, filepath.Join(t.dir, "joined"), filepath.Join(t.dir, "0"), []string{first, second}, t.programs)
 	if err != nil {
 		return "", err
 	}
@@ -229,7 +225,7 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 	return w, nil
 }
 
-// copyState copies a state directory. Other users may not read the copy.
+// copyState copies a state directory, or a folder with several. Other users may not read the copy.
 func copyState(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err

@@ -31,15 +31,8 @@ func addUp(ctx context.Context, programs string) error {
 		if err != nil {
 			return err
 		}
-		first, err := play(ctx, records, clients, c.name+"-undisturbed", programs, leave)
+		second, err := twice(ctx, records, clients, [2]run{{c.name + "-undisturbed", programs, leave}, {c.name + "-disturbed", programs, disturbSteps}})
 		if err != nil {
-			return err
-		}
-		second, err := play(ctx, records, clients, c.name+"-disturbed", programs, disturbSteps)
-		if err != nil {
-			return err
-		}
-		if err := compare(first, second); err != nil {
 			return err
 		}
 		moved := allMoved.FindStringSubmatch(second.table)

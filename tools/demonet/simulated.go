@@ -35,7 +35,7 @@ func simulate(ctx context.Context, programs string) error {
 		if err != nil {
 			return err
 		}
-		p, err := play(ctx, records, clients, c.name, programs, leave)
+		p, err := run{c.name, programs, leave}.play(ctx, records, clients)
 		if err != nil {
 			return err
 		}

@@ -21,15 +21,8 @@ func upgrade(ctx context.Context, earlier string) error {
 	if err != nil {
 		return err
 	}
-	first, err := play(ctx, records, clients, "this build", bin, leave)
-	if err != nil {
-		return err
-	}
-	second, err := play(ctx, records, clients, "upgraded", earlier, replace)
-	if err != nil {
-		return err
-	}
-	return compare(first, second)
+	_, err = twice(ctx, records, clients, [2]run{{"this build", bin, leave}, {"upgraded", earlier, replace}})
+	return err
 }
 
 // replace replaces the programs of the coordinator, and then of one client, by the programs of this

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"fedpvi/coordinator"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
@@ -62,25 +64,17 @@ type crowd struct {
 
 // each calls do for every client. At most the given number of calls run at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
-	tokens := make(chan struct{}, at)
-	failed := make(chan error, len(c.clients))
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(at)
 	for _, p := range c.clients {
-		all.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
+		all.Go(func() error {
 			if err := do(p); err != nil {
-				failed <- fmt.Errorf("%s: %w", p.party.Name, err)
+				return fmt.Errorf("%s: %w", p.party.Name, err)
 			}
+			return nil
 		})
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
+	return all.Wait()
 }
 
 // gather makes all invited clients join and connect, and returns them as a crowd.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"fedpvi/sim/report"
-	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -111,19 +110,11 @@ func faultsOf(all []testedFault) (faults []fault) {
 // tested runs the test of each tested fault o.repeat times with the fault and once without it. It
 // returns an error unless every test always fails with its fault and passes without it.
 func (o options) tested(w io.Writer) error {
-	folder, err := os.MkdirTemp("", "plant")
+	g, err := o.plant(faultsOf(testedFaults))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	root, err := filepath.Abs(o.root)
-	if err != nil {
-		return err
-	}
-	files, err := overlay.Write(root, folder, planted.Package, editsOf(faultsOf(testedFaults)))
-	if err != nil {
-		return err
-	}
+	defer g.remove()
 	chosen := slices.DeleteFunc(slices.Clone(testedFaults), func(f testedFault) bool {
 		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), f.name)
 	})
@@ -132,22 +123,19 @@ func (o options) tested(w io.Writer) error {
 		if programs[f.in] != "" {
 			continue
 		}
-		programs[f.in] = filepath.Join(folder, strings.ReplaceAll(f.in, "/", "-"))
-		build := exec.Command("go", "test", "-c", "-o", programs[f.in], "-overlay", files, "./"+f.in)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
+		if programs[f.in], err = g.buildTest(f.in); err != nil {
+			return err
 		}
 	}
 	rows := [][]string{{"planted fault", "found by", "found"}}
 	var errs []error
 	for _, f := range chosen {
-		if out, err := f.run(root, programs[f.in], ""); err != nil {
+		if out, err := f.run(g.root, programs[f.in], ""); err != nil {
 			errs = append(errs, fmt.Errorf("%s fails without a fault: %w\n%s", f.test, err, out))
 		}
 		found := 0
 		for range o.repeat {
-			if _, err := f.run(root, programs[f.in], f.name); err != nil {
+			if _, err := f.run(g.root, programs[f.in], f.name); err != nil {
 				found++
 			}
 		}

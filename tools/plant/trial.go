@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"fedpvi/sim/audit"
 	"fedpvi/sim/report"
@@ -31,21 +35,13 @@ func (o options) run(w io.Writer) error {
 		return errors.New("repeat, runs and workers must be at least 1")
 	}
 	began := time.Now()
-	folder, err := os.MkdirTemp("", "plant")
+	g, err := o.plant(faults)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	root, err := filepath.Abs(o.root)
-	if err != nil {
-		return err
-	}
-	files, err := overlay.Write(root, folder, planted.Package, editsOf(faults))
-	if err != nil {
-		return err
-	}
-	shipped, broken := filepath.Join(folder, "sim"), filepath.Join(folder, "sim-planted")
-	if err := errors.Join(overlay.Build(root, "", shipped, "./cmd/sim"), overlay.Build(root, files, broken, "./cmd/sim")); err != nil {
+	defer g.remove()
+	shipped, broken := g.path("sim"), g.path("sim-planted")
+	if err := errors.Join(overlay.Build(g.root, "", shipped, "./cmd/sim"), overlay.Build(g.root, g.files, broken, "./cmd/sim")); err != nil {
 		return err
 	}
 	subjects := []subject{{program: shipped, says: "as it is"}}
@@ -62,6 +58,42 @@ func (o options) run(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%d audits in %.0f s.\n", o.repeat*len(subjects), time.Since(began).Seconds())
 	return verdict(subjects, o.repeat)
+}
+
+// A garden is the repository with planted faults.
+type garden struct {
+	root, folder string // folders of the repository and of the copies of edited files
+	files        string // overlay file for the go command
+}
+
+// plant writes copies of the files of the repository with faults.
+func (o options) plant(faults []fault) (g *garden, err error) {
+	g = new(garden)
+	if g.root, err = filepath.Abs(o.root); err != nil {
+		return nil, err
+	}
+	if g.folder, err = os.MkdirTemp("", "plant"); err != nil {
+		return nil, err
+	}
+	if g.files, err = overlay.Write(g.root, g.folder, planted.Package, editsOf(faults)); err != nil {
+		g.remove()
+	}
+	return g, err
+}
+
+func (g *garden) path(name string) string { return filepath.Join(g.folder, name) }
+
+func (g *garden) remove() { os.RemoveAll(g.folder) }
+
+// buildTest builds the tests of a package with the faults, and returns the path of the program.
+func (g *garden) buildTest(of string) (string, error) {
+	program := g.path(strings.ReplaceAll(of, "/", "-"))
+	build := exec.Command("go", "test", "-c", "-o", program, "-overlay", g.files, "./"+of)
+	build.Dir = g.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
+	}
+	return program, nil
 }
 
 // foundIn maps the names of some faults to the cases in which audits find them. In the usual order
@@ -89,34 +121,9 @@ type subject struct {
 
 // auditAll audits every subject with every seed. Several audits run concurrently.
 func (o options) auditAll(subjects []subject) error {
-	type stretch struct {
-		subject    *subject
-		seed, many int
-	}
-	tasks := make(chan stretch)
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
-	for range o.workers {
-		wg.Go(func() {
-			for t := range tasks {
-				mu.Lock()
-				ahead := t.subject.ahead
-				mu.Unlock()
-				reports, err := t.subject.audit(t.seed, t.many, o.runs, ahead)
-				mu.Lock()
-				if err != nil {
-					errs = append(errs, err)
-				}
-				for _, r := range reports {
-					t.subject.note(r)
-				}
-				mu.Unlock()
-			}
-		})
-	}
+	var all errgroup.Group
+	all.SetLimit(o.workers)
+	var mu sync.Mutex // guards the subjects
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
@@ -128,12 +135,21 @@ func (o options) auditAll(subjects []subject) error {
 			many = (o.repeat + o.workers - 1) / o.workers
 		}
 		for seed := 0; seed < o.repeat; seed += many {
-			tasks <- stretch{s, seed + 1, min(many, o.repeat-seed)}
+			all.Go(func() error {
+				mu.Lock()
+				ahead := s.ahead
+				mu.Unlock()
+				reports, err := s.audit(seed+1, min(many, o.repeat-seed), o.runs, ahead)
+				mu.Lock()
+				defer mu.Unlock()
+				for _, r := range reports {
+					s.note(r)
+				}
+				return err
+			})
 		}
 	}
-	close(tasks)
-	wg.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // audit runs the given number of audits. With a fault, each audit stops at the first finding. It
@@ -181,20 +197,12 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 
 // mostly returns the name of the check that most often found the fault.
 func (s *subject) mostly() string {
-	names := make([]string, 0, len(s.by))
-	for name := range s.by {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if s.by[a] != s.by[b] {
-			return s.by[b] - s.by[a]
-		}
-		return strings.Compare(a, b)
-	})
-	if len(names) == 0 {
+	if len(s.by) == 0 {
 		return ""
 	}
-	return names[0]
+	return slices.MinFunc(slices.Collect(maps.Keys(s.by)), func(a, b string) int {
+		return cmp.Or(s.by[b]-s.by[a], strings.Compare(a, b))
+	})
 }
 
 // verdict returns an error if an audit found something in the unchanged program, or if audits

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"fedpvi/sim/report"
-	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -32,53 +32,35 @@ type find struct {
 // The function also simulates this number of worlds without a fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
-	folder, err := os.MkdirTemp("", "plant")
+	g, err := o.plant(daemonFaults)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	root, err := filepath.Abs(o.root)
+	defer g.remove()
+	program, err := g.buildTest("internal/testing/chaos")
 	if err != nil {
 		return err
-	}
-	files, err := overlay.Write(root, folder, planted.Package, editsOf(daemonFaults))
-	if err != nil {
-		return err
-	}
-	program := filepath.Join(folder, "worlds")
-	build := exec.Command("go", "test", "-c", "-o", program, "-overlay", files, "./internal/testing/chaos")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
 	}
 	finds := []find{{fault: fault{says: "nothing"}}}
 	for _, f := range daemonFaults {
 		finds = append(finds, find{fault: f})
 	}
-	o.playAll(root, program, finds, most)
+	var all errgroup.Group // several faults are tried concurrently
+	all.SetLimit(o.workers)
+	for i := range finds {
+		all.Go(func() error {
+			finds[i].play(g.root, program, most)
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
 	if err := tableOfFinds(w, finds, most); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nThe worlds took %.0f s.\n", time.Since(began).Seconds())
 	return judge(finds, most)
-}
-
-// playAll runs the simulations for every fault. Several faults are tried concurrently.
-func (o options) playAll(root, program string, finds []find, most int) {
-	tasks := make(chan *find)
-	var wg sync.WaitGroup
-	for range o.workers {
-		wg.Go(func() {
-			for f := range tasks {
-				f.play(root, program, most)
-			}
-		})
-	}
-	for i := range finds {
-		tasks <- &finds[i]
-	}
-	close(tasks)
-	wg.Wait()
 }
 
 // foundMark begins the line in which a simulation reports the broken promise and the world.
