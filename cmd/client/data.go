@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 	"unicode/utf8"
@@ -37,16 +38,33 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 		s.Separator = char
 	}
 	if c.chatty() {
-		s.Progress = progress(cli.NewLine(os.Stderr), time.Now())
+		unit := "bytes"
+		if r.Query != "" {
+			unit = "rows"
+		}
+		s.Progress = progress(cli.NewLine(os.Stderr), time.Now(), unit)
+		s.Wait = waiting(os.Stderr, data)
 	}
 	return s, nil
+}
+
+// waiting returns a function that reports the wait for a program that writes to a pipe, unless the wait is
+// short. The result of that function ends the wait.
+func waiting(to io.Writer, pipe string) func() (over func()) {
+	return func() func() {
+		message := time.AfterFunc(quick, func() {
+			fmt.Fprintf(to, "client: %s is a pipe: waiting for another program to write the records to it\n", pipe)
+		})
+		return func() { message.Stop() }
+	}
 }
 
 // quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows the progress of reading on the terminal once a second.
-func progress(line *cli.Line, began time.Time) func(read, all int64) {
+// progress returns a function that shows the progress of reading on the terminal once a second. It counts
+// in the given unit if the total number is not known.
+func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
 		now := time.Now()
@@ -58,14 +76,14 @@ func progress(line *cli.Line, began time.Time) func(read, all int64) {
 			return
 		}
 		shown = now
-		line.Draw(progressLine(read, all, now.Sub(began)))
+		line.Draw(progressLine(read, all, now.Sub(began), unit))
 	}
 }
 
 // progressLine describes the progress of reading. The argument took is the time since the start of
 // reading.
-func progressLine(read, all int64, took time.Duration) string {
-	line := fmt.Sprintf("reading records: %d rows", read)
+func progressLine(read, all int64, took time.Duration, unit string) string {
+	line := fmt.Sprintf("reading records: %d %s", read, unit)
 	if all > 0 {
 		left := time.Duration(float64(took) * (float64(all)/float64(read) - 1))
 		line = fmt.Sprintf("reading records: %d %%, %s left", 100*read/all, left.Round(time.Second))

@@ -8,14 +8,17 @@ import (
 
 // open opens a file of records. A pipe opens once another program has opened it for writing. open
 // returns an error if the file cannot be opened, or if ctx is done first.
-func open(ctx context.Context, path string) (*os.File, error) {
+func (s Source) open(ctx context.Context) (*os.File, error) {
+	if info, err := os.Stat(s.From); s.Wait != nil && err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		defer s.Wait()()
+	}
 	type opened struct {
 		f   *os.File
 		err error
 	}
 	result := make(chan opened)
 	go func() {
-		f, err := os.Open(path)
+		f, err := os.Open(s.From)
 		select {
 		case result <- opened{f, err}:
 		case <-ctx.Done():

@@ -29,6 +29,10 @@ type Source struct {
 	// the total number of units. A unit is a byte of a text file, or a row of another source. The
 	// total number is 0 if it is not known.
 	Progress func(read, all int64)
+
+	// Wait, if set, is called before a pipe is opened, which lasts until another program opens it for
+	// writing. The function that Wait returns is called when the wait is over.
+	Wait func() (over func())
 }
 
 // Database reports whether the source is a database.
@@ -45,7 +49,7 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wa
 	if s.Database() {
 		return queries(ctx, s, wanted, named, use)
 	}
-	f, err := open(ctx, s.From)
+	f, err := s.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,13 @@ func TestPipe(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("while nothing is written: %v", err)
 	}
-	if err := read(); !errors.Is(err, context.Canceled) {
-		t.Errorf("before the pipe is opened: %v", err)
+	waits, over := 0, 0
+	s := origin.Source{From: pipe, Wait: func() func() { waits++; return func() { over++ } }}
+	if err := s.Read(ctx, format, wanted, io.Discard, use); !errors.Is(err, context.Canceled) || waits != 1 || over != 1 {
+		t.Errorf("before the pipe is opened: %d waits began and %d ended, want 1: %v", waits, over, err)
+	}
+	s.From = filepath.Join("testdata", "patients.csv")
+	if _, _, err := rows(t, s); err != nil || waits != 1 {
+		t.Errorf("%d waits, want none for a file that is no pipe: %v", waits-1, err)
 	}
 }
