@@ -54,7 +54,6 @@ type directions struct {
 // orders of the inputs.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
-// tallyOf returns the tally of an event.
 func tallyOf(e Event) (tally, error) {
 	var t tally
 	if e == nil {

@@ -46,7 +46,6 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 // raise increases a Rényi divergence by more than the error of its quadrature.
 func raise(x float64) float64 { return x * (1 + 1e-10) }
 
-// renyi returns the Rényi divergence of the given order.
 func (c *composition) renyi(order float64) float64 {
 	if c.infinite() > 0 {
 		if c = c.bounded(); c.infinite() > 0 {

@@ -114,7 +114,6 @@ func putNoise(w []uint64, z *discreteZiggurat) {
 	_ = append(tables, z.curve.inverse[:]...)
 }
 
-// appendBatches appends the batches of all steps.
 func (p *planSteps) appendBatches(dst []uint64, sampler Sampler) []uint64 {
 	var records []uint32
 	for step := range uint32(p.steps) {

@@ -13,9 +13,9 @@ import (
 // Query must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query adds, and to sum the same sum
-// without noise, both in lattice steps. Only dst may be released. Release draws the noise before it
-// calls query. A vector that is not finite adds zero.
+// Release writes to dst the noisy sum of the vectors that query adds, and to the slice sum the same
+// sum without noise. Both are in lattice steps. Only dst may be released. Release draws the noise
+// before it calls query. A vector that is not finite adds zero.
 //
 // The function query can add any number of vectors. If there are more than Config.Terms, the sum is
 // saturated (see [GaussianSum]). No error is returned, because an error would reveal the number of
@@ -223,10 +223,10 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne writes to dst the vector v with noise, and to sum the clipped vector without noise.
-// Only dst may be released. [GaussianSum.Draw] must have drawn the noise before the program read
-// the data. ReleaseOne uses up the noise, even if it returns an error, and allocates nothing. It
-// returns an error if v is not finite.
+// ReleaseOne writes to dst the vector v with noise, and to the slice sum the clipped vector without
+// noise. Only dst may be released. [GaussianSum.Draw] must have drawn the noise before the program
+// read the data. ReleaseOne uses up the noise, even if it returns an error, and allocates nothing.
+// It returns an error if v is not finite.
 func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err

@@ -86,9 +86,9 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices and marks them. If an index is already marked,
-// mark draws again. The length of chosen is at most half the number of indices, so an index takes
-// at most two draws on average.
+// mark fills the slice chosen with distinct uniform indices and marks these indices. If an index is
+// already marked, mark draws again. The length of chosen is at most half the number of indices, so
+// an index takes at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)

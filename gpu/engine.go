@@ -137,7 +137,6 @@ func (q *Query) check(d, rows int) error {
 	return nil
 }
 
-// finite reports whether all elements are finite.
 func finite(v []float64) bool {
 	for _, x := range v {
 		if x-x != 0 {

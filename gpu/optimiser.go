@@ -35,9 +35,9 @@ type Adam struct {
 	power1, power2        float64 // β₁ᵗ and β₂ᵗ after t steps
 }
 
-// NewAdam returns Adam for d coordinates. beta1 and beta2, the decay rates of its moments, must be
-// in [0, 1). epsilon, which is added to its denominator, must be positive. The paper recommends .9,
-// .999 and 1e-8.
+// NewAdam returns Adam for d coordinates. The decay rates of the moments, beta1 and beta2, must be
+// in [0, 1). The number epsilon, which is added to the denominator of a step, must be positive. The
+// paper recommends .9, .999 and 1e-8.
 func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
 	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
 		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")
@@ -75,8 +75,8 @@ type AdaGrad struct {
 	sum     []float64
 }
 
-// NewAdaGrad returns AdaGrad for d coordinates. epsilon, which is added to its denominator, must be
-// positive.
+// NewAdaGrad returns AdaGrad for d coordinates. The number epsilon, which is added to the
+// denominator of a step, must be positive.
 func NewAdaGrad(d int, epsilon float64) (*AdaGrad, error) {
 	if d < 1 || !(epsilon > 0) {
 		return nil, errors.New("adagrad: it needs a dimension and a positive epsilon")

@@ -237,9 +237,9 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether outcome number sequence can be the outcome of plan n. Plans end in the
-// order of their numbers, except in an asynchronous schedule, in which each client may have one
-// open plan.
+// follows reports whether an outcome can be the outcome of plan n. The argument sequence is the
+// number of the outcome. Plans end in the order of their numbers, except in an asynchronous
+// schedule, in which each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {

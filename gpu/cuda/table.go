@@ -79,7 +79,6 @@ type content struct {
 	priors                []uint64
 }
 
-// put copies a table's content to its device.
 func (t *Table) put(c content) (*Table, error) {
 	if words := t.words(leastThreads); words > mostShared {
 		return nil, fmt.Errorf("cuda: the model takes %d words of a block's memory, which has %d", words, mostShared)

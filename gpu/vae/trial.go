@@ -13,8 +13,8 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords = 100
-	// batches are added in groups of this size; it is smaller than some batches, so that the test
-	// covers the last records of such a batch, which are added one by one
+	// size of the groups in which the records of a batch are added; some batches are larger, so
+	// that the test covers their last records, which are added one by one
 	tryTogether = 30
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest value in the layer

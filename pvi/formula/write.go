@@ -462,7 +462,6 @@ func (w *writer) likelihood(y string, d density, a additions) {
 	w.density = append(w.density, "else", "  "+plain)
 }
 
-// program returns the text of the program.
 func (w *writer) program() string {
 	var b strings.Builder
 	block := func(name string, lines ...string) {

@@ -40,7 +40,7 @@ func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat
 	return e.Posterior(o.key())
 }
 
-// Noise returns the sds of the noise for the given number of answers: The result gradient is the sd
+// Noise returns the sds of the noise for the given number of answers. The result gradient is the sd
 // in an element of the sum of gradients, and the result curvature is the sd in an element of the
 // sum of curvatures.
 func (r *Round) Noise(answers int) (gradient, curvature float64) {

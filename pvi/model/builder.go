@@ -138,7 +138,7 @@ var Positive = ir.Constraint{Kind: ir.Lower}
 // Free is the constraint of a parameter with any real values.
 var Free = ir.Constraint{}
 
-// Predict declares how the program predicts an outcome column: The argument prediction is the
+// Predict declares how the program predicts an outcome column. The argument prediction is the
 // predicted value, and the argument kind is the meaning of this value.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {

@@ -459,7 +459,6 @@ func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 
 	return stat.Quantile(.5, stat.LinInterp, all, nil)
 }
 
-// meanOf returns the mean of the matrices.
 func meanOf(all []*mat.SymDense) *mat.SymDense {
 	mean := mat.NewSymDense(all[0].SymmetricDim(), nil)
 	for _, x := range all {

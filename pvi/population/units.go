@@ -58,7 +58,6 @@ func congruent(a mat.Matrix, s mat.Symmetric) *mat.SymDense {
 	return symmetric(&whole)
 }
 
-// symmetric returns the symmetric part of a square matrix.
 func symmetric(a *mat.Dense) *mat.SymDense {
 	d, _ := a.Dims()
 	s := mat.NewSymDense(d, nil)

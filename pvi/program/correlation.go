@@ -11,7 +11,6 @@ import (
 // diagonal element of a row is the positive number with which the row has the norm 1 (Lewandowski,
 // Kurowicka and Joe 2009).
 
-// declareFactor declares a parameter of type cholesky_factor_corr.
 func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	if len(d.Type.Array) > 0 || len(d.Type.Sizes) != 1 || len(d.Type.Bounds) > 0 {
 		s.fail("E403", d.At, "a Cholesky factor of correlations is declared cholesky_factor_corr[K] %s, without bounds.", d.Name)

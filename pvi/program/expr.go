@@ -361,7 +361,7 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a sum over the records: The result sum is the term of one record,
+// split returns the two parts of a sum over the records. The result sum is the term of one record,
 // and the result rest is the summand that does not depend on a record. A result is nil if the part
 // is 0. If v is not a sum over the records, split returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
@@ -487,7 +487,6 @@ func (s *stager) printed(e *syntax.Expr) string {
 	return strings.Join(strings.Fields(s.text[e.At.From:e.At.To]), " ")
 }
 
-// transpose returns the transpose of a value.
 func (s *stager) transpose(v value, at syntax.Span) value {
 	v = s.joined(v, at)
 	if v.role != plain {

@@ -2,7 +2,6 @@ package program
 
 import "fedpvi/pvi/program/syntax"
 
-// mostCalls is the largest depth of nested function calls.
 const mostCalls = 12
 
 // A returned is the value of a return statement. The field mask is the condition on the record

@@ -9,7 +9,6 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter is a parameter of the program.
 type parameter struct {
 	name       string
 	at         syntax.Span

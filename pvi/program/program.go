@@ -182,7 +182,6 @@ type loop struct {
 	level int // number of blocks around the statements of the loop
 }
 
-// A variable is a variable of the program.
 type variable struct {
 	value value
 	// The field shape is the shape of the value. The field role is rows if the variable has one

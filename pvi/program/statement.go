@@ -416,7 +416,6 @@ func (s *stager) addToRecord(v value, at syntax.Span) {
 	s.likelihood = v
 }
 
-// declareParameter declares a parameter of the record program.
 func (s *stager) declareParameter(d *syntax.Statement) {
 	if d.Kind != syntax.Declare || d.Value != nil {
 		s.fail("E400", d.At, "the parameters block has declarations without values.")

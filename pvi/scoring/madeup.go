@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// madeUpRecords is the number of made-up records.
 const madeUpRecords = 2000
 
 // A sample has the scores of made-up records at a point, in the units that sampleAt describes.

@@ -12,7 +12,6 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// programRecords are records of a program.
 type programRecords struct {
 	*program
 	x     []float64 // numbers of the records, one record after another

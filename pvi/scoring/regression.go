@@ -193,7 +193,6 @@ func (e *evaluated) packed(dst []float64, scale float64) {
 	packSquare(dst, e.curved.factors, scale)
 }
 
-// predictors returns the number of a record's predictors.
 func (r *regression) predictors() int { return r.response.Size() }
 
 // A workspace has the memory for computations on one record.

@@ -29,7 +29,6 @@ func (s *State) Arrived() bool {
 	return size <= distuv.ChiSquared{K: float64(s.Dim())}.Quantile(1-arrivedLevel)
 }
 
-// meanOf returns the mean of matrices.
 func meanOf(draws []*mat.SymDense) *mat.SymDense {
 	terms := make([]term, len(draws))
 	for i, l := range draws {

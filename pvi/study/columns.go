@@ -78,7 +78,6 @@ func (f Transform) Of(x float64) float64 {
 	return x
 }
 
-// inverse returns the x whose transform is y.
 func (f Transform) inverse(y float64) float64 {
 	switch f {
 	case Log:

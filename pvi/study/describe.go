@@ -98,7 +98,6 @@ func readDescribed(s *Study, d *Describe, t *document.Table) {
 	}
 }
 
-// cells returns the number of cells of all tables.
 func (d *Describe) cells(s *Study) (n int) {
 	for _, i := range d.Columns {
 		if c := &s.Columns[i]; c.Type == Numeric {

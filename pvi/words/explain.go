@@ -171,7 +171,6 @@ func (e *Explained) ProgramText() string {
 	return b.String()
 }
 
-// writeFormula writes the formula and its priors.
 func (e *Explained) writeFormula(b *strings.Builder) {
 	shown := strings.Join(strings.Fields(strings.Map(visible, e.Formula)), " ")
 	fmt.Fprintf(b, "\nThe formula\n\n  %s\n  family = %s\n\nIts priors, and where they come from. None comes from records.\n\n", shown, strings.Map(visible, e.Family))

@@ -43,8 +43,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns the kernel with the given name. Each of its blocks may use up to shared bytes of
-// dynamic shared memory.
+// Kernel returns the kernel with the given name. The argument shared is the largest size, in bytes,
+// of the dynamic shared memory of a block.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {

@@ -87,8 +87,8 @@ func (m *Machine) Read(words []uint64, memory uint64) error {
 	return Get(words, m.d.at(memory, 8*len(words)))
 }
 
-// Launch runs a kernel in the given number of blocks. Each block has the given number of threads,
-// and shared bytes of dynamic shared memory.
+// Launch runs a kernel in the given number of blocks. Each block has the given number of threads.
+// The argument shared is the size of a block's dynamic shared memory in bytes.
 func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -100,7 +100,8 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel returns a kernel whose blocks may use up to shared bytes of shared memory.
+// kernel returns the kernel with the given name. The argument shared is the largest size, in bytes,
+// of the shared memory of a block.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {

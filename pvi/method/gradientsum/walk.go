@@ -38,7 +38,7 @@ func (m *Method) NewWalk() method.Walk {
 }
 
 // draw returns ε, the standard normal numbers from which the step of a plan computes its draw of θ.
-// Anyone can compute ε. The slice is valid until the next call.
+// Anyone can compute the numbers ε. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
