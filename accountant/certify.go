@@ -169,16 +169,22 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper, aligne
 	if err != nil {
 		return 0, err
 	}
-	for reach := 5 * at.spread; ; {
-		n, err := t.size(reach, guess, 1e-6*delta)
+	return t.read(5*at.spread, guess, 1e-6*delta, func(w *window) (float64, bool) { return w.epsilon(delta) })
+}
+
+// read calls bound with windows of growing size until bound returns a bound. The first window reaches
+// as far as the argument reach.
+func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float64, bool)) (float64, error) {
+	for {
+		n, err := t.size(reach, guess, tail)
 		if err != nil {
 			return 0, err
 		}
 		w := t.window(n)
-		epsilon, ok := w.epsilon(delta)
+		x, ok := bound(w)
 		w.release()
 		if ok {
-			return epsilon, nil
+			return x, nil
 		}
 		reach = float64(n) * t.width
 	}
@@ -215,19 +221,7 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 		if err != nil {
 			return 0, err
 		}
-		for reach := 5 * at.spread; ; {
-			n, err := t.size(reach, epsilon, 1e-6*guess)
-			if err != nil {
-				return 0, err
-			}
-			w := t.window(n)
-			delta, ok := w.delta(epsilon)
-			w.release()
-			if ok {
-				return delta, nil
-			}
-			reach = float64(n) * t.width
-		}
+		return t.read(5*at.spread, epsilon, 1e-6*guess, func(w *window) (float64, bool) { return w.delta(epsilon) })
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -232,31 +234,22 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 // settings or of the study as written fails, play returns the error. If the trial of a drawn
 // candidate fails, the trial holds the error.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
-	next := make(chan *trial)
-	ended := make(chan *trial)
-	var wg sync.WaitGroup
-	for range max(1, s.o.Workers) {
-		wg.Go(func() {
-			for t := range next {
-				t.score, t.err = s.one(ctx, t)
-				ended <- t
+	var all errgroup.Group
+	all.SetLimit(max(1, s.o.Workers))
+	var counting sync.Mutex
+	for i := range trials {
+		all.Go(func() error {
+			t := &trials[i]
+			t.score, t.err = s.one(ctx, t)
+			counting.Lock()
+			defer counting.Unlock()
+			if t.err == nil || ctx.Err() == nil {
+				count()
 			}
+			return ctx.Err()
 		})
 	}
-	go func() {
-		for i := range trials {
-			next <- &trials[i]
-		}
-		close(next)
-		wg.Wait()
-		close(ended)
-	}()
-	for t := range ended {
-		if t.err == nil || ctx.Err() == nil {
-			count()
-		}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := all.Wait(); err != nil {
 		return err
 	}
 	for _, t := range trials {
