@@ -21,7 +21,7 @@ func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// gap is the distance of q's mean from the cavity's mean before the step. The argument
+		// gap is the distance of q's mean from the cavity's mean before the step. The variable
 		// precision is the precision of q after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of the Gaussian base of a coordinate whose prior is not normal. The base is
-// the prior of that coordinate in q.
+// stickSD is the sd of the base of a coordinate with a prior that is not normal. The base is the
+// normal distribution that q has as its prior.
 const stickSD = 1.5
 
 // takeParameters sets the parameters of a model that is not a regression to the coordinates of its

@@ -237,8 +237,8 @@ func (m *Model) spreadUnits(rows Units) {
 	}
 }
 
-// predictorUnit returns the unit of the predictor. If the exponential of a difference of
-// predictors is a ratio, it also returns the name of that ratio, and otherwise "".
+// predictorUnit returns the unit of the predictor. The exponential of a difference of predictors
+// can be a ratio. The result ratio is the name of that ratio, or "" if there is none.
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)

@@ -138,7 +138,7 @@ func eachRecord(g generator, records, size int, at []int, log int, names []strin
 	return nil
 }
 
-// logMean returns the log of the mean of the exponentials of numbers.
+// logMean returns the log of the mean of the exponentials of the given numbers.
 func logMean(logs []float64) float64 {
 	top, sum := slices.Max(logs), 0.
 	for _, x := range logs {

@@ -177,7 +177,8 @@ func (c *chosen) says() string {
 	return c.name + "(" + inside + ")"
 }
 
-// A FamilyError is an error in the name, link or times of the family that a study gives.
+// A FamilyError is an error in the text by which a study gives a family: in the name, the link or
+// the times.
 type FamilyError struct{ text string }
 
 func (e *FamilyError) Error() string { return e.text }

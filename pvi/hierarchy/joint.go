@@ -20,7 +20,7 @@ type Joint struct {
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region of u under the prior; it has normal factors with the moments of the coordinates in the field singles
+	before Region // region of u under the prior; it also has normal factors with the moments of the densities in the field single
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -221,7 +221,7 @@ const (
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors that replace the densities in the field singles, given a
+// propagate returns the normal factors that replace the densities in the field single, given a
 // likelihood and one value u of the hyperparameters. It finds these factors by expectation
 // propagation ([Joint]).
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {

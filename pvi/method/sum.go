@@ -17,7 +17,8 @@ type Sum struct {
 	releases  int
 }
 
-// Sending is the part of a method that describes its messages. It accepts the records of every client.
+// Sending is the part of a method that describes the messages. Sending accepts the records of every
+// client.
 type Sending struct{ messages Messages }
 
 // NewSum returns the base of a method whose mechanism has the given configuration. The argument

@@ -114,7 +114,7 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 }
 
 // select1 returns the elements that subscripts select from a plain value. If v has one value for
-// each record, the elements are those of the value of the record at hand.
+// each record, the elements are from the value of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v

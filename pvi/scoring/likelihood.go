@@ -81,8 +81,8 @@ type population interface {
 	balances(theta []float64) []float64
 
 	// guess returns a function that computes the curvature that all real records would have at θ if
-	// their columns were independent and had the margins in the argument of. If random is not nil,
-	// the function draws the margins as [margins.moments] does.
+	// their columns were independent and had the given margins. If random is not nil, the function
+	// draws the margins as [margins.moments] does.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
 	// inflation returns the variance of the scores of all records at θ, divided by the variance of

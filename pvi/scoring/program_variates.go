@@ -85,7 +85,7 @@ func newVariates(m *model.Model) *variates {
 	}
 	if v.reads(p, term) {
 		if v.rest, err = replaced(m, nil, term); err != nil {
-			return none // without the densities the log likelihood depends on no parameter
+			return none // without densities, the log likelihood would depend on no parameter
 		}
 	}
 	return v
@@ -114,7 +114,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			seen[y] |= asVariate
 			continue // an outcome may depend on other outcomes through the arguments of its density
 		}
-		args, others := seen[i], seen[i] // marks for the arguments that stay terms, and marks for all other arguments
+		args, others := seen[i], seen[i] // marks that arguments get if they are terms of the sum of log densities, and marks for all other arguments
 		if others&asTerm != 0 {
 			others = others&^asTerm | asOther
 		}

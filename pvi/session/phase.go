@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study. Server and sites derive it from the study and the
+// A phase is one of the phases of a study. Server and sites derive the phase from the study and the
 // roster. A phase makes the state machines of server and sites. To add a phase, write its three
 // types and add it to newCourse.
 type phase interface {

@@ -69,7 +69,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 // entry or answers a plan.
 type Work struct {
 	Client int  // index of the client in the roster
-	Kind   Kind // kind of the entry that is followed, or of the plan that is answered
+	Kind   Kind // kind of the entry that the client follows, or of the plan that the client answers
 	Answer bool // whether the client answers a plan; otherwise it follows an entry
 	Do     func() error
 }

@@ -29,7 +29,7 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
 // release releases the statistics at the first call and returns the event. Later calls do nothing
-// and return no events. A nil Start does the same.
+// and return no events. A call with a nil Start also does nothing.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil

@@ -43,7 +43,7 @@ type Column struct {
 	Levels  []string // levels of a categorical or ordered column
 	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or, in a numeric column, Clamp
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
-	Imputed string   // value that replaces a missing one if Missing is Impute, written as in a file
+	Imputed string   // value that replaces a missing value if Missing is Impute, written as in a file
 
 	Found *Bounds // bounds that a standardisation found; nil if no bounds were found for the column
 

@@ -23,7 +23,7 @@ const (
 
 const (
 	maxBins          = 100
-	maxDescribed     = 10_000 // largest number of cells of all tables
+	maxDescribed     = 10_000 // largest number of cells in all tables together
 	maxDescribeShare = 0.9
 )
 

@@ -42,8 +42,8 @@ const (
 type Sites string
 
 const (
-	// TiedSites are the record's likelihood under the cluster, raised to the power of the
-	// probability that the record belongs to the cluster.
+	// With TiedSites, a record's site for a cluster is the likelihood of the record under this
+	// cluster, raised to the power of the probability that the record belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"

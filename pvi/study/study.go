@@ -243,9 +243,9 @@ const (
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
 // OneOther is a value of Colluders. With this value the privacy target holds even if the observer
-// is another participant of a sum and knows its own share of the noise. OneOther means one
-// colluding client if every sum has at least two answers (U_min ≥ 2). If a sum can have a single
-// answer, it means no colluding client.
+// is another participant of a sum and knows the share of the noise that this participant added.
+// OneOther means one colluding client if every sum has at least two answers (U_min ≥ 2). If a sum
+// can have a single answer, OneOther means no colluding client.
 const OneOther = -1
 
 // Federation has the rules of the federation.

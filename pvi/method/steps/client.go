@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client is the client's half of a method whose clients take private steps and send the factors
-// that result.
+// A Client is the client's half of a method in which a client takes private steps and sends the
+// factor that results from them.
 type Client struct {
 	*method.Refiner
 	of   method.Stepped
