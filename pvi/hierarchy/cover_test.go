@@ -108,7 +108,7 @@ func TestNarrowPosteriors(t *testing.T) {
 			want, wantCov := normalPosterior(sds, l)
 			for i := range mean {
 				sd := math.Sqrt(wantCov.At(i, i))
-				if off, ratio := math.Abs(mean[i]-want[i])/sd, math.Sqrt(cov.At(i, i))/sd; off > 0.2 || ratio < 0.85 || ratio > 1.15 {
+				if off, ratio := math.Abs(mean[i]-want[i])/sd, math.Sqrt(cov.At(i, i))/sd; !(off <= 0.2 && ratio >= 0.85 && ratio <= 1.15) {
 					t.Errorf("%d hyperparameters, information %g: coordinate %d is %.2f sds from the exact mean, and its sd is %.2f times the exact sd", k, information, i, off, ratio)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // A Prior is the prior of θ that the package documentation describes: independent normal coordinates,
@@ -24,7 +25,11 @@ type Effect struct {
 // spread returns the Φ(z)-quantile of the prior of the effect's spread. Φ is the standard normal
 // distribution function.
 func (e *Effect) spread(z float64) float64 {
-	return e.Scale * math.Sqrt2 * math.Erfcinv(math.Erfc(z/math.Sqrt2)/2)
+	above := math.Erfc(z/math.Sqrt2) / 2 // probability that the spread is larger than the quantile
+	if above < 1e-6 {
+		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv subtracts its argument from 1 and loses it
+	}
+	return e.Scale * math.Sqrt2 * math.Erfcinv(above)
 }
 
 // Moments returns the mean and the covariance of θ and of the spreads τ, in this order, under the
