@@ -1,8 +1,10 @@
 package fit
 
 import (
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -39,25 +41,26 @@ const (
 //
 // The result has at most 30 columns, each of at most 20 levels. The result lacks columns on which
 // the expected outcome does not depend. The result is nil in four cases: no column remains, the
-// model has no expected outcome, the model is a program, or the model has more than 1,000
-// parameters, which take long to draw.
+// model has no expected outcome, the model is a program and no formula, or the model has more than
+// 1,000 parameters, which take long to draw.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
-	_, _, values := m.Program().Outcomes()
-	if values == 0 || m.Dim() > mostParameters || st.Model.Program != nil || st.Model.Kind() == study.NoOutcome {
+	if m.Dim() > mostParameters || st.Model.Formula == nil && st.Model.Kind() == study.NoOutcome {
 		return nil, nil
 	}
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	columns := slices.DeleteFunc(st.Modelled(), func(i int) bool { return i == outcome || len(st.Columns[i].Levels) > mostLevels })
 	columns = columns[:min(len(columns), mostConditional)]
 	made := &shard.New{Records: new(shard.Records), Absent: make([]bool, len(st.Columns))}
-	made.Absent[outcome] = true
+	if outcome >= 0 { // a formula names no column as its outcome, and its expected outcome does not depend on the outcome
+		made.Absent[outcome] = true
+	}
 	reference := make([]float64, len(st.Columns))
 	for i := range st.Columns {
-		reference[i] = middle(&st.Columns[i])
+		reference[i] = middle(st, i)
 	}
 	for _, i := range columns {
-		for _, x := range valuesOf(&st.Columns[i]) {
+		for _, x := range valuesOf(st, i) {
 			row := slices.Clone(reference)
 			row[i] = x
 			made.Append(row)
@@ -70,20 +73,25 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, at := expectedOf(predicted.Quantities)
 	var all [][]Quantity
 	err = predicted.Each(func(_ int, quantities []Quantity, _ float64) error {
-		all = append(all, slices.Clone(quantities[:values]))
+		expected := make([]Quantity, len(at))
+		for k, i := range at {
+			expected[k] = quantities[i]
+		}
+		all = append(all, expected)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &Conditional{Names: predicted.Quantities[:values]}
+	out := &Conditional{Names: names}
 	for _, i := range columns {
 		c := &st.Columns[i]
-		out.Reference = append(out.Reference, held(c, reference[i]))
-		at := valuesOf(c)
+		at := valuesOf(st, i)
 		if some := all[:len(at)]; differ(some) {
+			out.Reference = append(out.Reference, held(c, reference[i]))
 			for k, x := range at {
 				out.Rows = append(out.Rows, Expected{held(c, x), some[k]})
 			}
@@ -103,25 +111,48 @@ func scaled(c *study.Column) *study.Column {
 	return &narrow
 }
 
+// expectedOf returns the names and the indices of those quantities of a record that are expected values.
+func expectedOf(quantities []string) (names []string, at []int) {
+	for i, name := range quantities {
+		if name != logLikelihood && !strings.HasSuffix(name, "_rep") {
+			names, at = append(names, name), append(at, i)
+		}
+	}
+	return names, at
+}
+
 // middle returns the middle of a number's bounds after the transform of the column, or the first
-// level.
-func middle(c *study.Column) float64 {
+// level. A number that counts is rounded.
+func middle(st *study.Study, column int) float64 {
+	c := &st.Columns[column]
 	if c.Type != study.Numeric {
 		return 0
 	}
-	return scaled(c).Edges(2)[1]
+	return whole(st, column, scaled(c).Edges(2)[1:2])[0]
 }
 
 // valuesOf returns the values of a column at which expected outcomes are computed.
-func valuesOf(c *study.Column) []float64 {
+func valuesOf(st *study.Study, column int) []float64 {
+	c := &st.Columns[column]
 	if c.Type == study.Numeric {
-		return scaled(c).Edges(conditionalPoints - 1)
+		return whole(st, column, scaled(c).Edges(conditionalPoints-1))
 	}
 	levels := make([]float64, len(c.Levels))
 	for i := range levels {
 		levels[i] = float64(i)
 	}
 	return levels
+}
+
+// whole rounds increasing values of a column if its values must be whole numbers.
+func whole(st *study.Study, column int, values []float64) []float64 {
+	if !st.Counts(column) {
+		return values
+	}
+	for i, x := range values {
+		values[i] = math.Round(x)
+	}
+	return slices.Compact(values)
 }
 
 // held returns the value x of a column in words. A number has four significant digits.

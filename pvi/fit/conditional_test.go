@@ -86,3 +86,62 @@ func TestProgramsHaveNoConditional(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+const conditionalFormula = `
+study = { version = 2, name = "formula" }
+model = { formula = "count | rate(t) ~ x + g", family = "poisson" }
+privacy = { unit = "none" }
+[[column]]
+name = "count"
+type = "numeric"
+bounds = [0, 15]
+[[column]]
+name = "t"
+type = "numeric"
+bounds = [1, 3]
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [0, 8]
+[[column]]
+name = "g"
+type = "categorical"
+levels = ["a", "b"]
+`
+
+// The expected count of a Poisson regression by a formula is the exposure times the exponential of the
+// predictor, whose intercept is at the middle of x. The outcome itself is not among the columns.
+func TestConditionalOfAFormula(t *testing.T) {
+	m := parsed(t, conditionalFormula)
+	theta := []float64{.5, .25, -.75}
+	c, err := m.Conditional(fit.At(theta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		column, value string
+		t, x, g       float64
+	}{
+		{"t", "1", 1, 4, 0},
+		{"t", "1.5", 1.5, 4, 0},
+		{"t", "2", 2, 4, 0},
+		{"t", "2.5", 2.5, 4, 0},
+		{"t", "3", 3, 4, 0},
+		{"x", "0", 2, 0, 0},
+		{"x", "2", 2, 2, 0},
+		{"x", "4", 2, 4, 0},
+		{"x", "6", 2, 6, 0},
+		{"x", "8", 2, 8, 0},
+		{"g", "a", 2, 4, 0},
+		{"g", "b", 2, 4, 1},
+	}
+	if len(c.Rows) != len(want) || len(c.Names) != 1 || c.Names[0] != "count_expected" || len(c.Reference) != 3 {
+		t.Fatalf("%+v", c)
+	}
+	for i, w := range want {
+		got, mean := c.Rows[i], w.t*math.Exp(theta[0]+theta[1]*(w.x-4)+theta[2]*w.g)
+		if q := got.Of[0]; got.Column != w.column || got.Value != w.value || q.Spread == nil || math.Abs(q.Mean/mean-1) > 1e-12 || math.Abs(q.Lower/mean-1) > 1e-12 {
+			t.Errorf("%s = %s is expected at %+v, want %g for %s = %s", got.Column, got.Value, q, mean, w.column, w.value)
+		}
+	}
+}

@@ -46,13 +46,35 @@ func (v *view) Expected() (rows []expected) {
 // Expectation describes the expected value in words.
 func (v *view) Expectation() string {
 	m := v.Study().Model
+	outcome, positive := m.Outcome, ""
+	switch {
+	case m.Formula != nil:
+		outcome, positive = outcomeOf(v.Study(), strings.TrimSuffix(v.Conditional.Names[0], "_expected"))
+	case m.Kind() == study.Binary:
+		positive = m.Positive.Text
+	}
 	switch {
 	case len(v.Conditional.Names) > 1:
-		return "Probability of each level of " + m.Outcome
-	case m.Kind() == study.Binary:
-		return "Probability that " + m.Outcome + " is " + m.Positive.Text
+		return "Probability of each level of " + outcome
+	case positive != "":
+		return "Probability that " + outcome + " is " + positive
 	}
-	return "Expected " + m.Outcome
+	return "Expected " + outcome
+}
+
+// outcomeOf returns the column that a variable of a formula's program stands for, and the condition under
+// which the variable is 1. The condition is empty if the variable has the values of the column.
+func outcomeOf(st *study.Study, variable string) (column, positive string) {
+	for _, v := range st.Model.Program.Variables {
+		if v.Name == variable && len(v.Parts) == 1 {
+			part := v.Parts[0]
+			if part.Is != nil {
+				positive = part.Is.Text
+			}
+			return st.Columns[part.Column].Name, positive
+		}
+	}
+	return variable, ""
 }
 
 // Reference lists the values of the columns that are the same in all made-up records.

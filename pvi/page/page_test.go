@@ -230,6 +230,40 @@ func TestPageHasConditionalEffects(t *testing.T) {
 	}
 }
 
+// The heading of conditional effects names the outcome of a formula as the study does.
+func TestPageNamesTheOutcomeOfAFormula(t *testing.T) {
+	for _, c := range []struct{ model, want string }{
+		{`formula = "n ~ x", family = "poisson"`, "Expected n, if"},
+		{`formula = "n ~ x", family = "bernoulli", positive = ">= 3"`, "Probability that n is &gt;= 3, if"},
+	} {
+		st, err := study.Parse("page.toml", []byte(`study = { version = 2, name = "page" }
+model = { `+c.model+` }
+privacy = { unit = "none" }
+column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type = "numeric", bounds = [0, 10] }]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := fit.New(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := page.New(st, []pvi.ClientID{"north"}, &session.Posterior{Result: &session.Result{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Conditional, err = m.Conditional(fit.At([]float64{.5, .25})); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := page.Write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), c.want) {
+			t.Errorf("the page of %s lacks %q", c.model, c.want)
+		}
+	}
+}
+
 // The picture has 0 on its axis. The middle of every bar lies between its ends, which lie in the
 // picture.
 func TestPicture(t *testing.T) {
