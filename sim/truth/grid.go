@@ -210,12 +210,19 @@ func WriteGrid(w io.Writer, outcomes []Outcome) error {
 
 // row returns the row of a cell in the table of losses.
 func (l *loss) row() []string {
-	log := func(x float64) string { return dashed("%.4f", x) }
 	percent := func(x float64) string { return dashed("%.1f %%", 100*x) }
 	return []string{
 		fmt.Sprint(l.Number), l.String(), log(l.log), log(l.rule), log(l.best), fmt.Sprint(l.clip), fmt.Sprint(l.size),
 		log(l.best - l.log), log(l.best - l.rule), percent(l.mostRight - l.accuracy), percent(l.mostRight - l.ruleRight),
 	}
+}
+
+// log formats a log score or a difference of two.
+func log(x float64) string {
+	if math.Abs(x) >= 1000 { // the steps went astray
+		return dashed("%.0e", x)
+	}
+	return dashed("%.4f", x)
 }
 
 // writeLosses writes the largest and the median losses.
@@ -238,7 +245,7 @@ func writeLosses(w io.Writer, losses []loss) error {
 			}
 		}
 		_, err := fmt.Fprintf(w, "Loss of %s: log score %s at most, %s in the median of %d cells; accuracy %s at most, %s in the median of %d.\n", of.name,
-			dashed("%.4f", quantile(logs, 1)), dashed("%.4f", median(logs)), len(logs),
+			log(quantile(logs, 1)), log(median(logs)), len(logs),
 			dashed("%.1f %%", 100*quantile(right, 1)), dashed("%.1f %%", 100*median(right)), len(right))
 		if err != nil {
 			return err
