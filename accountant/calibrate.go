@@ -28,10 +28,10 @@ type Calibration struct {
 	Left  float64 // target's ε − Cost.Lower, an upper bound on the unused part of the target's ε
 }
 
-// CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
-// meets the target. The accuracy is a few parts in 10⁴, or one part in 10⁹ if all releases are
-// Gaussian. The cost must fall as the noise grows. The result always meets the target, because it
-// is checked with [Account].
+// CalibrateNoise returns the smallest noise multiplier for which the event that the function
+// mechanism returns meets the target. The accuracy is a few parts in 10⁴, or one part in 10⁹ if all
+// releases are Gaussian. The cost must fall as the noise grows. The result always meets the target,
+// because it is checked with [Account].
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))

@@ -49,8 +49,8 @@ func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) 
 
 // newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). An aligned grid
 // has a point at the mean of the interval that has the largest tilted mass, among intervals as long
-// as the argument width. Alignment helps if the sampling probability is less than width, because
-// almost all mass would otherwise be between two grid points.
+// as the argument width. Alignment helps if the sampling probability is less than this width,
+// because almost all mass would otherwise be between two grid points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)

@@ -102,9 +102,9 @@ func sumReach(variance float64, n int) int {
 
 // finish returns the distribution with the masses in the slice half, which belong to 0, 1, 2, ...
 // The argument missing bounds the mass that the slice already lacks. finish cuts off masses below
-// leastMass at the end of the slice and adds a bound on their sum to missing. If the slice ends at
-// the largest integer that is stored (see sumReach), finish also adds a bound on the mass beyond
-// this integer.
+// leastMass at the end of the slice and adds a bound on their sum to the bound missing. If the
+// slice ends at the largest integer that is stored (see sumReach), finish also adds a bound on the
+// mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -181,8 +181,9 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables with the distributions s
-// and other. The range of the argument other must not be larger than the range of s.
+// plus returns the distribution of the sum of two independent variables with the distribution s and
+// the distribution in the argument other. The range of the argument other must not be larger than
+// the range of s.
 func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
 	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)

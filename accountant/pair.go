@@ -97,8 +97,7 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 }
 
 // falls returns a point between the arguments start and end. At this point f has fallen by span²/2
-// from the value that it has at start. The function f is the logarithm of a density and must
-// decrease.
+// from f(start). The function f is the logarithm of a density and must decrease.
 func falls(start, end float64, f func(float64) float64) float64 {
 	goal := f(start) - span*span/2
 	for range 30 {

@@ -88,7 +88,7 @@ func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.wid
 
 // outside returns Chernoff bounds on tilted masses. The result above is the mass at losses that
 // exceed the mean of the composed loss by more than the argument reach. The result below is the
-// mass at losses that are less than this mean by more than reach.
+// mass at losses that are less than this mean by more than the argument reach.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {

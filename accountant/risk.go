@@ -125,8 +125,8 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
-// groups of records. Two inputs can differ in up to size records. Each difference is of the kind
-// that the adjacency describes.
+// groups of records. The argument size is the largest number of records in which two inputs differ.
+// Each difference is of the kind that the adjacency describes.
 //
 // For Gaussian releases, the parameter of a group is exactly size·μ. For other releases the upper
 // bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use the
@@ -151,9 +151,10 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns an upper bound on the ε of a group of size records. Among the pairs (ε, δ₁)
-// of the profile for which [GroupPrivacy] gives at most δ, it takes approximately the pair with the
-// least ε, and returns size·ε. It searches with estimates and certifies the result.
+// groupEpsilon returns an upper bound on the ε of a group. The argument size is the number of
+// records of the group. Among the pairs (ε, δ₁) of the profile for which [GroupPrivacy] gives at
+// most δ, it takes approximately the pair with the least ε, and returns size·ε. It searches with
+// estimates and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

@@ -106,8 +106,8 @@ func (d test) atLeast(t, fpr float64) float64 {
 }
 
 // risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by the fraction rise, where
-// B(e^t) is the minimum of B (see [test]). If side is 1, t′ is above t, and if side is −1, t′ is
-// below t. If there is no such t′, risen returns an infinity.
+// B(e^t) is the minimum of B (see [test]). If the argument side is 1, t′ is above t, and if side is
+// −1, t′ is below t. If there is no such t′, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6

@@ -38,8 +38,8 @@ const (
 	feistelLeast = 8
 )
 
-// newFeistel returns a permutation for a number of records. The caller must set its key before
-// use.
+// newFeistel returns a permutation for a number of records. The caller must set the permutation's
+// key before use.
 func newFeistel(records int) feistel {
 	width := uint(max(feistelLeast, bits.Len(uint(max(records, 1)-1))))
 	rounds := feistelRounds
@@ -62,7 +62,7 @@ func (f *feistel) key(src *Stream) {
 	clear(words[:])
 }
 
-// schedule sets the keys of all rounds from words, three words for each round.
+// schedule sets the keys of all rounds from the slice words, which has three words for each round.
 func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{

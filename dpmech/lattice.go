@@ -38,8 +38,9 @@ func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.expon
 var ErrNotFinite = errors.New("vector is not finite")
 
 // Truncate writes v to dst in lattice steps, rounded toward zero. The elements must be finite, and
-// their absolute values must be smaller than bound steps, where bound is at most 2^62. Truncate is
-// for vectors that need no privacy. Private vectors must go through a [GaussianSum].
+// their absolute values must be smaller than the argument bound, in lattice steps. This argument is
+// at most 2^62. Truncate is for vectors that need no privacy. Private vectors must go through a
+// [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))

@@ -26,8 +26,9 @@ func FillNormal(dst []float64, src *Stream) {
 	}
 }
 
-// fillSome makes normal numbers from words, writes them to dst, and returns their number. For most
-// words a table suffices. A few words need more bits from src, and some are rejected.
+// fillSome makes normal numbers from the random bits in the slice words, writes them to dst, and
+// returns their number. For most words a table suffices. A few words need more bits from src, and
+// some are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {

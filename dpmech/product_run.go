@@ -56,8 +56,8 @@ type productPart struct {
 	released bool
 }
 
-// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise are drawn from
-// streams.Noise, and the batches from streams.Sampling.
+// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise are drawn from the
+// stream streams.Noise, and the batches from the stream streams.Sampling.
 func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 	r, err := s.newRun()
 	if err != nil {
@@ -310,7 +310,8 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hidePlain rounds sums to the lattice, adds the noise, and writes the result to sums.
+// hidePlain rounds the numbers in the slice sums to the lattice, adds the noise, and writes the
+// results to the same slice.
 func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)

@@ -208,8 +208,8 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 // ReleaseSum writes to dst the sum in the accumulator a with noise, and to the slice sum the same
 // sum without noise. [GaussianSum.Draw] must have drawn the noise before the program read the data.
 // Only dst may be released. ReleaseSum uses up the noise and empties the accumulator, even if it
-// returns an error. After an error dst and sum are zero, or unchanged if noise contains no unused
-// share. ReleaseSum allocates nothing.
+// returns an error. After an error dst and sum are zero, or unchanged if the argument noise
+// contains no unused share. ReleaseSum allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {

@@ -18,13 +18,13 @@ func together(d int) int {
 	return max(lanes, min(rowsAtOnce, cached/d))
 }
 
-// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d is
-// the length of a vector. Each vector is clipped and truncated. A vector that is not finite counts
-// as zero. AddRows is for models in which a record's gradient is a multiple of its covariates. The
-// contribution of a row depends only on its slope and its elements. It equals the contribution of
-// [Accumulator.Add] up to the rounding of products. AddRows returns an error if x does not contain
-// a row, or if there are more vectors than [Accumulator.Add] allows. The release then fails, even
-// if the caller ignores the error.
+// AddRows adds one vector for each row number in the slice rows. Vector number l is
+// slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d is the length of a vector. Each vector is clipped
+// and truncated. A vector that is not finite counts as zero. AddRows is for models in which a
+// record's gradient is a multiple of its covariates. The contribution of a row depends only on its
+// slope and its elements. It equals the contribution of [Accumulator.Add] up to the rounding of
+// products. AddRows returns an error if x does not contain a row, or if there are more vectors than
+// [Accumulator.Add] allows. The release then fails, even if the caller ignores the error.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -51,7 +51,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	return nil
 }
 
-// within reports whether all elements of rows are from 0 to n−1.
+// within reports whether all elements of the slice rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
 		if uint(row) >= uint(n) { // the conversion makes negative rows large

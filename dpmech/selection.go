@@ -78,7 +78,8 @@ func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	return dst
 }
 
-// grow returns dst with size more elements of arbitrary value.
+// grow returns dst with more elements of arbitrary value. The argument size is the number of these
+// elements.
 func grow(dst []uint32, size int) []uint32 {
 	if need := len(dst) + size; need <= cap(dst) {
 		return dst[:need]
@@ -102,9 +103,9 @@ func (s *selector) mark(chosen []uint32, src *Stream) {
 	}
 }
 
-// markSome makes indices from words until chosen is full, and returns the number of new indices. It
-// uses Lemire's method with draws of 32 bits. It rejects some of the 2^32 possible draws, so that
-// every index results from the same number of draws.
+// markSome makes indices from the random bits in the slice words until the slice chosen is full,
+// and returns the number of new indices. It uses Lemire's method with draws of 32 bits. It rejects
+// some of the 2^32 possible draws, so that every index results from the same number of draws.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)

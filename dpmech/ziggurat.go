@@ -42,8 +42,9 @@ type zigguratLayer struct {
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
-// fill makes samples from words, writes them to dst, and returns their number. For most words the
-// table suffices. A few words need more bits from src, and some are rejected.
+// fill makes samples from the random bits in the slice words, writes them to dst, and returns their
+// number. For most words the table suffices. A few words need more bits from src, and some are
+// rejected.
 func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
 	for _, w := range words {
 		layer := &z.layers[w%zigguratLayers]
@@ -93,9 +94,10 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again returns a uniform position in a layer. [zigguratLayer.place] maps 2^56 draws to width positions,
-// so some positions result from one more draw than others. If the draw is such a surplus draw, again
-// draws another position. Otherwise it returns the argument place.
+// again returns a uniform position in a layer. [zigguratLayer.place] maps 2^56 draws to the
+// positions of the layer, and the argument width is the number of these positions, so some
+// positions result from one more draw than others. If the draw is such a surplus draw, again draws
+// another position. Otherwise it returns the argument place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place

@@ -302,7 +302,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact removes the slots that a record does not use from index and value.
+// compact removes the slots that a record does not use from the slices index and value.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

@@ -254,8 +254,8 @@ func (h *hessian) add(rows []int32) bool {
 	return true
 }
 
-// evaluate writes the adjoints of all channels for the rows to adjoints. It returns false if a log
-// density is not finite.
+// evaluate writes the adjoints of all channels for the rows to the slices of the argument adjoints.
+// It returns false if a log density is not finite.
 func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 	value := h.records.Forward(rows)
 	h.records.Backward()
@@ -299,7 +299,8 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 }
 
 // derive replaces each element of the slice above by the difference between this element and the
-// element of below, divided by the element of step. Each record has its own step.
+// element of the slice below, divided by the element of the slice step. Each record has its own
+// step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {

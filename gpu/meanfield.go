@@ -148,7 +148,7 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next draws ε, and returns the query for the gradients of the records in batch at θ = m + s∘ε. The
+// Next draws ε, and returns the query for the gradients of the batch's records at θ = m + s∘ε. The
 // function normals must fill a slice with independent standard normal numbers. ε need not be
 // secret. The query is valid until the next call of Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {

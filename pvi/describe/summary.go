@@ -164,7 +164,7 @@ func (e *estimator) count(x, variance float64) Value {
 	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))
 }
 
-// within moves the estimate, and both ends of its interval, into the range from low to high.
+// within moves the estimate, and both ends of its interval, into the range [low, high].
 func (v Value) within(low, high float64) Value {
 	in := func(x float64) float64 { return min(max(x, low), high) }
 	v.Estimate, v.Low, v.High = in(v.Estimate), in(v.Low), in(v.High)
@@ -172,7 +172,7 @@ func (v Value) within(low, high float64) Value {
 }
 
 // ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z of
-// its sds. If n itself may be 0, every number from low to high is in the interval.
+// its sds. If n itself may be 0, the interval is [low, high].
 func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar

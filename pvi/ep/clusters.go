@@ -35,7 +35,7 @@ type Clusters struct {
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
-// number of variables. In sites, precisions are multiplied by weight.
+// number of variables. In sites, precisions are multiplied by the argument weight.
 //
 // The weights of the clusters have a uniform prior, which q cannot express. In the prior of q, the
 // sticks are normal with mean 0 and sd stickSD instead. To correct this difference, each client

@@ -22,8 +22,8 @@ type Mixture struct {
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
-// number of variables. The clusters have the given sd. In sites, precisions are multiplied by
-// weight.
+// number of variables. The clusters have the given sd. In sites, precisions are multiplied by the
+// argument weight.
 //
 // Let r_k be the probability that a record belongs to cluster k. If tied is false, the site of a
 // record matches the moments of the tilted distribution. If tied is true, the site for cluster k is

@@ -54,12 +54,12 @@ type Batcher interface {
 // non-Gaussian part of a prior. The additional factor is public, so its site is not clipped and
 // gets no noise.
 type Public interface {
-	// AddPublic adds the site of the additional factor to natural. The site and natural are both in
-	// coordinates around the cavity's mean.
+	// AddPublic adds the site of the additional factor to the natural parameters in the argument.
+	// The site and the argument are both in coordinates around the cavity's mean.
 	AddPublic(natural []float64)
 }
 
-// weighted implements the methods of [Tilted] that do not read records. Its sites are natural
+// weighted implements the methods of [Tilted] that do not read records. The sites are natural
 // parameters of the family, with precisions multiplied by weight.
 type weighted struct {
 	family gaussian.Family

@@ -234,7 +234,7 @@ func newNamer() *namer {
 	return m
 }
 
-// unique returns an unused name that is derived from base, and marks the name as used.
+// unique returns an unused name that is derived from the text base, and marks the name as used.
 func (m *namer) unique(base string) string {
 	var b strings.Builder
 	for _, r := range base {

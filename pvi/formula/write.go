@@ -185,8 +185,8 @@ func (w *writer) indicator(i, level int) string {
 }
 
 // local declares a local variable with the given value for record n, and returns the name of the
-// variable, which is derived from base. The variable is computed before the predictors. If a
-// variable already has the same value, local returns its name.
+// variable, which is derived from the text base. The variable is computed before the predictors. If
+// a variable already has the same value, local returns its name.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]

@@ -175,8 +175,8 @@ type Start struct {
 	Protocol phase.Digest
 	Lambda   []lambda.Wide
 	Point    []float64 // θ̃, the mean of the final q
-	// Exact is true if all machines compute the same bits of λ and Point. If it is false, their
-	// values may differ by rounding.
+	// Exact is true if all machines compute the same bits of λ and Point. If Exact is false, the
+	// values on two machines may differ by rounding.
 	Exact bool
 }
 

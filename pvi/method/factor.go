@@ -117,8 +117,8 @@ func NewRefined(m Refining, s *shard.Shard) (Client, error) {
 }
 
 // Propose returns the change of the factor that the solver proposes, in natural parameters. The
-// slice is valid until the next call. Propose counts the solver's releases in spent, even if it
-// returns an error.
+// slice is valid until the next call. Propose adds the number of the solver's releases to the
+// counts in the argument spent, even if it returns an error.
 func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
 	events, err := r.Solver.Propose(r.target, r.problem(t), src)
 	spent.Statistics += len(events)

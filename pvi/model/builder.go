@@ -60,8 +60,8 @@ func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column that has several real numbers in each row, one for each name in entries.
-// All of them have the public bounds lower and upper.
+// Reals declares a column that has several real numbers in each row, one for each name in the
+// argument entries. All of these numbers have the public bounds lower and upper.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -69,8 +69,8 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
-// Integer declares a column of integers from lower to upper. For an index into a table of n
-// elements, use Integer(name, 0, n−1).
+// Integer declares a column of integers in the interval [lower, upper]. For an index into a table
+// of n elements, use Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }

@@ -28,11 +28,11 @@ type Quadrature struct {
 	LeastPrecision float64
 }
 
-// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
-// more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a method for
-// the efficient computation of posterior distributions", 1982). The number of operations does not
-// depend on values. The latents should have about unit scale. f should have one mode, at a distance
-// of at most 6 from 0.
+// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of the
+// argument joint and of the arguments more. It uses adaptive Gauss–Hermite quadrature (Naylor and
+// Smith, "Applications of a method for the efficient computation of posterior distributions",
+// 1982). The number of operations does not depend on values. The latents should have about unit
+// scale. f should have one mode, at a distance of at most 6 from 0.
 //
 // The points are placed around the mode of f, and the distances between them follow from the
 // curvature of f at the mode. The points count as constants in derivatives. With fixed points, the

@@ -273,8 +273,8 @@ func picturesOf(effects []Effect) []*Picture {
 	return all
 }
 
-// pictureOf returns a picture of effects, on an axis from low to high. The names of the effects
-// have the given width.
+// pictureOf returns a picture of effects, on an axis that shows the interval [low, high]. The names
+// of the effects have the given width.
 func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
 	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}

@@ -107,8 +107,8 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 // Index returns the index of a client in the roster, and whether the roster has it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether all clients in some are on the roster, in the order of the roster and
-// without repetition.
+// Selects reports whether all clients in the slice some are on the roster, in the order of the
+// roster and without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
 // InOrder reports whether the first list is a subsequence of the second.
@@ -126,7 +126,7 @@ func InOrder(some, all []ClientID) bool {
 	return true
 }
 
-// Missing returns the elements of clients that are not in answered.
+// Missing returns the clients that are in the argument clients and not in the argument answered.
 func Missing(clients, answered []ClientID) []ClientID {
 	var out []ClientID
 	for _, id := range clients {
@@ -137,7 +137,7 @@ func Missing(clients, answered []ClientID) []ClientID {
 	return out
 }
 
-// CheckReplay returns a refusal if participants are not clients of the plan, or if the sum is
+// CheckReplay returns a refusal if the participants are not clients of the plan, or if the sum is
 // larger than any sum of the participants' answers. A nil sum is not checked.
 func CheckReplay(participants, clients []ClientID, sum []int64, size int, within dpmech.Range) error {
 	for i, id := range participants {

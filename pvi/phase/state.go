@@ -57,8 +57,8 @@ func CheckState(version int, machine string, digest, want Digest) error {
 	return nil
 }
 
-// Within returns an error unless n is between low and high. The error calls the number by the
-// given name.
+// Within returns an error unless n is in the interval [low, high]. The error calls the number by
+// the given name.
 func Within(name string, n, low, high int) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)

@@ -177,7 +177,7 @@ func (s *source) next() float64 {
 	return x
 }
 
-// fill writes the next numbers to dst.
+// fill writes the next numbers of s to dst.
 func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }

@@ -10,9 +10,9 @@ import (
 // plus isotropic noise of the given sd. The argument alike is the value that J would have if all
 // clients had the same distribution of records.
 //
-// The model is that J is a multiple of alike plus an isotropic deviation, with the Frobenius norm
-// as metric. The sd of the deviation relative to alike is one of spreadSDs, weighted by the
-// evidence.
+// The model is that J is a multiple of the matrix alike plus an isotropic deviation, with the
+// Frobenius norm as metric. The sd of the deviation relative to this matrix is one of spreadSDs,
+// weighted by the evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

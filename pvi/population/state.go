@@ -248,8 +248,9 @@ type effective struct {
 	like            bool
 }
 
-// effective returns the gradients of all rounds. It divides the gradients of the rounds in similar by the
-// slope of their clip. It does not change the gradients of other rounds, whose clips have other slopes.
+// effective returns the gradients of all rounds. It divides the gradients of the rounds in the
+// argument similar by the slope of their clip. It does not change the gradients of other rounds,
+// whose clips have other slopes.
 func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -398,9 +399,9 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. Here W is a draw of the mean
-// curvature in curvatures, and X is the draw with the same index in excess (see [spread]). between
-// returns false if a W is not positive definite.
+// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. Here W is a draw of the
+// mean curvature in the argument curvatures, and X is the draw with the same index in the argument
+// excess (see [spread]). between returns false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {

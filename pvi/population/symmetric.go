@@ -75,8 +75,8 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S in which eigenvalues below the argument least are replaced by least. It returns
-// false if the eigenvalues cannot be computed.
+// raised returns S in which eigenvalues below the argument least are replaced by this argument. It
+// returns false if the eigenvalues cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {

@@ -54,7 +54,7 @@ type scale []float64
 
 // drawScales returns the posterior of the [scale] given the opened sum of votes, the argument sum.
 // The result mean has the geometric mean of the scale in each coordinate. Each element of the
-// result draws is a draw of the scale divided by mean.
+// result draws is a draw of the scale divided by the result mean.
 //
 // A coordinate's place is the place for which a typical client votes. The prior of this place is
 // exponential, because a bound is more likely to be slightly too wide than much too wide. The

@@ -184,8 +184,9 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few refuses the arguments of a density of classes in two cases: if vector is false, because the
-// arguments are not for one record, and if n, the number of classes, is above mostPicked.
+// few refuses the arguments of a density of classes in two cases: if the argument vector is false,
+// because the arguments are not for one record, and if n, the number of classes, is above
+// mostPicked.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)

@@ -340,8 +340,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates the statements of body under a condition on the record. The conditions that
-// contain the statements apply as well.
+// under evaluates the statements in the argument body under a condition on the record. The
+// conditions that contain the statements apply as well.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {

@@ -304,10 +304,10 @@ const hiddenRange = 10
 
 // positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below the
 // argument bend becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of an
-// eigenvalue below bend, so the function can also draw it. For this purpose the argument random has
-// a standard normal number for each eigenvalue. If random is not nil, the logarithm of a hidden
-// eigenvalue is drawn uniformly from a range. The upper end of the range is the value that the
-// eigenvalue has if it is not drawn.
+// eigenvalue below the argument bend, so the function can also draw it. For this purpose the
+// argument random has a standard normal number for each eigenvalue. If random is not nil, the
+// logarithm of a hidden eigenvalue is drawn uniformly from a range. The upper end of the range is
+// the value that the eigenvalue has if it is not drawn.
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

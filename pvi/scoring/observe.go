@@ -30,9 +30,9 @@ type mixture struct {
 	cov  *mat.SymDense
 }
 
-// observe returns the posterior given the released sums of scores in path and draws of the
-// curvature Λ. The argument made has the scores of made-up records at the point a. The sums of
-// scores are modelled as follows:
+// observe returns the posterior given the released sums of scores in the argument path and the
+// draws of the curvature Λ. The argument made has the scores of made-up records at the point a. The
+// sums of scores are modelled as follows:
 //
 //   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0 and
 //     covariance Λ.

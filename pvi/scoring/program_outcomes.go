@@ -150,8 +150,9 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	return out
 }
 
-// grid writes increasing points between low and high to dst. If d is a whole number and dst has room for
-// all whole numbers in this range, the points are these numbers. Otherwise they are evenly spaced.
+// grid writes increasing points of the interval [low, high] to dst. If d is a whole number and dst
+// has room for all whole numbers in this range, the points are these numbers. Otherwise they are
+// evenly spaced.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -226,7 +227,7 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 // pick returns quantile u of a distribution with atoms and a density. An atom is a value with a
 // positive probability, and the argument atoms has the logarithms of the probabilities of the
 // atoms. Atoms come before all points of the grid. The argument logs has the logarithms of the
-// density at the points of grid. If d is a whole number and the grid has all whole numbers of a
+// density at the points of the grid. If d is a whole number and the grid has all whole numbers of a
 // range, the elements of logs are logarithms of probabilities. Otherwise the density is integrated
 // between neighbouring points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {

@@ -33,7 +33,7 @@ func (m *programMadeUp) balances(theta []float64) []float64 {
 	return m.balance
 }
 
-// balanced returns weights with mean 1 for the rows of scores. The weight of a row s is
+// balanced returns weights with mean 1 for the rows of the matrix scores. The weight of a row s is
 // proportional to exp(λᵀs). The vector λ minimises log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ, where V is
 // the mean square of the rows plus the argument ridge. Without the second term the weighted sum of
 // the rows would be 0, if weights with this sum exist (entropy balancing: Hainmueller, "Entropy

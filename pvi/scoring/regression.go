@@ -249,8 +249,8 @@ func (s *workspace) information() {
 	rootOf(s.root, s.w, len(s.eta))
 }
 
-// rootOf writes the lower Cholesky root of the k×k matrix w to root. A pivot that is not positive
-// counts as zero.
+// rootOf writes the lower Cholesky root of the k×k matrix w to the slice root. A pivot that is not
+// positive counts as zero.
 func rootOf(root, w []float64, k int) {
 	for a := range k {
 		for b := range a + 1 {

@@ -76,7 +76,7 @@ func (s *State) located() ([]float64, *mat.SymDense) {
 // uncertain.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
-// A Query defines the vector that a record contributes to the sum of a round. It is public.
+// A Query defines the vector that a record contributes to the sum of a round. A Query is public.
 type Query struct {
 	*Problem
 	round          int

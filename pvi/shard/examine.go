@@ -45,9 +45,9 @@ type Examination struct {
 type Finding struct {
 	Column  string       `json:"column,omitempty"` // empty for malformed lines
 	Problem Problem      `json:"problem"`
-	Rule    study.Policy `json:"rule"` // policy of the study for a value with the problem
+	Rule    study.Policy `json:"rule"` // policy of the study for a value that has this problem
 	Count   int          `json:"count"`
-	Places  []Place      `json:"first"` // places of the first values with the problem, at most MostPlaces
+	Places  []Place      `json:"first"` // places of the first values that have this problem, at most MostPlaces
 }
 
 // A Place is a row with a value that does not fit.

@@ -204,7 +204,7 @@ func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool
 }
 
 // addPriorHessian adds to p.hessian the Hessian of share·log(prior/base), or only its diagonal if
-// diagonal is true. It computes the Hessian by finite differences.
+// the argument diagonal is true. It computes the Hessian by finite differences.
 func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return

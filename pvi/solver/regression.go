@@ -179,7 +179,7 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 	return value
 }
 
-// Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
+// Spread writes to the slice root, by rows, the lower Cholesky root of the covariance of record i's
 // predictors under q. Rounding can make a pivot negative. Spread replaces such a pivot by zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()

@@ -35,7 +35,7 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the record numbers in batch to dst, as int32s, the type that package gpu
+// AppendBatch appends the record numbers of the batch to dst, as int32s, the type that package gpu
 // uses.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {

@@ -15,8 +15,8 @@ const (
 	// the rounds. The mean of the second posterior is a Newton step from q. The covariance of this
 	// posterior includes the noise in the gradient and in the curvature.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. It costs
-	// no privacy.
+	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. The wider
+	// posterior costs no privacy.
 	ClosedForm NoiseAware = "closed-form"
 	// Iterates adds to the variance of every coefficient the variance of the means of q over the
 	// last rounds. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational

@@ -16,7 +16,7 @@ type Bounds struct {
 // Standardisation narrows the bounds of columns that are mapped to [-1, 1] to the range of the
 // records. For this purpose clients make private releases before the first round.
 type Standardisation struct {
-	Columns []int   // increasing indices into Study.Columns; all numeric
+	Columns []int   // increasing indices into Study.Columns; all of these columns are numeric
 	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
 	SDs     float64 // half width of the found bounds around the mean, in sds; default 4
 

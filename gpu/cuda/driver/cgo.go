@@ -70,7 +70,8 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared permits each block of f to use up to size bytes of dynamic shared memory.
+// setShared permits each block of f to use dynamic shared memory. The argument size is the largest
+// number of bytes.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }

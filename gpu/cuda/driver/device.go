@@ -98,7 +98,8 @@ type Memory struct {
 	size int64
 }
 
-// Alloc allocates memory of size bytes. The size must be at least one. The content is undefined.
+// Alloc allocates memory. The argument size is the number of bytes, and must be at least one. The
+// content is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
@@ -115,7 +116,8 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
-// at returns the memory of size bytes at an address that Alloc returned.
+// at returns the memory at an address that Alloc returned. The argument size is the number of
+// bytes.
 func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
@@ -146,7 +148,8 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error if a copy of size bytes does not fit in the memory.
+// fits returns an error if the memory is too small for a copy. The argument size is the number of
+// bytes that are copied.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}
@@ -182,7 +185,7 @@ type Pinned struct {
 	size int
 }
 
-// Pin allocates pinned memory of size bytes.
+// Pin allocates pinned memory. The argument size is the number of bytes.
 func (d *Device) Pin(size int) (*Pinned, error) {
 	p := &Pinned{d: d, size: size}
 	err := d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {

@@ -18,7 +18,8 @@ type Machine struct {
 	memory  map[uint64]*Memory
 }
 
-// Start opens the GPU with the given ordinal and compiles the kernels in ptx for it.
+// Start opens the GPU with the given ordinal and compiles the kernels in the argument ptx for this
+// GPU.
 func Start(ordinal int, ptx string) (*Machine, error) {
 	d, err := Open(ordinal)
 	if err != nil {

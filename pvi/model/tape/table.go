@@ -141,7 +141,7 @@ func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
 	return used, copied
 }
 
-// A filler computes the nodes that depend on a row only, for blocks of rows.
+// A filler computes the nodes that depend only on a row of a table, for blocks of rows.
 type filler struct {
 	*Machine
 	shared  *Shared
