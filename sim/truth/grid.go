@@ -190,10 +190,18 @@ func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	}
 	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
 	var losses []loss
+	var failed []int
 	for _, n := range slices.Sorted(maps.Keys(byCell)) {
 		if l, ok := lossOf(byCell[n]); ok {
 			losses = append(losses, l)
 			rows = append(rows, l.row())
+		} else if slices.ContainsFunc(byCell[n], Outcome.withGrid) {
+			failed = append(failed, n)
+		}
+	}
+	if len(failed) > 0 {
+		if _, err := fmt.Fprintf(w, "\nCells in which the default, or every setting of the grid, failed: %v\n", failed); err != nil {
+			return err
 		}
 	}
 	if len(losses) == 0 {
@@ -206,6 +214,11 @@ func WriteGrid(w io.Writer, outcomes []Outcome) error {
 		return err
 	}
 	return writeLosses(w, losses)
+}
+
+// withGrid reports whether a replication of the outcome has the scores of the grid.
+func (o Outcome) withGrid() bool {
+	return slices.ContainsFunc(o.Replications, func(r *Replication) bool { return r.Grid != nil })
 }
 
 // row returns the row of a cell in the table of losses.

@@ -78,4 +78,9 @@ func TestLossOf(t *testing.T) {
 	if _, ok := lossOf([]Outcome{{Replications: []*Replication{{}}}}); ok {
 		t.Error("a replication without a grid has a loss")
 	}
+	var text bytes.Buffer
+	astray := Outcome{Cell: Cell{Number: 51}, Replications: []*Replication{{Grid: scores(1, 2, 3), Failed: "the posterior overflows"}}}
+	if err := WriteGrid(&text, []Outcome{astray}); err != nil || !strings.Contains(text.String(), "failed: [51]") {
+		t.Errorf("%v, text %q", err, &text)
+	}
 }
