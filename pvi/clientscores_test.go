@@ -248,7 +248,7 @@ func TestClientScoresForesee(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9)
+	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9, func(_, _ int) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestClientScoresForesee(t *testing.T) {
 			t.Errorf("coordinate %d has sd %g, and %g was foreseen", i, math.Sqrt(variance[i]), sd)
 		}
 	}
-	if again, err := h.protocol.method.(method.Foreseeing).Foresee(9); err != nil || !slices.Equal(again, foreseen) {
+	if again, err := h.protocol.method.(method.Foreseeing).Foresee(9, func(_, _ int) error { return nil }); err != nil || !slices.Equal(again, foreseen) {
 		t.Errorf("foreseen again: %v, want %v (%v)", again, foreseen, err)
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"fedpvi/internal/cli"
 	"fedpvi/pvi"
@@ -51,13 +53,28 @@ number of rows of a person; the plan says how much noise the rows need.
 The command reads no records and spends nothing.`
 }
 
-func (c *planCommand) Run() error {
+// patience is the time after which progress is shown.
+const patience = 2 * time.Second
+
+func (c *planCommand) Run(ctx context.Context, common *cli.Common) error {
 	protocol, err := c.derive()
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return report.PlanJSON(os.Stdout, protocol)
+	progress, began := report.NewProgress(os.Stderr, common.Quiet), time.Now()
+	played := func(done, of int) error {
+		if time.Since(began) > patience {
+			progress.Update("round of made-up federations", done, of, func() string { return "" })
+		}
+		return ctx.Err()
 	}
-	return cli.Print(os.Stdout, func(w io.Writer) error { return report.Plan(w, protocol) })
+	if c.JSON {
+		err = report.PlanJSON(os.Stdout, protocol, played)
+	} else {
+		err = cli.Print(os.Stdout, func(w io.Writer) error { return report.Plan(w, protocol, played) })
+	}
+	if err != nil {
+		progress.Interrupt()
+	}
+	return err
 }

@@ -199,9 +199,10 @@ type Foreseeing interface {
 	Method
 
 	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
-	// prior. This ratio is the median over the given number of simulated studies. Foresee returns
-	// an error if the numbers overflow.
-	Foresee(federations int) ([]float64, error)
+	// prior. This ratio is the median over the given number of simulated studies. Foresee calls the
+	// function played after each simulated round, with the numbers of rounds so far and in all, and
+	// ends with the error of played. It returns an error if the numbers overflow.
+	Foresee(federations int, played func(done, of int) error) ([]float64, error)
 }
 
 // A Remarking is a [Walk] that can report results other than λ.

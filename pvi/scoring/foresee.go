@@ -8,12 +8,13 @@ import (
 // Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
 // median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
 // prior, and records are drawn from the public description of the columns. The result depends on
-// public numbers alone.
-func (p *Problem) Foresee(federations int) ([]float64, error) {
+// public numbers alone. The function played is called after each round, with the numbers of rounds so
+// far and in all. Foresee ends with its error.
+func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))
 	for n := range federations {
-		s, err := p.playMadeUp(n)
+		s, err := p.playMadeUp(n, func(round int) error { return played(n*p.Rounds+round, federations*p.Rounds) })
 		if err != nil {
 			return nil, err
 		}
@@ -35,8 +36,9 @@ func (p *Problem) Foresee(federations int) ([]float64, error) {
 const foreseenStep = 0x1p-20
 
 // playMadeUp simulates all rounds with made-up records. It multiplies the vector of each made-up
-// record by the ratio of the number of real records to the number of made-up records.
-func (p *Problem) playMadeUp(number int) (*State, error) {
+// record by the ratio of the number of real records to the number of made-up records. The function
+// played is called with the number of each round.
+func (p *Problem) playMadeUp(number int, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))
 	records := s.madeUp.drawn(truth, number)
@@ -63,6 +65,9 @@ func (p *Problem) playMadeUp(number int) (*State, error) {
 			elements[j] = int64(math.Round(v / foreseenStep))
 		}
 		if s, err = s.Step(round, p.Clients, elements, foreseenStep, sd/foreseenStep/math.Sqrt(float64(p.Clients))); err != nil {
+			return nil, err
+		}
+		if err := played(round); err != nil {
 			return nil, err
 		}
 	}

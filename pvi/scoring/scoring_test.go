@@ -1,7 +1,9 @@
 package scoring_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -459,9 +461,15 @@ func TestForesee(t *testing.T) {
 	s.scale = 1 / math.Sqrt(3) // as wide as uniform columns
 	const multiplier, seed, studies = 3.73, 700, 5
 	w := s.world(t, multiplier, seed)
-	foreseen, err := w.Foresee(10)
-	if err != nil {
-		t.Fatal(err)
+	last := 0
+	foreseen, err := w.Foresee(10, func(done, of int) error {
+		if last++; done != last || of != 10*w.Rounds {
+			t.Errorf("round %d of %d was played, want %d of %d", done, of, last, 10*w.Rounds)
+		}
+		return nil
+	})
+	if err != nil || last != 10*w.Rounds {
+		t.Fatal(last, err)
 	}
 	sds := make([][]float64, len(foreseen))
 	for n := range uint64(studies) {
@@ -480,8 +488,11 @@ func TestForesee(t *testing.T) {
 		}
 	}
 	w.SetNoise(1e5, 1)
-	if foreseen, err = w.Foresee(3); err != nil || foreseen[0] < 0.95 {
+	if foreseen, err = w.Foresee(3, func(_, _ int) error { return nil }); err != nil || foreseen[0] < 0.95 {
 		t.Errorf("with nothing but noise a share %.3f of the prior's sd was foreseen: %v", foreseen[0], err)
+	}
+	if _, err := w.Foresee(3, func(_, _ int) error { return io.EOF }); !errors.Is(err, io.EOF) {
+		t.Errorf("the simulation did not end: %v", err)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 		}
 		r := &sim.Result{Clients: 2, Privacy: sim.Privacy{Unit: study.Record, Promise: promise}}
 		var plan, statement strings.Builder
-		if err := Plan(&plan, p); err != nil {
+		if err := Plan(&plan, p, patient); err != nil {
 			t.Fatal(err)
 		}
 		if err := Statement(&statement, r); err != nil {
@@ -174,7 +174,7 @@ table = { person = "p" }`
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := Plan(&text, p); err != nil {
+	if err := Plan(&text, p, patient); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -187,3 +187,6 @@ table = { person = "p" }`
 		}
 	}
 }
+
+// patient ignores the progress of simulated rounds.
+func patient(_, _ int) error { return nil }

@@ -21,7 +21,7 @@ func ExamplePlan() {
 		return
 	}
 	var plan strings.Builder
-	if err := report.Plan(&plan, protocol); err != nil {
+	if err := report.Plan(&plan, protocol, func(_, _ int) error { return nil }); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -43,8 +43,8 @@ type expectation struct {
 
 // foresee returns the expected widths of intervals. It returns nil in three cases: the study has no
 // privacy, the model is missing or not a regression, or the method cannot simulate federations and the study does
-// not state the number of records of a client.
-func foresee(p *pvi.Protocol) (*expectation, error) {
+// not state the number of records of a client. [method.Foreseeing] describes the function played.
+func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func foresee(p *pvi.Protocol) (*expectation, error) {
 	if d > foreseenCoefficients {
 		federations = max(leastForeseen, foreseenFederations*foreseenCoefficients/d*foreseenCoefficients/d)
 	}
-	shares, err := m.Foresee(federations)
+	shares, err := m.Foresee(federations, played)
 	return expect(p, federations, shares), err
 }
 
@@ -140,8 +140,8 @@ const (
 )
 
 // planForeseen writes the expected widths of intervals, as a part of the text that [Plan] writes.
-func planForeseen(w io.Writer, p *pvi.Protocol) error {
-	e, err := foresee(p)
+func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
+	e, err := foresee(p, played)
 	if err != nil || e == nil {
 		return err
 	}

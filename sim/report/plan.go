@@ -13,8 +13,10 @@ import (
 )
 
 // Plan writes a description of a study for people, before the study runs. It describes the model,
-// the privacy cost, and the size of the signal relative to the noise.
-func Plan(w io.Writer, p *pvi.Protocol) error {
+// the privacy cost, and the size of the signal relative to the noise. To find the widths of intervals
+// it may simulate federations. It then calls the function played after each round, with the numbers of
+// rounds so far and in all, and ends with the error of played.
+func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
@@ -45,7 +47,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	if err := planPrivacy(w, p); err != nil {
 		return err
 	}
-	return planForeseen(w, p)
+	return planForeseen(w, p, played)
 }
 
 // schedule describes in words when each client answers, and how its answer changes λ.

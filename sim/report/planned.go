@@ -47,7 +47,7 @@ type plannedPrivacy struct {
 }
 
 // PlanJSON writes the content of [Plan] as a JSON object.
-func PlanJSON(w io.Writer, p *pvi.Protocol) error {
+func PlanJSON(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	out := planned{
 		Study:        st.Name,
@@ -70,7 +70,7 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		if err != nil {
 			return err
 		}
-		expected, err := foresee(p)
+		expected, err := foresee(p, played)
 		if err != nil {
 			return err
 		}

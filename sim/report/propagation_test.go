@@ -66,7 +66,7 @@ func TestPropagationInWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var plan, statement strings.Builder
-		if err := Plan(&plan, p); err != nil {
+		if err := Plan(&plan, p, patient); err != nil {
 			t.Fatal(err)
 		}
 		if err := Statement(&statement, &sim.Result{Clients: 2, Privacy: sim.Privacy{Unit: study.Record, Promise: promise}}); err != nil {

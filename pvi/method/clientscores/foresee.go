@@ -27,10 +27,10 @@ const (
 // distribution, with outcomes drawn from the model. The true coefficients are drawn from the prior.
 // A client has the nominal number of records. If that is more than foreseenRecords, it has
 // foreseenRecords records with larger weights.
-func (m *Method) Foresee(federations int) ([]float64, error) {
+func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	for n := range federations {
-		state, err := m.playMadeUp(n)
+		state, err := m.playMadeUp(n, func(round int) error { return played(n*len(m.weights)+round, federations*len(m.weights)) })
 		if err != nil {
 			return nil, err
 		}
@@ -48,8 +48,9 @@ func (m *Method) Foresee(federations int) ([]float64, error) {
 }
 
 // playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
-// the last round. The argument federation is a number on which the random draws depend.
-func (m *Method) playMadeUp(federation int) (*population.State, error) {
+// the last round. The argument federation is a number on which the random draws depend. The function
+// played is called with the number of each round.
+func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
 	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
 	for i := range truth {
 		prior := m.Model.Parameters.Prior(i)
@@ -83,6 +84,9 @@ func (m *Method) playMadeUp(federation int) (*population.State, error) {
 		var ok bool
 		if state, ok = state.Next(round+1, m.Clients, sum); !ok {
 			return nil, errors.New("a made-up federation has no posterior")
+		}
+		if err := played(round + 1); err != nil {
+			return nil, err
 		}
 	}
 	return state, nil

@@ -60,7 +60,9 @@ func New(s *method.Setting) (method.Draft, error) {
 }
 
 // Foresee implements [method.Foreseeing].
-func (m *Method) Foresee(federations int) ([]float64, error) { return m.problem.Foresee(federations) }
+func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
+	return m.problem.Foresee(federations, played)
+}
 
 // TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
 // clients answer. It returns 0 if the study asks for no tables.
