@@ -153,8 +153,8 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 
 // groupEpsilon returns an upper bound on the ε of a group. The argument size is the number of
 // records of the group. Among the pairs (ε, δ₁) of the profile for which [GroupPrivacy] gives at
-// most δ, it takes approximately the pair with the least ε, and returns size·ε. It searches with
-// estimates and certifies the result.
+// most δ, groupEpsilon takes approximately the pair with the least ε, and returns size·ε. It
+// searches with estimates and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

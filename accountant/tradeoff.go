@@ -284,9 +284,9 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns an ε a little below the largest loss. If the losses are not bounded, it returns
-// +Inf. For ε between this value and the largest loss, δ is so small that the order of the saddle
-// point would be too large to compute.
+// nearMost returns an ε a little below the largest loss. If the losses are not bounded, nearMost
+// returns +Inf. For ε between this value and the largest loss, δ is so small that the order of the
+// saddle point would be too large to compute.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)

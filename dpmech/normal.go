@@ -94,7 +94,7 @@ func newZiggurat() *zigguratTable {
 }
 
 // outside completes the draw of an x whose point may be above the curve. It returns x, or a number
-// from the tail instead of x. If x is rejected, it returns false.
+// from the tail instead of x. If x is rejected, outside returns false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true

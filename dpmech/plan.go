@@ -168,7 +168,7 @@ func (p *planSteps) Wipe() {
 }
 
 // Next computes the next step of the plan, like [SampledRun.Next]. While a device computes the
-// plan, it returns an error, until [Plan.Reclaim] is called.
+// plan, Next returns an error, until [Plan.Reclaim] is called.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {

@@ -129,7 +129,7 @@ func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
 // Next begins the next step of the plan and returns its batch, like [ProductRun.Next]. While a
-// device computes the plan, it returns an error, until Reclaim is called.
+// device computes the plan, Next returns an error, until Reclaim is called.
 func (p *ProductPlan) Next() ([]uint32, error) {
 	r := p.here()
 	step, err := p.begin()

@@ -263,7 +263,7 @@ func checkDestination(dim int, dst, sum []int64) error {
 	return nil
 }
 
-// finish adds the exact sum to the noise in dst. If err is not nil, it clears dst and sum
+// finish adds the exact sum to the noise in dst. If err is not nil, finish clears dst and sum
 // instead, and returns err.
 func finish(dst, sum []int64, err error) error {
 	if err != nil {

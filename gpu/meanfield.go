@@ -239,7 +239,7 @@ func (r *MeanField) Step() int { return r.step }
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
 // Averaged writes the mean and standard deviations of q at the average of (m, ρ) over the last
-// steps. If no step has entered the average yet, it writes the current mean and standard
+// steps. If no step has entered the average yet, Averaged writes the current mean and standard
 // deviations.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {

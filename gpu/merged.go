@@ -57,7 +57,8 @@ func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*lea
 	}
 }
 
-// merge adds x to the entry of the list with the same coordinate. If there is none, it appends x.
+// merge adds x to the entry of the list with the same coordinate. If there is none, merge appends
+// x.
 func merge(list []entry, x entry) []entry {
 	for k := range list {
 		if list[k].coord == x.coord {

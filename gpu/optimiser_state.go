@@ -7,8 +7,8 @@ type Lasting interface {
 	Optimiser
 	// AppendState appends the state of the optimiser to dst.
 	AppendState(dst []float64) []float64
-	// SetState restores a state that AppendState appended. If the length is wrong, it returns an
-	// error and changes nothing.
+	// SetState restores a state that AppendState appended. If the length is wrong, SetState returns
+	// an error and changes nothing.
 	SetState(state []float64) error
 }
 

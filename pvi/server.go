@@ -82,7 +82,7 @@ func (p *Protocol) participants(n int) []ClientID {
 }
 
 // idleClient returns the client that has had the fewest plans, among the clients without an open
-// plan. If there are several such clients, it returns the first in the roster.
+// plan. If there are several such clients, idleClient returns the first in the roster.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {

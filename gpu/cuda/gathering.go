@@ -91,7 +91,7 @@ func launch(ready []gathered) {
 }
 
 // takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
-// launch fails, it tries each half of the visits again.
+// launch fails, takeOrHalve tries each half of the visits again.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not computed is unchanged and released nothing, so it can be computed again.

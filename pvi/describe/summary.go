@@ -228,7 +228,7 @@ const leastKnown = 8
 // sum of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, and
 // so has the estimate of the variance. The variance of the noise of this estimate is computed to
 // first order in the noise of U and n, and to second order in the noise of m. If the estimate is
-// not positive, it shows only that the sd is small.
+// not positive, the estimate shows only that the sd is small.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}

@@ -116,7 +116,7 @@ func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // spreadOf sorts the argument draws, and returns the moments and quantiles of the draws. If some
-// draws are not finite, it returns nil and the number of these draws.
+// draws are not finite, spreadOf returns nil and the number of these draws.
 func spreadOf(draws []float64) (*Spread, int) {
 	undefined := 0
 	for _, x := range draws {

@@ -8,8 +8,8 @@ import (
 
 // RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the nearest
 // factor that a likelihood could have. Along eigenvectors of the precision with negative
-// eigenvalues, it sets the precision and the precision times mean to zero. A noisy factor has
-// negative eigenvalues along directions about which the records have little information.
+// eigenvalues, RepairLikelihood sets the precision and the precision times mean to zero. A noisy
+// factor has negative eigenvalues along directions about which the records have little information.
 func RepairLikelihood(d int, factor []float64) error {
 	mustHave(len(factor), full(d).Size(), "factor")
 	entries := full(d).Precision()

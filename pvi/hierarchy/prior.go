@@ -121,7 +121,7 @@ func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 }
 
 // factorize sets root to the Cholesky factorisation of I + A. If rounding makes this matrix
-// indefinite, it adds slightly more than I to A.
+// indefinite, factorize adds slightly more than I to A.
 func factorize(root *mat.Cholesky, a *mat.SymDense) error {
 	d := a.SymmetricDim()
 	scale := mat.Trace(a) / float64(d)

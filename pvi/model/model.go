@@ -172,8 +172,8 @@ func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 }
 
 // LogPrior returns the log prior density at theta in the unconstrained space, including the log
-// Jacobians. If grad is not nil, it adds the gradient to grad. A caller that needs the log prior
-// often should keep a [Model.Shared] instead.
+// Jacobians. If grad is not nil, LogPrior adds the gradient to grad. A caller that needs the log
+// prior often should keep a [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
 	s.Set(theta)

@@ -8,7 +8,7 @@ import (
 )
 
 // divided returns v with each element divided by the factor of its coordinate. If factors is nil,
-// it returns v itself.
+// divided returns v itself.
 func divided(v, factors []float64) []float64 {
 	if factors == nil {
 		return v
@@ -19,7 +19,7 @@ func divided(v, factors []float64) []float64 {
 }
 
 // dividedTwice returns s with element (i, j) divided by factors[i]·factors[j]. If factors is nil,
-// it returns s itself.
+// dividedTwice returns s itself.
 func dividedTwice(s *mat.SymDense, factors []float64) *mat.SymDense {
 	if factors == nil {
 		return s

@@ -70,8 +70,8 @@ func cumulativeName(name string) (density string, above, ok bool) {
 }
 
 // cumulative returns the value of a call such as normal_lcdf(y | mu, sigma). If all arguments are
-// constants, it returns 0, because the value would only add a constant to the log density. An
-// example is the correction of a half-normal prior.
+// constants, cumulative returns 0, because the value would only add a constant to the log density.
+// An example is the correction of a half-normal prior.
 func (s *stager) cumulative(e *syntax.Expr) value {
 	args, fixed := make([]value, len(e.Args)), true
 	for k, a := range e.Args {

@@ -47,8 +47,8 @@ type density struct {
 	// NoDensity if record programs have no such prior.
 	prior ir.Density
 	// change converts the variate and the arguments, as they are written in the program, to the
-	// variate and arguments of the fields fused, prior and write. The field is nil if no conversion
-	// is necessary.
+	// variate and arguments of the densities in the fields fused, prior and write. The field is nil
+	// if no conversion is necessary.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
 	// draw returns random numbers with the density. The field is nil if the language has no random
 	// numbers with this density.

@@ -195,7 +195,7 @@ type variable struct {
 	bad   bool // whether a statement that declares or assigns the variable was refused
 }
 
-// spend counts a step and the n elements of a new value. If a limit is exceeded, it refuses the
+// spend counts a step and the n elements of a new value. If a limit is exceeded, spend refuses the
 // program.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++

@@ -215,7 +215,7 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 }
 
 // chosen returns the positions, counted from 0, that subscript k selects along an axis of the given
-// size. Without a subscript k, it returns all positions.
+// size. Without a subscript k, chosen returns all positions.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	if k >= len(subscripts) {

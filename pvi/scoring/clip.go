@@ -55,7 +55,7 @@ func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shru
 	return plus(term{unsureShare / unsure, cov}), unsure
 }
 
-// trace returns the trace of A·B. If B is nil, it returns the trace of A.
+// trace returns the trace of A·B. If B is nil, trace returns the trace of A.
 func trace(a, b *mat.SymDense) (sum float64) {
 	if b == nil {
 		return mat.Trace(a)

@@ -68,9 +68,9 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose returns a sum over all real records with an outcome that is not drawn from the model. The
-// sum adds up the lengths of the parts of their scores that a clip removes. The model does not
-// determine the directions of these parts.
+// loose returns a sum over all real records with an outcome that is not drawn from the model. For
+// each of these records, a clip removes a part of the score, and the sum adds up the lengths of
+// these parts. The model does not determine the directions of these parts.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {

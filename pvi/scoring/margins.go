@@ -149,7 +149,7 @@ func (m *margins) rescale(j int) {
 const gridSize = 120
 
 // onGrid returns the mean of the distribution with a density that is proportional to 1/x times the
-// likelihood b. If u > 0, it returns quantile u of this distribution instead.
+// likelihood b. If u > 0, onGrid returns quantile u of this distribution instead.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)

@@ -15,9 +15,9 @@ import (
 )
 
 // cholesky returns the lower Cholesky root of a positive definite matrix. If rounding made the
-// matrix indefinite, it returns the root of the matrix with a slightly larger diagonal. Unlike
-// [mat.Cholesky], it does not estimate the condition number of the matrix, which would take three
-// times as long.
+// matrix indefinite, cholesky returns the root of the matrix with a slightly larger diagonal.
+// Unlike [mat.Cholesky], it does not estimate the condition number of the matrix, which would take
+// three times as long.
 func cholesky(a *mat.SymDense) *mat.TriDense {
 	d, trace := a.SymmetricDim(), mat.Trace(a)
 	root := mat.NewSymDense(d, nil)

@@ -187,8 +187,9 @@ func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.sq
 // outcomes are quantiles of the density of the outcome, at evenly spaced probabilities.
 const expectedOver = 8
 
-// kinkedOver replaces expectedOver for a density whose slope jumps (see [variates]), because the
-// covariance of few scores would be too small.
+// kinkedOver is the number of outcomes, in place of expectedOver, for a density with a slope that
+// jumps (see [variates]). The curvature is then a covariance of scores, and the covariance of few
+// scores would be too small.
 const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to).

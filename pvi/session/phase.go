@@ -163,8 +163,8 @@ func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return p, nil
 }
 
-// present returns the protocol of the rounds. Before the scale is found, it returns the protocol on
-// the public scale.
+// present returns the protocol of the rounds. Before the scale is found, present returns the
+// protocol on the public scale.
 func (c *course) present() *pvi.Protocol {
 	if c.protocol == nil {
 		return c.public

@@ -110,8 +110,8 @@ func single(n int) [][]int {
 	return people
 }
 
-// person returns the name of the person of a row. If the records have no persons, it returns the
-// number of the row, from 1.
+// person returns the name of the person of a row. If the records have no persons, person returns
+// the number of the row, from 1.
 func (r *Records) person(i int) string {
 	if r.people == nil {
 		return strconv.Itoa(i + 1)

@@ -25,7 +25,8 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes one cell. If the record must be left out, it returns the policy Drop or an error.
+// value decodes one cell. If the record must be left out, value returns the policy Drop or an
+// error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	x, problem := d.judge(column, cell)
 	if problem == fits {

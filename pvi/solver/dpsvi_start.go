@@ -46,7 +46,7 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 }
 
 // place writes the mean and sd of the diagonal q that minimises KL(q‖p), where p is proportional to
-// the cavity times the factor of the released statistics. If s is nil, it changes nothing.
+// the cavity times the factor of the released statistics. If s is nil, place changes nothing.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil

@@ -84,8 +84,8 @@ func NewApproximation(family gaussian.Family, natural []float64) (*Approximation
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does the same as NewApproximation. If the family has full covariances, it calls
-// the function moments for the mean and the covariance.
+// newApproximation does the same as NewApproximation. If the family has full covariances,
+// newApproximation calls the function moments for the mean and the covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

@@ -54,9 +54,9 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
 // with quadrature rules of few points, then with the rules of the clients. If the steps of programs
-// with Hessians at the mean of q have not settled, it continues with average Hessians. It calls the
-// function stop before every step, unless stop is nil. It returns [ErrUnsettled] if the function
-// stop returns true or if the steps have not settled after the largest number of steps.
+// with Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls
+// the function stop before every step, unless stop is nil. It returns [ErrUnsettled] if the
+// function stop returns true or if the steps have not settled after the largest number of steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},

@@ -179,8 +179,8 @@ func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// rightBackward adds g·∂(x op y)/∂y to dst. If the arguments of max or min are equal, it adds
-// nothing.
+// rightBackward adds g·∂(x op y)/∂y to dst. If the arguments of max or min are equal, rightBackward
+// adds nothing.
 func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
