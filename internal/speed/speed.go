@@ -1,5 +1,5 @@
 // Package speed measures the speed of a machine. It times private steps of a fixed regression on
-// generated records, and copies of memory, on the CPU and on every GPU.
+// generated records. It also times copies of memory. Both are timed on the CPU and on every GPU.
 package speed
 
 import (
@@ -72,7 +72,8 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure opens the GPU with the given ordinal and measures its speed. Opening a GPU also tests it.
+// measure opens the GPU with the number ordinal and measures the GPU's speed. The GPU is also
+// tested when it is opened.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -96,10 +97,10 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// A measurement begins with calls of fewSteps steps. The number of steps grows until a call takes
-// at least the time fill or has mostSteps steps. Calls of this length are then repeated, at most
-// tries times and for at most the time enough in all. The fastest call gives the result, because
-// other programs have slowed it least.
+// A measurement begins with calls of the function for fewSteps steps. The number of steps grows
+// until a call takes at least the time fill or has mostSteps steps. Calls of this length are then
+// repeated, at most as often as tries says and for at most the time enough in all. The fastest call
+// gives the result, because other programs have slowed this call least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -148,7 +149,7 @@ func copies() (most float64) {
 // A Line is one line of the report in words.
 type Line struct {
 	Check, Found string
-	// Fix is the remedy. It is empty if nothing is wrong.
+	// Fix is the remedy. If nothing is wrong, Fix is empty.
 	Fix string
 }
 

@@ -27,9 +27,10 @@ type csvReader struct {
 	cells  []Cell
 }
 
-// NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark. A row is a line of
-// the file, so a field in quotes cannot contain a line break. NewCSV returns an error if
-// format.Header is true and the first line of the file is missing or is not text in UTF-8.
+// NewCSV returns a reader of a text file in UTF-8. A byte order mark at the beginning is skipped. A
+// row is a line of the file, so a field in quotes cannot contain a line break. If format.Header is
+// true, the first line of the file must exist and be text in UTF-8. Otherwise NewCSV returns an
+// error.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -60,7 +61,7 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	if err := legible(header); err != nil {
 		return nil, err
 	}
-	c.names = append(c.names, header...) // for later lines encoding/csv requires as many fields as the header has
+	c.names = append(c.names, header...) // in later lines encoding/csv requires as many fields as in the header
 	return c, nil
 }
 
@@ -107,7 +108,7 @@ func (c *csvReader) Row() int {
 	return line
 }
 
-// malformed describes an error of encoding/csv, or of the file.
+// malformed describes an error of encoding/csv, or an error of the file.
 func (c *csvReader) malformed(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {

@@ -9,30 +9,30 @@ import (
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
 // line. If a record lacked a closing quote, encoding/csv would join the record with the following
 // records up to the next closing quote. All of these records would then be left out, so one record
-// would influence whether others are read. This must not happen. lines therefore treats each line
-// as a record: it replaces a line that ends within a quoted field by a line that encoding/csv
-// refuses without reading further.
+// would influence whether others are read. To prevent this, lines treats each line as a record. It
+// replaces a line that ends within a quoted field by a line that encoding/csv refuses without
+// reading further.
 //
 // A line that ends within a quoted field has an odd number of quotes: the first quote opens the
-// field, two quotes within it mean one quote, and encoding/csv refuses a line with a quote at any
-// other place. Conversely, encoding/csv refuses every line with an odd number of quotes, or
+// field, two quotes within the field mean one quote, and encoding/csv refuses a line with a quote
+// at any other place. Conversely, encoding/csv refuses every line with an odd number of quotes, or
 // continues on the next line.
 //
 // A line that is longer than maxLine is replaced as well, so that no file can fill the memory.
 type lines struct {
 	from   *bufio.Reader
-	broken []byte // replacement of a line that is too long or has an odd number of quotes
+	broken []byte // line that replaces a line that is too long or has an odd number of quotes
 
 	line []byte // present line
 	rest []byte // part of line that was not read yet
-	err  error  // read error of the source of the bytes; Read returns it after the present line
+	err  error  // read error of the source of the bytes; Read returns this error after the present line
 }
 
 // maxLine is the largest length in bytes of a line that is read.
 const maxLine = 16 << 20
 
 func newLines(from *bufio.Reader, separator rune) *lines {
-	broken := "x\"\n" // a quote in a field without quotes
+	broken := "x\"\n" // a quote in a field that does not begin with a quote, which encoding/csv refuses
 	if separator == 'x' {
 		broken = "y\"\n"
 	}

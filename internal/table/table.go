@@ -5,30 +5,30 @@ import "fmt"
 
 // A Reader reads the rows of a table, one after the other.
 type Reader interface {
-	// Columns returns the names of the columns, in the order of the cells of a row. It returns nil
-	// if the table does not name its columns.
+	// Columns returns the names of the columns, in the order of the cells of a row. If the table
+	// has no names of columns, it returns nil.
 	Columns() []string
 
 	// Next returns the cells of the next row, one for each column. The cells are valid until the
-	// next call. Next returns io.EOF after the last row. It returns a [Malformed] for a row that is
-	// not divided into cells. After such an error Next can be called again.
+	// next call. After the last row, Next returns io.EOF. If a row is not divided into cells, Next
+	// returns a [Malformed]. After such an error Next can be called again.
 	Next() ([]Cell, error)
 
-	// Row returns the number of the row that Next returned, from 1. In a text file it is the number
-	// of the line.
+	// Row returns the number of the row that Next returned, from 1. In a text file this number is
+	// the number of the line.
 	Row() int
 
-	// Unit returns the name of the thing that Row counts: "line" or "row".
+	// Unit returns the name of the unit that Row counts: "line" or "row".
 	Unit() string
 }
 
 // A Wanted is a column that a caller wants to read.
 type Wanted struct {
 	Name string
-	Date bool // whether the values must be dates, or texts
+	Date bool // whether the values must be dates or texts
 }
 
-// A Cell is one value of a table. Its kind determines which field holds the value.
+// A Cell is one value of a table. The kind of the cell determines which field holds the value.
 type Cell struct {
 	Kind   Kind
 	Text   string
@@ -40,7 +40,7 @@ type Kind uint8
 
 const (
 	Text      Kind = iota // the cell has a text, which may spell a number
-	CommaText             // the cell has a text, and a number in it is spelled with a decimal comma
+	CommaText             // the cell has a text in which a number is spelled with a decimal comma
 	Number                // the cell has a number
 	Missing               // the cell has no value
 )

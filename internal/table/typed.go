@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// exact is the bound on the absolute value of whole numbers below which a float64 represents each
-// of them exactly.
+// exact is a bound on the absolute value of whole numbers. A float64 represents every whole number
+// below this bound exactly.
 const exact = 1 << 53
 
-// Whole returns the cell of a whole number: a number, or a text if a float64 may not represent it
-// exactly.
+// Whole returns the cell of a whole number. The cell has a number or, if a float64 may not
+// represent the number exactly, a text.
 func Whole(x int64) Cell {
 	if -exact < x && x < exact {
 		return Cell{Kind: Number, Number: float64(x)}

@@ -17,8 +17,8 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
-// foreign lists the file formats that the program cannot read: their first bytes, their names, and
-// the remedies.
+// foreign lists the file formats that the program cannot read. Each has the first bytes of its
+// files, a name, and a remedy.
 var foreign = []struct{ magic, is, do string }{
 	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
@@ -36,8 +36,8 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known returns an error if the first bytes of a file belong to a known format that the program
-// cannot read. The error describes how to convert the file.
+// known checks the first bytes of a file. If they belong to a known format that the program cannot
+// read, known returns an error that describes how to convert the file.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -47,9 +47,9 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, whose first bytes are start. It decompresses a
-// compressed file. It returns an error if the file, or the content of the compressed file, has a
-// format that cannot be read.
+// text returns a reader of the text of a file. The argument start has the first bytes of the file.
+// A compressed file is decompressed. If the file, or the content of a compressed file, has a format
+// that cannot be read, text returns an error.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func text(start []byte, r io.Reader) (io.Reader, error) {
 	return buffered, nil
 }
 
-// decompress returns a reader of a compressed file, or nil if the file is not compressed.
+// decompress returns a reader of a compressed file. If the file is not compressed, the reader is
+// nil.
 func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(start, gzipMagic):
@@ -88,7 +89,8 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked is the text of a compressed file. Its read errors state that the file is damaged.
+// unpacked is the text of a compressed file. The read errors of this text state that the file is
+// damaged.
 type unpacked struct {
 	io.Reader
 	by string // name of the program that compressed the file
@@ -99,8 +101,8 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told describes a decoder's error, which may be the result of a file that ends too early. It
-// returns io.EOF and nil unchanged.
+// told adds to a decoder's error that the file may end too early. It returns io.EOF and nil
+// unchanged.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
 		return err

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// open opens a file of records. A pipe opens once another program has opened it for writing. open
-// returns an error if the file cannot be opened, or if ctx is done first.
+// open opens a file of records. If the file is a pipe, open waits until another program has opened
+// it for writing. If the file cannot be opened, or if ctx is done first, open returns an error.
 func (s Source) open(ctx context.Context) (*os.File, error) {
 	if info, err := os.Stat(s.From); s.Wait != nil && err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		defer s.Wait()()

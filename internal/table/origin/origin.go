@@ -40,11 +40,11 @@ func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and calls use with its reader. The argument format is the format of text
-// files; settings of the source override it. Read reads only the wanted columns of a Parquet file.
-// It writes bytes that identify the table to the writer named: the content of a file, or all values
-// of a query in order. It returns an error if the table cannot be opened or read, if use returns an
-// error, or if ctx is done.
+// Read opens the table and calls the function use with a reader of the table. The argument format
+// is the format of text files. Settings of the source override this format. In a Parquet file, Read
+// reads only the wanted columns. It writes bytes that identify the table to the writer named. These
+// bytes are the content of a file, or all values of a query in order. Read returns an error if the
+// table cannot be opened or read, if use returns an error, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
 		return queries(ctx, s, wanted, named, use)
@@ -115,8 +115,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return errors.Join(err, rest(buffered, err))
 }
 
-// rest reads the rest of a file, unless its rows could not be read. The name of a table depends on
-// the whole file, also on bytes that belong to no row.
+// rest reads the rest of a file, unless the rows of the file could not be read. The name of a table
+// depends on the whole file, also on bytes that belong to no row.
 func rest(r io.Reader, err error) error {
 	if err != nil {
 		return nil
@@ -125,8 +125,8 @@ func rest(r io.Reader, err error) error {
 	return err
 }
 
-// readable returns an error for a directory or a device. A pipe can be read, such as the output of a
-// program that decrypts the records.
+// readable returns an error for a directory or a device. A pipe can be read. An example is the
+// output of a program that decrypts the records.
 func readable(mode os.FileMode) error {
 	switch {
 	case mode.IsDir():
@@ -146,7 +146,7 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return start, err
 }
 
-// counted counts the bytes that were read. It stops when its context is done.
+// counted counts the bytes that were read. When its context is done, it stops reading.
 type counted struct {
 	ctx       context.Context
 	r         io.Reader

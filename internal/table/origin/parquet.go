@@ -21,7 +21,8 @@ import (
 
 func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")) }
 
-// guarded reads a Parquet file as parquet does. If the decoder panics, guarded returns an error.
+// guarded reads a Parquet file as the method parquet does. If the decoder panics, guarded returns
+// an error.
 func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
 	var err error
 	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
@@ -30,11 +31,11 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 	return err
 }
 
-// parquet calls use with a reader of the wanted columns of a Parquet file.
+// parquet calls the function use with a reader of the wanted columns of a Parquet file.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
-		// the error of the package may contain bytes of the file
+		// the error of the Parquet package may contain bytes of the file
 		return errors.New("this Parquet file ends early or is damaged: " + table.Again)
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
@@ -122,7 +123,7 @@ const batch = 1024
 // column decodes the values of one column of a Parquet file.
 type column struct {
 	index  int
-	decode func(parquet.Value) table.Cell // decodes a value that is not null
+	decode func(parquet.Value) table.Cell // function that decodes a value that is not null
 	pages  parquet.Pages                  // pages of the current group of rows; nil before the first group
 	page   parquet.ValueReader            // values of the current page; nil before the first page
 	values []parquet.Value                // decoded values that were not yet returned
@@ -149,7 +150,8 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	return c, nil
 }
 
-// day returns a function that decodes values of a type as days, or nil for a type that has no days.
+// day returns a function that decodes values of a type as days. For a type that has no days, it
+// returns nil.
 func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	logical := t.LogicalType()
 	if logical == nil {
@@ -177,7 +179,8 @@ func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decoder returns a function that decodes values of a type, or nil for a type that cannot be read.
+// decoder returns a function that decodes values of a type. For a type that cannot be read, it
+// returns nil.
 func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	if logical := t.LogicalType(); logical != nil {
 		switch of := logical.Value.(type) {
@@ -209,7 +212,8 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decimal returns a decoder of whole numbers that count units of 10^−scale.
+// decimal returns a decoder of decimal numbers. A number is stored as a whole number, the number of
+// units of 10^−scale.
 func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
 	if kind != parquet.Int32 && kind != parquet.Int64 {
 		return nil

@@ -17,8 +17,9 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// postgres calls use with a reader of the rows of a query to a PostgreSQL database, in one read-only
-// transaction that sees one state of the database. No error contains a value of the database.
+// postgres calls the function use with a reader of the rows of a query to a PostgreSQL database.
+// The query runs in one read-only transaction that sees one state of the database. No error
+// contains a value of the database.
 func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
@@ -91,8 +92,9 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the end of an error message: the code of the database's error and advice, or only
-// advice for another error. It omits the text of the error, which can contain values of the database.
+// reason returns the end of an error message. For an error of the database, it has the code of the
+// error and advice. For any other error, it has only advice. The text of the error is left out,
+// because it can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
@@ -101,7 +103,7 @@ func reason(err error) string {
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }
 
-// textCells returns a function that appends the cells of the current row.
+// textCells returns a function that appends the cells of the current row to a slice.
 func textCells(rows pgx.Rows) func([]table.Cell) ([]table.Cell, error) {
 	return func(to []table.Cell) ([]table.Cell, error) {
 		for _, value := range rows.RawValues() {

@@ -1,6 +1,6 @@
-// Package sqldata reads the rows of queries to PostgreSQL and SQLite databases. The client registers it
-// with package origin. The simulator does not import it, because its drivers take 50 seconds of
-// processor time to compile.
+// Package sqldata reads the rows of queries to PostgreSQL and SQLite databases. The client
+// registers this package with package origin. The simulator does not import it, because its drivers
+// take 50 seconds of processor time to compile.
 package sqldata
 
 import (
@@ -18,8 +18,8 @@ import (
 // progressRows is the number of rows between two reports of progress.
 const progressRows = 1024
 
-// Read calls use with a reader of the rows of a query to a database, as the type [origin.Query]
-// describes.
+// Read calls the function use with a reader of the rows of a query to a database, as the type
+// [origin.Query] describes.
 func Read(ctx context.Context, s origin.Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Query == "" {
 		kind := "an SQLite database"
@@ -44,8 +44,8 @@ type queryReader struct {
 		Next() bool
 		Err() error
 	}
-	cells  func(to []table.Cell) ([]table.Cell, error) // appends the cells of the current row
-	failed func(error) error                           // describes an error without values of the database
+	cells  func(to []table.Cell) ([]table.Cell, error) // function that appends the cells of the current row to a slice
+	failed func(error) error                           // function that describes an error without values of the database
 	names  []string
 	named  io.Writer
 	show   func(read, all int64)
@@ -82,8 +82,8 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	return q.row, nil
 }
 
-// name writes the bytes of a value that identify the table: its length and its text. A missing value
-// has the length −1.
+// name writes the bytes by which a value identifies the table: the length and the text of the
+// value. A missing value has the length −1.
 func (q *queryReader) name(cell table.Cell) error {
 	text, length := cell.Text, int64(len(cell.Text))
 	switch cell.Kind {

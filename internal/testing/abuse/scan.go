@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// directive begins a comment line that names the case that a test covers.
+// directive is the beginning of a comment line that names the case that a test covers.
 const directive = "//abuse:case "
 
 // Scan returns the cases that the tests under root cover, in order of file and position. A

@@ -1,5 +1,5 @@
-// Package browser drives a Chromium, so that tests look at pages as people do. It speaks the DevTools
-// protocol over two pipes.
+// Package browser runs the browser Chromium, so that tests look at pages as people do. It controls
+// Chromium by the DevTools protocol over two pipes.
 package browser
 
 import (
@@ -47,8 +47,8 @@ type answer struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts the Chromium that the environment names, until the test ends. It skips the test if the
-// environment names none.
+// Start starts the Chromium that the environment names. Chromium runs until the test ends. If the
+// environment names none, Start skips the test.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := os.Getenv(Program)
@@ -106,7 +106,7 @@ func (b *Browser) attach() {
 	}
 }
 
-// listen reads the messages of the browser until it ends.
+// listen reads the messages of the browser until the browser ends.
 func (b *Browser) listen(r io.Reader) {
 	in := bufio.NewReader(r)
 	for {
@@ -140,7 +140,8 @@ func (b *Browser) take(a answer) {
 	}
 }
 
-// do sends a command, and waits for its result. The test fails if the command does.
+// do sends a command, and waits for the result of the command. If the command fails, the test
+// fails.
 func (b *Browser) do(method string, params map[string]any, result any) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -187,8 +188,8 @@ func (b *Browser) Click(selector string) {
 	<-b.loaded
 }
 
-// Eval evaluates an expression on the page, and waits for its value if it is a promise. The page's
-// content security policy does not apply to the expression.
+// Eval evaluates an expression on the page. If the value of the expression is a promise, Eval waits
+// for the promise. The page's content security policy does not apply to the expression.
 func (b *Browser) Eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -234,7 +235,7 @@ func (b *Browser) Look(name string) {
 	b.problems = nil
 }
 
-// examine examines the page with axe-core, if the environment names it.
+// examine examines the page with axe-core, if the environment names the file of axe-core.
 func (b *Browser) examine(at string) {
 	path := os.Getenv(Axe)
 	if path == "" {

@@ -17,9 +17,8 @@ import (
 // verbs are the verbs of package fmt, with the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
-// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It
-// includes their output for a struct field, a slice element and a pointer that contain the
-// value.
+// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It also
+// returns their output for a struct field, a slice element and a pointer that contain the value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {
@@ -61,7 +60,7 @@ func Absent(t testing.TB, text string, secret []byte) {
 	}
 }
 
-// forms returns the encodings of part. It omits the last digits of base encodings, because they
+// forms returns the encodings of part. The last digits of base encodings are left out, because they
 // depend on the following bytes.
 func forms(part []byte) map[string]string {
 	decimal := strings.Trim(fmt.Sprint(part), "[]")

@@ -1,5 +1,5 @@
-// Package linestudy provides a small study for tests. It fits a line y = a + b x to records of
-// two numbers. The exact results are known.
+// Package linestudy provides a small study for tests. The model of the study is a line y = a + b x,
+// which is fitted to records of two numbers. The exact results are known.
 package linestudy
 
 import (
@@ -11,7 +11,7 @@ import (
 type Parts struct {
 	Version    int    // version of the study language; 0 means 1
 	Privacy    string // lines of [privacy]; if empty, there is no such section
-	Inference  string // lines of [inference]; if empty, the defaults apply
+	Inference  string // lines of [inference]; if empty, the section has its defaults
 	Federation string // additional lines of [federation]
 }
 

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// Factor is the maximum number of bytes that a parser may allocate for each byte of a
-	// message, including memory that it no longer uses.
+	// Factor is the maximum number of bytes that a parser may allocate for each byte of a message.
+	// Memory that the parser no longer uses counts too.
 	Factor = 4
-	// Room is the maximum number of bytes that a parser may allocate in addition to Factor bytes
-	// for each byte, for errors, tables and keys.
+	// Room is a number of bytes, for errors, tables and keys. A parser may allocate at most this
+	// number in addition to Factor bytes for each byte of a message.
 	Room = 256 << 10
 )
 
