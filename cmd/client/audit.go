@@ -35,8 +35,8 @@ func (c *commands) openAudit(ctx context.Context) error {
 }
 
 // order writes to the audit log that this user has given an order. It is called before the order is
-// carried out. The returned function writes the error of the order to the log if there is one, and
-// returns this error.
+// carried out. If the order ends with an error, the returned function writes the error to the log.
+// It returns the error unchanged.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
@@ -59,7 +59,8 @@ func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Po
 }
 
 // auditConfiguration writes the configuration of a run to the audit log. It is called after the
-// records were read and before the first connection. The time of reading depends on the records.
+// records were read and before the first connection. The time at which the records were read
+// depends on the records.
 func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client.Member, policy *client.Policy) {
 	attrs := append(audit.User(os.Getuid(), os.Getpid()), ofStudy(m)...)
 	fingerprint, err := k.Fingerprint()

@@ -65,7 +65,7 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// ifOver returns the posterior of a study, or nil if there is none.
+// ifOver returns the posterior of a study. If the study has no posterior, it returns nil.
 func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	p, err := k.Posterior(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -74,7 +74,8 @@ func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// readStudy reads a study file, and the file of its program if it has one.
+// readStudy reads a study file. If the study has a program in a file of its own, readStudy reads
+// this file too.
 func readStudy(path string) (*study.Study, error) {
 	document, err := os.ReadFile(path)
 	if err == nil {
@@ -133,8 +134,8 @@ func (r *recordFlags) examined(ctx context.Context, c *commands, data, person st
 	return e, err
 }
 
-// compare compares records with a posterior. It returns nil if outcomes cannot be drawn from the
-// posterior.
+// compare compares records with a posterior. If outcomes cannot be drawn from the posterior, it
+// returns nil.
 func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
 	source := dpmech.NewStream()
 	defer source.Wipe()

@@ -17,9 +17,9 @@ type connection struct {
 	Proxy    string        `help:"Connect through this proxy, which knows CONNECT or SOCKS5, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, else in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The proxy is the proxy in the flag or, if the
-// flag is not set, the proxy in the policy. If the policy names no proxy, the environment variables
-// determine the proxy. The argument p is nil if there is no policy yet.
+// network returns the configuration of connections. The proxy is the one that the flag names or, if
+// the flag is not set, the one in the policy. If the policy names no proxy, the environment
+// variables determine the proxy. The argument p is nil if there is no policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {

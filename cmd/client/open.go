@@ -32,7 +32,7 @@ func (c *commands) directory() (string, error) {
 }
 
 // next returns a command line that people can run as the next step. If the present command line
-// names the state directory, the result names it too.
+// names the state directory, the returned command line also names it.
 func (c *commands) next(command string) string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client " + command
@@ -43,7 +43,8 @@ func (c *commands) next(command string) string {
 // open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
-// openOr opens the state directory. If it does not exist and create is true, openOr creates it.
+// openOr opens the state directory. If the directory does not exist and create is true, openOr
+// creates it.
 func (c *commands) openOr(create bool) (*client.Client, error) {
 	return c.openWith(create, c.unlock())
 }
@@ -59,8 +60,8 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	// Other processes can see this text, so it omits the arguments, which can contain an
-	// invitation.
+	// Other processes can see the text in command. The arguments are left out of this text, because
+	// they can contain an invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -71,9 +72,9 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
-// logger returns a logger that writes to standard error. By default it writes only warnings and
-// errors, as text, if standard error is a terminal. Otherwise it writes all messages, as JSON, or
-// with --quiet only warnings and errors.
+// logger returns a logger that writes to standard error. By default, on a terminal it writes only
+// warnings and errors, as text, and otherwise it writes all messages, as JSON. With --quiet it
+// writes only warnings and errors.
 func (c *commands) logger() *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	auto := c.Log == "auto" && cli.Terminal(os.Stderr)

@@ -15,7 +15,8 @@ import (
 )
 
 // api returns an API for the state directory. It connects to the coordinator that runs on this
-// directory. If none runs, api opens the directory itself. The caller must call done.
+// directory. If no coordinator runs on it, api opens the directory itself. The caller must call the
+// returned function done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -45,7 +46,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 }
 
 // founded returns an error if the state directory contains no study, or if this user is not allowed
-// to read it.
+// to read the directory.
 func (e *environment) founded() error {
 	_, err := os.Stat(store.Path(e.state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +59,7 @@ func (e *environment) founded() error {
 }
 
 // next returns a command line that people can run as the next step. If the present command line
-// names the state directory, the result names it too.
+// names the state directory, the returned command line also names it.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command
@@ -79,7 +80,7 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
-// one returns the status of the named study. An empty name selects the only study.
+// one returns the status of the study with the given name. An empty name selects the only study.
 func (e *environment) one(api admin.API, study string) (coordinator.Status, error) {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {

@@ -117,8 +117,8 @@ func (c *initCommand) Run(e *environment) (err error) {
 	return nil
 }
 
-// readStudy reads a study document from a file, and adds the text of the study's program if it has
-// one.
+// readStudy reads a study document from a file. If the study has a program, readStudy adds the text
+// of the program.
 func readStudy(file string) ([]byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -153,7 +153,8 @@ type file struct {
 	Expires time.Time     `json:"expires"`
 }
 
-// writable creates the folder for invitations. It returns an error if no file can be created there.
+// writable creates the folder for invitations. If no file can be created in the folder, writable
+// returns an error.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -165,8 +166,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeInvitations writes each invitation to its own file. Only the file's owner can read it.
-// writeInvitations replaces older invitations of the same clients.
+// writeInvitations writes each invitation to a file of its own. Only the owner can read the file.
+// Older invitations of the same clients are replaced.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -203,7 +204,8 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere returns the path of a file, relative to the working directory if the file is inside it.
+// fromHere returns the path of a file. If the file is inside the working directory, the path is
+// relative to this directory.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -158,7 +158,7 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 }
 
 // drawsCSV writes independent draws of the parameters from the posterior, one draw per row. If the
-// study has a noise-aware posterior, the draws are from this posterior.
+// study has a noise-aware posterior, the draws come from the noise-aware posterior.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *reportCommand) Run(e *environment) error {
 }
 
 // page verifies a bundle and returns the data of the report page. If the command names no bundle,
-// page uses the study in the state directory.
+// the bundle is made from the study in the state directory.
 func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 	if c.File == "" {
 		err = e.with(func(api admin.API) error {

@@ -36,7 +36,8 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		// an error is ignored, because the program need not fail if the collector is unreachable
+		// the error is ignored, because the program need not fail if the collector cannot be
+		// reached
 		_ = provider.Shutdown(ctx)
 	}, nil
 }

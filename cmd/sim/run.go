@@ -166,8 +166,8 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 // mostOfAnswer is the time within which a solver in another program must answer.
 const mostOfAnswer = 10 * time.Minute
 
-// mostOfFit is the time limit of the fit to the pooled records. The step that runs at this time is
-// completed.
+// mostOfFit is the time limit of the fit to the pooled records. If a step is running when the time
+// is over, this step is completed.
 const mostOfFit = 2 * time.Minute
 
 // after returns a function that reports whether the duration d has passed since the call of after.

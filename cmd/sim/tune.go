@@ -75,8 +75,8 @@ func (c *tuneCommand) Run(ctx context.Context, common *cli.Common) error {
 	return found.Write(os.Stdout)
 }
 
-// choose runs a private selection. It chooses among candidate settings on the basis of the private
-// records.
+// choose runs a private selection. It chooses among candidate settings by their scores on the
+// private records.
 func (c *tuneCommand) choose(ctx context.Context, common *cli.Common) (err error) {
 	if len(c.Data) > 0 {
 		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")

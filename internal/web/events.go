@@ -12,8 +12,9 @@ const (
 	silence = 15
 )
 
-// events sends an event when the stream opens, and whenever the state changes. On an event the page
-// loads its live parts again. The stream ends with the session and with the site.
+// events sends an event when the stream opens, and whenever the state changes. On an event, the
+// page loads again those of its parts that change while it is open. The stream ends with the
+// session and with the site.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
@@ -51,8 +52,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends a text to a stream of events. It returns false if the text could not be written
-// within toNotify.
+// notify sends a text to a stream of events. If the text could not be written within toNotify, the
+// result is false.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -39,14 +39,14 @@ type session struct {
 
 func newToken() string { return hex.EncodeToString(secret.Random(tokenSize).Reveal()) }
 
-// newLink replaces the login link. It writes the new link to the file.
+// newLink replaces the login link. It writes the new link to the file of the login link.
 func (s *Site) newLink() (link string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replaceLink()
 }
 
-// replaceLink is [Site.newLink] for callers that hold the lock s.mu.
+// replaceLink does the same as [Site.newLink] for callers that hold the lock s.mu.
 func (s *Site) replaceLink() (string, error) {
 	token := newToken()
 	link := s.base + "/login?token=" + token
@@ -71,7 +71,7 @@ func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
 
-// askLogin shows a form that signs in. Opening a link does not sign in by itself, because programs
+// askLogin shows a form that signs in. A link alone does not sign a browser in, because programs
 // that open links in advance, such as mail scanners, would use the link up.
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
@@ -128,7 +128,8 @@ func (s *Site) begin(token string) (cookie string, err error) {
 	return cookie, nil
 }
 
-// session returns the session of a request, or nil if its browser is not signed in.
+// session returns the session of a request. If the browser that made the request is not signed in,
+// it returns nil.
 func (s *Site) session(r *http.Request) *session {
 	cookie, err := r.Cookie(s.cookie)
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) 
 	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
 }
 
-// signedIn returns a handler that calls f for signed-in browsers. It refuses a form without the
-// token of the session.
+// signedIn returns a handler that calls f for signed-in browsers. A form without the token of the
+// session is refused.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		browser := s.session(r)
@@ -196,15 +197,16 @@ func (s *Site) protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// trusted returns an error if a request is addressed to another host name, as after DNS rebinding,
-// or if another site has made the request.
+// trusted returns an error for a request that is addressed to another host name, as after DNS
+// rebinding. It also returns an error for a request that another site has made.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// Another site may contain a link to a page. It has no reason to make any other request.
+		// Another site may contain a link to a page, which a browser follows by navigation. Another
+		// site has no reason to make any other request.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

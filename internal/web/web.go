@@ -1,9 +1,9 @@
 // Package web serves the pages of a daemon to the people who run it. The pages are rendered on the
-// server and work without script. They load nothing from elsewhere. A browser signs in with a link
-// that is valid once.
+// server and work without script. They load nothing from other servers. A browser signs in with a
+// link that is valid once.
 //
-// A [Site] listens only at an address of this machine. Browsers on other machines reach it through
-// a proxy that speaks TLS, or through a tunnel, such as an ssh tunnel.
+// A [Site] listens only at an address of this machine. Browsers on other machines reach the site
+// through a proxy that speaks TLS, or through a tunnel, such as an ssh tunnel.
 package web
 
 import (
@@ -78,8 +78,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Missing returns the error for a page that does not exist.
 func Missing(what string) error { return &Error{http.StatusNotFound, errors.New(what)} }
 
-// A Site serves pages. Its methods may be called concurrently, except Get and Post, which are
-// called before Serve.
+// A Site serves pages. Its methods may be called concurrently. The exceptions are Get and Post,
+// which are called before Serve.
 type Site struct {
 	o        Options
 	listener net.Listener
@@ -111,8 +111,8 @@ var sources embed.FS
 
 var layout = template.Must(template.ParseFS(sources, "layout.html"))
 
-// Open listens at the address in o, and makes the first login link. It returns an error if other
-// machines can reach the address.
+// Open listens at the address in o, and makes the first login link. If other machines can reach the
+// address, Open returns an error.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -241,8 +241,8 @@ func (s *Site) listenerClose() error {
 	return nil
 }
 
-// ServeHTTP implements [http.Handler]. A page that panics leaves the daemon running, and the panic
-// is not logged, because a page can show records.
+// ServeHTTP implements [http.Handler]. If a page panics, the daemon continues. The panic is not
+// logged, because a page can show records.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.protect(w.Header())
 	if err := s.trusted(r); err != nil {
@@ -274,7 +274,8 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame is the content of the layout.
+// frame has the values for the layout, the template of everything on a page outside of its own
+// content.
 type frame struct {
 	Site, Title string
 	Links       []Link

@@ -14,7 +14,7 @@ import (
 )
 
 // A siege runs one study many times with faults. It kills processes at random times, makes the
-// network unreliable, and limits the size of files, which acts like a full disk.
+// network unreliable, and limits the size of files, which has the effect of a full disk.
 type siege struct {
 	base  string
 	proxy *proxy
@@ -29,7 +29,7 @@ const (
 )
 
 // besiege runs the study several times. The argument number is the number of runs. The runs have
-// consecutive seeds, beginning with from.
+// consecutive seeds, and from is the first seed.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -174,8 +174,8 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills the process with the given name. With probability 1/5 it cuts all connections
-// instead.
+// strike kills the process with the given name. With probability 1/5 it does not kill the process
+// and cuts all connections instead.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -187,8 +187,8 @@ func (b *battle) strike(id string) {
 	}
 }
 
-// start starts a process. At random it limits the size of the process's files, which acts like a
-// full disk.
+// start starts a process. At random it limits the size of the process's files, which has the effect
+// of a full disk.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
@@ -214,14 +214,14 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		// A kill makes the process restart, perhaps without the limit.
+		// When the process is killed, it restarts, perhaps without the limit.
 		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() })
 	}
 	return nil
 }
 
 // ended handles the end of a process. If the process was killed or ended for a temporary reason,
-// it starts the process again.
+// ended starts the process again.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -252,8 +252,8 @@ func (b *battle) stop() {
 	}
 }
 
-// whole verifies all ledgers and the transcript. It returns an error if two clients have
-// different posteriors.
+// whole verifies all ledgers and the transcript. If two clients have different posteriors, whole
+// returns an error.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

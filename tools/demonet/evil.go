@@ -15,17 +15,17 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds with an attacker. Either the attacker's program differs from
-// the usual program by a line, or the attacker is a client with changed records.
+// An attack is a study of ten rounds with an attacker. There are two kinds: the attacker's program
+// differs from the usual program by a line, or the attacker is a client with changed records.
 type attack struct {
-	says, by, fault string // description, name of the attacker, and fault of its program
+	says, by, fault string // description, name of the attacker, and name of the fault in the attacker's program
 	clients         int
 	// function that changes the attacker's records; nil if they stay the same
 	file func(records string) error
 
 	finder, log string         // party whose log must name the attack, and the text that the log must contain
 	exits       map[string]int // exit codes of parties when the attack is over
-	excluded    bool           // whether the operator excludes the attacker when the log names it
+	excluded    bool           // whether the operator excludes the attacker when the log names the attack
 }
 
 const (
@@ -176,8 +176,8 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again starts a client and restarts it whenever it ends, as a service manager does. The client is
-// no longer restarted after the returned function stop was called.
+// again starts a client and restarts it whenever it ends, as a service manager does. Once the
+// returned function stop was called, the client is not restarted any more.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}
@@ -205,10 +205,10 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack has cost the others. These are the rounds that
+// cost returns the number of rounds that an attack has cost the others. They are the rounds that
 // were charged to another client. If the attacker was excluded, they are the rounds in which an
-// answer of the attacker was accepted. cost returns an error if there are more than mostRounds
-// rounds, or if the log of the finder does not name the attack.
+// answer of the attacker was accepted. If there are more than mostRounds rounds, or if the log of
+// the finder does not name the attack, cost returns an error.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {
@@ -231,7 +231,7 @@ func (a attack) cost(n *network) (rounds int, err error) {
 	return rounds, nil
 }
 
-// invent gives the attacker a hundred times as many records, which are all the same.
+// invent gives the attacker a hundred times as many records. All of these records are the same.
 func invent(records string) error {
 	path := filepath.Join(records, evilClient+".csv")
 	text, err := os.ReadFile(path)

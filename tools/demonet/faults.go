@@ -74,8 +74,8 @@ func faultEdits() (edits []overlay.Edit) {
 // seeds is the number of trials of each fault.
 const seeds = 20
 
-// findFaults runs trials of a pair of files with every fault and with several seeds. It returns an
-// error if a trial does not find its fault.
+// findFaults runs trials of a pair of files with every fault and with several seeds. If a trial
+// does not find its fault, findFaults returns an error.
 func findFaults(ctx context.Context, programs string, pair audit.Pair) error {
 	began := time.Now()
 	var errs []error

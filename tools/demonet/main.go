@@ -108,15 +108,15 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// A run is a run of a federation, with the programs in a folder. The function disturb is called while
-// the federation runs.
+// A run is a run of a federation, with the programs in a folder. The function disturb is called
+// while the federation runs.
 type run struct {
 	name, programs string
 	disturb        func(context.Context, *network) error
 }
 
-// twice runs a federation twice, and returns the posterior of the second run. It returns an error if
-// the posteriors of the two runs differ.
+// twice runs a federation twice, and returns the posterior of the second run. If the posteriors of
+// the two runs differ, twice returns an error.
 func twice(ctx context.Context, records string, clients []string, runs [2]run) (second *posterior, err error) {
 	var first *posterior
 	for _, r := range runs {
@@ -147,10 +147,10 @@ type posterior struct {
 	table string
 }
 
-// leave does nothing. It is the function disturb of a run without faults.
+// leave does nothing. It takes the place of the function disturb in a run without faults.
 func leave(context.Context, *network) error { return nil }
 
-// play runs a federation, and returns its posterior.
+// play runs a federation, and returns the posterior of the run.
 func (r run) play(ctx context.Context, records string, clients []string) (*posterior, error) {
 	n, err := foundAnywhere(ctx, filepath.Join(dir, r.name), records, clients, r.programs)
 	if err != nil {

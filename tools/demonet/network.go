@@ -27,8 +27,8 @@ type network struct {
 	running               map[string]*exec.Cmd
 	programs              map[string]string // folder with the programs, by party
 
-	// environment, if not nil, returns further environment variables of a party. The processes then
-	// write only their logs.
+	// environment, if not nil, returns further environment variables of a party. In this case the
+	// processes write nothing but their logs.
 	environment func(id, state string) []string
 
 	deadline time.Duration // how long a round waits for answers
@@ -63,8 +63,8 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 }
 
 // found creates the study and an invitation for each client, with the programs in the folder
-// programs. The argument listens is the address on which the coordinator listens, and called is the
-// address to which clients connect.
+// programs. The coordinator listens on the address listens, and clients connect to the address
+// called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
@@ -101,9 +101,9 @@ func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 // start starts or restarts a process. A client that has not joined joins first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
-		// A killed coordinator leaves its socket. If the old socket is removed, a new socket shows
-		// that the coordinator has begun to serve. Before the coordinator serves, another program
-		// could lock the state.
+		// A killed coordinator leaves its socket. If the old socket is removed, the appearance of a
+		// new socket shows that the coordinator has begun to serve. Before the coordinator serves,
+		// another program could lock the state.
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -298,8 +298,8 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch polls the status of the study until done returns true for it. It returns the
-// number of the current round.
+// watch reads the status of the study again and again until the function done returns true for the
+// status. It returns the number of the current round.
 func (n *network) watch(ctx context.Context, done func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -28,8 +28,8 @@ const first, second = "first", "second"
 
 // outcomes runs studies with real processes. It runs each study twice with the same noise, but with
 // different files of the first client. It compares everything about this client that others can
-// observe. If all is true, it runs more studies, and checks with twenty seeds that it finds every
-// fault in processFaults.
+// observe. If all is true, outcomes runs more studies. It then also checks with twenty seeds that
+// every fault in processFaults is found.
 func outcomes(ctx context.Context, all bool) error {
 	began := time.Now()
 	programs, err := builtWith("observed", append(observing(), faultEdits()...))
@@ -61,8 +61,8 @@ func outcomes(ctx context.Context, all bool) error {
 	return findFaults(ctx, programs, pairs[0])
 }
 
-// together runs tasks and joins their errors. It runs as many tasks at a time as there are
-// processors.
+// together runs tasks and joins the errors of the tasks. It runs as many tasks at a time as there
+// are processors.
 func together(tasks []func() error) error {
 	var wg sync.WaitGroup
 	errs, slots := make([]error, len(tasks)), make(chan struct{}, runtime.NumCPU())
@@ -93,7 +93,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// inside the repository, the go command would treat the copies as a package
+	// outside the repository, because inside it the go command would treat the copies as a package
 	copies, err := os.MkdirTemp("", "outcomes")
 	if err != nil {
 		return "", err
@@ -115,8 +115,8 @@ type trial struct {
 	fault    string // fault of the programs; empty for none
 }
 
-// run runs the study with both files. It returns a description of the first difference, or "" if
-// there is none.
+// run runs the study with both files. It returns a description of the first difference. If there is
+// no difference, it returns "".
 func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
@@ -242,8 +242,8 @@ func copyState(to, from string) error {
 	})
 }
 
-// exit waits until a process ends and returns its exit code. If the process runs longer than most,
-// exit kills it and returns −1.
+// exit waits until a process ends and returns the exit code. If the process runs for longer than
+// the duration most, exit kills the process and returns −1.
 func (n *network) exit(id string, most time.Duration) (int, error) {
 	c := n.running[id]
 	timer := time.AfterFunc(most, func() { _ = c.Process.Kill() }) // the process may already have ended
@@ -266,7 +266,8 @@ type world struct {
 	answer  []byte  // first answer of the first client
 }
 
-// differs returns a description of the first difference between two worlds, or "" if there is none.
+// differs describes the first difference between two worlds. A world is the view of an observer in
+// one run. If there is no difference, differs returns "".
 func (w *world) differs(from *world) string {
 	switch {
 	case !reflect.DeepEqual(w.exits, from.exits):

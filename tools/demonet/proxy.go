@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A proxy forwards connections of clients to the coordinator and simulates a bad network. It
-// delays bytes, cuts connections anywhere, and repeats the beginning of one connection on
-// another.
+// A proxy forwards connections of clients to the coordinator and simulates a bad network. It delays
+// bytes, cuts connections at any byte, and repeats the beginning of one connection on another.
 type proxy struct {
 	listener net.Listener
 	to       string

@@ -21,8 +21,8 @@ const fewest = 3 // smallest number of hospitals for which a sum is opened
 
 // addUp runs each study of secureNetworks twice. In the second run clients and the coordinator are
 // killed in each of the steps of a round. Every round must open a sum, and both posteriors must be
-// equal bit for bit. To compare them, the clients of both runs draw the same noise, with programs
-// that are built for this purpose.
+// equal bit for bit. For this comparison the clients of both runs draw the same noise, with
+// programs that are built for this purpose.
 func addUp(ctx context.Context, programs string) error {
 	for _, c := range secureNetworks {
 		records := filepath.Join(dir, "records-"+c.name)
@@ -74,8 +74,8 @@ func disturbSteps(ctx context.Context, n *network) error {
 	return nil
 }
 
-// without kills a client and the coordinator, and restarts the coordinator. When done returns
-// true for the status of the study, without starts the client again.
+// without kills a client and the coordinator, and restarts the coordinator. When the function done
+// returns true for the status of the study, without starts the client again.
 func (n *network) without(ctx context.Context, victim string, done func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (n *network) without(ctx context.Context, victim string, done func(status) 
 	return n.start(ctx, victim)
 }
 
-// seeding returns the edit with which a client draws noise that depends only on its name and the
-// plan. Such noise protects no record.
+// seeding returns the edit with which a client draws noise that depends only on the client's name
+// and the plan. Such noise protects no record.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }

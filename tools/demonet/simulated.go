@@ -50,8 +50,8 @@ func simulate(ctx context.Context, programs string) error {
 	return nil
 }
 
-// equalEstimates returns an error unless λ moved in a round of a run, and a file of the simulator
-// has the same estimates.
+// equalEstimates returns an error unless λ moved in a round of a run, and the file of the simulator
+// has the same estimates as the run.
 func equalEstimates(p *posterior, file string) error {
 	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
 		return fmt.Errorf("no round moved λ:\n%s", p.table)
@@ -68,7 +68,7 @@ func equalEstimates(p *posterior, file string) error {
 	if err != nil {
 		return err
 	}
-	// After the parameters, a result has the quantities that its program generates.
+	// After the parameters, a result has the quantities that the program of the study generates.
 	if len(simulated) == 0 || len(released) < len(simulated) || !slices.EqualFunc(simulated, released[:len(simulated)], slices.Equal) {
 		return fmt.Errorf("the estimates\n%s\nare not those of the simulation\n%s", p.exact, text)
 	}

@@ -16,16 +16,16 @@ const (
 	Room = 256 << 10
 )
 
-// Bound fails the test if the function f, which reads a message of the given size, allocates
-// more than Factor times this size plus Room. Allocations of other goroutines count too, so
-// Bound may call f several times before it fails the test.
+// Bound fails the test if the function f allocates too much memory. The function reads a message,
+// and the argument message is the size of this message. The limit is Factor times the size plus
+// Room. Allocations of other goroutines count too, so Bound may call f several times before it
+// fails the test.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside does the same as [Bound], but the argument fixed is the number of bytes that f may allocate
-// in addition.
+// Beside does the same as [Bound], but f may allocate fixed more bytes.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)

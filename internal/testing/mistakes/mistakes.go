@@ -44,10 +44,9 @@ type Program struct {
 	After func(t *testing.T, m Mistake)
 }
 
-// Check runs the command for each mistake, and checks its exit code and message. It also checks
-// that the table with the given name on the page has these messages. With the flag -update, Check writes
-// the table instead. The argument root is the path of the
-// repository.
+// Check runs the command for each mistake, and checks the exit code and the message. It also checks
+// that the table with the given name on the page has these messages. With the flag -update, Check
+// writes the table instead. The argument root is the path of the repository.
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
 	var b strings.Builder
@@ -142,9 +141,8 @@ func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }
 
-// Stderr returns a function that returns the message of the named program in its standard error.
-// The message does not include the lines of the log before it and the line with the exit code after
-// it.
+// Stderr returns a function that finds the message of the named program in its standard error. The
+// lines of the log before the message, and the line with the exit code after it, are left out.
 func Stderr(name string) func(stdout, stderr string) string {
 	return func(_, stderr string) string {
 		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")

@@ -22,14 +22,14 @@ const Password = "secret"
 // A Server is a running PostgreSQL server with an empty database.
 type Server struct {
 	t      *testing.T
-	folder string // its socket and its data; the server may read files in it
+	folder string // folder with the socket and the data of the server; the server may read files in it
 	tools  string // folder with the programs of PostgreSQL
 	port   string
 	as     *syscall.SysProcAttr
 }
 
-// Start starts a PostgreSQL server, which runs until the test ends. It skips the test if PostgreSQL is
-// not installed as on Debian.
+// Start starts a PostgreSQL server, which runs until the test ends. If PostgreSQL is not installed
+// as on Debian, Start skips the test.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -89,7 +89,7 @@ func (s *Server) do(name string, args ...string) {
 	s.t.Helper()
 	c := exec.Command(filepath.Join(s.tools, name), args...)
 	c.SysProcAttr, c.Dir, c.Env = s.as, s.folder, append(os.Environ(), "PGHOST="+s.folder, "PGPORT="+s.port, "PGUSER=postgres", "LC_ALL=C.UTF-8")
-	log, err := os.CreateTemp(s.t.TempDir(), "log") // no pipe: the server would keep it open
+	log, err := os.CreateTemp(s.t.TempDir(), "log") // a file and not a pipe, because the server would keep a pipe open
 	if err != nil {
 		s.t.Fatal(err)
 	}

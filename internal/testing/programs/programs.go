@@ -1,5 +1,5 @@
-// Package programs builds model programs for tests. There is one for each kind of likelihood,
-// and some that no study uses. Studies get their programs from package fit.
+// Package programs builds model programs for tests. There is one program for each kind of
+// likelihood. Some of them occur in no study, because studies get their programs from package fit.
 package programs
 
 import (
@@ -107,9 +107,9 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 }
 
 // correlated returns eta plus the correlated effects L·z_g for the group g of a record. L is the
-// Cholesky factor of the covariance of intercept and slope. Their correlation is 2h − 1, where h
-// has a beta distribution. This is the distribution of correlation matrices of Lewandowski,
-// Kurowicka and Joe (2009) in two dimensions.
+// Cholesky factor of the covariance of intercept and slope. The correlation of intercept and slope
+// is 2h − 1, where h has a beta distribution. This distribution is the distribution of correlation
+// matrices of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
 func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	g, name := r.Groups, r.Groups.Slopes[0]
 	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
@@ -248,7 +248,8 @@ func (o Mixture) Build(bound float64) (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// pairs returns the names of a matrix's elements from the names of its rows and columns.
+// pairs returns the names of a matrix's elements. A name consists of the names of the row and the
+// column of the element.
 func pairs(rows, cols []string) []string {
 	var out []string
 	for _, r := range rows {

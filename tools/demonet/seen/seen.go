@@ -1,5 +1,5 @@
 // Package seen lets a daemon draw its noise from a seed and record its actions. Only programs that
-// the command demonet builds import it. A policy test checks this.
+// the command demonet builds import this package. A policy test checks that no other program does.
 package seen
 
 import (
@@ -34,9 +34,9 @@ type Deed struct {
 
 var answers uint64
 
-// Noise returns the stream of a client's noise for its next answer. It depends on the seed and on
-// the number of earlier answers, but not on the plan's number, because numbers of asynchronous
-// plans depend on the clock.
+// Noise returns the stream of a client's noise for its next answer. The noise depends on the seed
+// and on the number of earlier answers. It does not depend on the plan's number, because numbers of
+// asynchronous plans depend on the clock.
 func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
@@ -46,9 +46,9 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that returns the noise of a client for a plan. The client is the
-// simulator's of the same name, such as client-1, and draws the simulator's noise with the seed 1. A client
-// that was killed draws the same noise again.
+// NoiseOf returns a function that returns the noise of a client for a plan. The client has the name
+// of a client of the simulator, such as client-1, and draws that client's noise with the seed 1. A
+// client that was killed draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	var number uint64
 	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
@@ -63,8 +63,9 @@ func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: releas
 // Sent writes the size of a message.
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
-// Figures writes the metrics of a daemon that do not depend on the clock. It omits the number of
-// bytes of connections, which includes keep-alive frames. Sizes of messages are compared instead.
+// Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of
+// connections is left out, because it includes keep-alive frames. Sizes of messages are compared
+// instead.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
