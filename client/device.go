@@ -1,20 +1,25 @@
 package client
 
 import (
+	"fedpvi/gpu/cuda"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
 )
 
 // useDevice selects a device that computes the private gradient steps of the site, if the run
-// allows a device and a device can compute these steps. Otherwise the CPU computes the steps or, if
-// the user requires a device, useDevice returns an error. In both cases the CPU draws the batches,
-// with the selection Exact of package dpmech. The site must exist. The log contains no values that
-// depend on records.
+// allows a device and the device can compute these steps. Without the user's choice of a device, a
+// device must also be likely to be faster. Otherwise the CPU computes the steps, or useDevice
+// returns an error if the user requires a device. In both cases the CPU draws the
+// batches, with the selection Exact of package dpmech. The site must exist. The log contains no
+// values that depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
 	}
 	why := a.site.ForDevice()
+	if why == nil && a.wanted == device.Source(device.Auto) && !a.site.Work().Faster(1) {
+		why = cuda.ErrSlower
+	}
 	if why == nil {
 		var notice error
 		if a.devices, notice, why = a.wanted.Take(); why == nil && len(a.devices) == 0 {

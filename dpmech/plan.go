@@ -29,7 +29,8 @@ import (
 // A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // run with the sampler and the sums that the plan uses; the run's count of steps is not used
+	of  *SampledSum
+	run *SampledRun // computes the steps on this machine; its count of steps is not used; nil until it is needed
 }
 
 // planSteps is the common part of all plans: the number of steps, the number of steps that were
@@ -76,7 +77,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are supported", steps, most)
 	}
 	r.taken += steps
-	p := &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}
+	p := &Plan{planSteps: newPlanSteps(steps, streams, draws), of: r.of}
 	p.noise, p.samples = r.of.gate.noise.layers, r.of.cfg.Dim
 	return p, nil
 }
@@ -123,7 +124,16 @@ func maxPlan(sampler Sampler) int {
 const maxPlanned = provenDim
 
 // Mechanism returns the mechanism whose steps the plan contains.
-func (p *Plan) Mechanism() *SampledSum { return p.run.of }
+func (p *Plan) Mechanism() *SampledSum { return p.of }
+
+// here returns the run that computes the plan's steps on this machine. A device does not need it,
+// and a run computes the distribution of the size of its batches anew.
+func (p *Plan) here() *SampledRun {
+	if p.run == nil {
+		p.run = p.of.Begin()
+	}
+	return p.run
+}
 
 // Steps returns the number of steps.
 func (p *planSteps) Steps() int { return p.steps }
@@ -170,7 +180,7 @@ func (p *planSteps) Wipe() {
 // Next computes the next step of the plan, like [SampledRun.Next]. While a device computes the
 // plan, Next returns an error, until [Plan.Reclaim] is called.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
-	r := p.run
+	r := p.here()
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}

@@ -48,9 +48,12 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
 	}
-	s := p.run.of
+	s, sampler := p.of, p.of.sampler
+	if how, err := plannedBatches(sampler); err == nil && how.kind == listedRecords {
+		sampler = p.here().sampler // batches are drawn from it
+	}
 	g := &s.gate.gate
-	return p.appendWords(dst, s.sampler, s.cfg.Records, planGate{
+	return p.appendWords(dst, sampler, s.cfg.Records, planGate{
 		dim: s.cfg.Dim, step: s.gate.lattice.Step(), perStep: g.perStep, clip: g.clip, length: g.length,
 	}), nil
 }
@@ -69,7 +72,12 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 		panic("dpmech: " + err.Error()) // unreachable: the plan was made for a supported sampling
 	}
 	at := len(dst)
-	dst = append(dst, make([]uint64, planSizes)...)
+	most := planSizes + len(p.decided)
+	if how.table != nil {
+		most += 4 * len(how.table.top)
+	}
+	dst = slices.Grow(dst, most)[:at+planSizes]
+	clear(dst[at:])
 	switch {
 	case how.kind == listedRecords:
 		dst = p.appendBatches(dst, sampler)

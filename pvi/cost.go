@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/accountant"
+	"fedpvi/gpu/cuda"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/onestep"
 	"fedpvi/pvi/study"
@@ -243,6 +244,16 @@ func (p *Protocol) OnDevice() error {
 		return m.OnDevice()
 	}
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
+}
+
+// Work returns the steps of a visit of one client with the given number of records, or no steps if
+// clients take none. A device may take them if [Protocol.OnDevice] returns nil.
+func (p *Protocol) Work(records int) cuda.Work {
+	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
+	if s, ok := method.StepsOf(p.method); ok {
+		w.Steps, w.Batch = s.Round, s.Rate*float64(records)
+	}
+	return w
 }
 
 // ReleasesAfter returns the number of releases that cost privacy for a client that has answered

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -10,22 +11,24 @@ import (
 	"fedpvi/gpu/cuda"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
 )
 
 // UseDevices makes devices compute the private gradient steps of all clients. A device computes the
-// steps of its clients in a round in one launch. UseDevices calls the function failed when a device
-// fails (see [solver.Accelerator]). The devices draw the batches with a Feistel network, which does
-// not protect records and is only for simulations. The stated privacy cost of the study is the
-// same. For the same seed, a run with devices has other noise than a run without devices.
+// steps of its clients in a round in one launch, and keeps their records until [Federation.Run]
+// returns. UseDevices calls the function failed when a device fails (see [solver.Accelerator]). The
+// devices draw the batches with a Feistel network, which does not protect records and is only for
+// simulations. The stated privacy cost of the study is the same. For the same seed, a run with devices has other noise than a run without devices.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
 	}
+	f.failed = failed
 	if f.gathering == nil {
 		f.gathering = new(cuda.Gathering)
 	}
 	for m, site := range f.Sites {
-		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Gathering: f.gathering, Failed: failed}
+		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Gathering: f.gathering, Tables: &f.tables, Failed: failed}
 		if err := site.OnDevice(f.Shards[m], a); err != nil {
 			return fmt.Errorf("client %s: %w", site.ID(), err)
 		}
@@ -62,15 +65,20 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the private steps of a federation if they can. The argument first
-// is the index of the device that computes the steps of the first client, and the next clients use
-// the next devices in turn. Use returns an error if the user requires a device and no device can
-// compute the steps.
-func (d *Devices) Use(f *Federation, first int) error {
+// Use makes the devices compute the private steps of a federation if they can. Without the user's
+// choice of a device they do so only if that is likely to be faster ([cuda.Work.Faster]), where runs
+// is the number of federations that a machine with enough cores computes at the same time. The
+// argument first is the index of the device that computes the steps of the first client, and the
+// next clients use the next devices in turn. Use returns an error if the user requires a device and no device can compute the steps.
+func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
 	}
-	devices, err := d.For(f.Protocol.OnDevice())
+	why := f.Protocol.OnDevice()
+	if cores := runtime.GOMAXPROCS(0); why == nil && d.source == device.Source(device.Auto) && !f.work(min(runs, cores)).Faster(cores) {
+		why = cuda.ErrSlower
+	}
+	devices, err := d.For(why)
 	if err != nil || len(devices) == 0 {
 		return err
 	}
@@ -79,6 +87,20 @@ func (d *Devices) Use(f *Federation, first int) error {
 	f.computedOn = names(turned[:min(len(turned), len(f.Sites))])
 	f.gathering = &d.gathering
 	return f.UseDevices(turned, d.Failed)
+}
+
+// work returns the private steps of a round of the given number of equal federations.
+func (f *Federation) work(runs int) cuda.Work {
+	records := 0
+	for _, s := range f.Shards {
+		records += s.Len()
+	}
+	w := f.Protocol.Work(records / len(f.Sites))
+	w.Visits = runs
+	if f.Protocol.Study().Inference.Schedule == study.Synchronous {
+		w.Visits *= len(f.Sites)
+	}
+	return w
 }
 
 // none reports whether the user has turned off all devices.

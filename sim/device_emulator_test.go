@@ -55,7 +55,7 @@ func TestFederationsShareLaunches(t *testing.T) {
 	play := func(devices *Devices, seed uint64) ([]float64, error) {
 		p, err := NewPlay(st, Options{Seed: seed})
 		if err == nil {
-			err = devices.Use(p.Federation, 0)
+			err = devices.Use(p.Federation, 0, 1)
 		}
 		if err == nil {
 			_, err = p.Run(t.Context(), func(Status) error { return nil })

@@ -79,7 +79,7 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 			t.Error(err)
 		}
 	}()
-	if err := devices.Use(p.Federation, 0); err != nil {
+	if err := devices.Use(p.Federation, 0, 1); err != nil {
 		return p, nil, said, err
 	}
 	r, err := p.Run(context.Background(), func(Status) error { return nil })
@@ -157,7 +157,7 @@ func TestDevicesAreSharedInTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Use(p.Federation, first); err != nil || p.Federation.computedOn != want {
+		if err := d.Use(p.Federation, first, 1); err != nil || p.Federation.computedOn != want {
 			t.Errorf("worker %d computes on %q, want %q: %v", first, p.Federation.computedOn, want, err)
 		}
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"fedpvi/dpmech"
@@ -38,6 +39,8 @@ type Federation struct {
 	adder *Adder // adds up releases by secure sums; nil if the server adds up the releases
 
 	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
+	tables    cuda.Tables     // records of the sites that devices have
+	failed    func(error) error
 }
 
 // New returns a federation of the given holders whose posterior is the prior. If the study requests
@@ -232,7 +235,12 @@ func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
 // Run runs the study until the study ends or ctx is done. It calls observe after every outcome
 // except the outcome of the last round.
-func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
+func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) (err error) {
+	defer func() {
+		if free := f.tables.Free(); free != nil {
+			err = errors.Join(err, f.failed(free))
+		}
+	}()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

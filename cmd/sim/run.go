@@ -116,7 +116,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	}
 	devices := c.devices(common.Quiet)
 	defer func() { err = errors.Join(err, devices.Close()) }()
-	if err := devices.Use(play.Federation, 0); err != nil {
+	if err := devices.Use(play.Federation, 0, 1); err != nil {
 		return nil, nil, err
 	}
 	folder, err := report.NewFolder(path)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"fedpvi/dpmech"
 	"fedpvi/gpu"
@@ -134,10 +137,8 @@ func (j *job) run(d Device) (open *job, err error) {
 			}
 		}
 	}()
-	for _, v := range j.visits {
-		if err := j.add(v); err != nil {
-			return nil, err
-		}
+	if err := j.prepare(); err != nil {
+		return nil, err
 	}
 	memory, err := d.Alloc(8 * j.size())
 	if err != nil {
@@ -204,18 +205,38 @@ type job struct {
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64
-	planned                int
+	planned                []int // number of words of the plans before each plan
+	total                  int   // number of words of all plans
 }
 
-func (j *job) add(v *Visit) error {
-	plan, err := v.Plan.Words(nil)
-	if err != nil {
-		return err
+// prepare makes the states and the plans of the visits, on all cores.
+func (j *job) prepare() error {
+	j.state, j.plans = make([][]float64, len(j.visits)), make([][]uint64, len(j.visits))
+	errs := make([]error, len(j.visits))
+	each(len(j.visits), func(i int) {
+		v := j.visits[i]
+		j.state[i] = v.Run.AppendState(nil)
+		j.plans[i], errs[i] = v.Plan.Words(nil)
+	})
+	for _, plan := range j.plans {
+		j.planned = append(j.planned, j.total)
+		j.total += len(plan)
 	}
-	j.state = append(j.state, v.Run.AppendState(nil))
-	j.plans = append(j.plans, plan)
-	j.planned += len(plan)
-	return nil
+	return errors.Join(errs...)
+}
+
+// each calls do for every number below n, on all cores.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // size gives each part of the memory an offset, and returns the total number of words.
@@ -234,39 +255,43 @@ func (j *job) size() int {
 		j.rest = append(j.rest, take(2*v.Table.dim+v.Plan.Steps()))
 	}
 	j.inputs = at
-	return at + j.planned
+	return at + j.total
 }
 
 // words returns the content of a job's memory, which begins at the address memory.
 func (j *job) words(memory uint64) []uint64 {
-	words := make([]uint64, j.inputs, j.inputs+j.planned)
-	address := func(place int) uint64 { return memory + uint64(8*place) }
-	for i, v := range j.visits {
-		o, t := &v.Options, v.Table
-		p := words[problemWords*i:][:problemWords]
-		p[problemPlan] = address(len(words))
-		words = append(words, j.plans[i]...)
-		clear(j.plans[i])
-		p[problemRows], p[problemOutcomes] = t.rows, t.outcomes
-		p[problemCavity], p[problemRates] = address(j.rest[i]), address(j.rest[i]+2*t.dim)
-		p[problemState] = address(j.states[i])
-		if v.Releases != nil {
-			p[problemReleases] = address(j.releases[i])
-		}
-		p[problemModel], p[problemBeyond] = t.model, t.beyond
-		p[problemFamily] = uint64(t.family)
-		appendFloats(p[problemRate:problemRate], []float64{o.Rate, t.share})
-		p[problemAverageFrom] = uint64(v.averageFrom())
-		beta1, beta2, epsilon := o.Optimiser.(*gpu.Adam).Decay()
-		appendFloats(p[problemBeta1:problemBeta1], []float64{beta1, beta2, epsilon})
-		appendFloats(words[j.states[i]:j.states[i]], j.state[i])
-		rest := appendFloats(words[j.rest[i]:j.rest[i]], o.CavityMean)
-		rest = appendFloats(rest, o.CavityPrecision)
-		for s := range v.Plan.Steps() {
-			rest = append(rest, math.Float64bits(o.Schedule.Rate(v.Run.Step()+s, o.Steps)))
-		}
-	}
+	words := make([]uint64, j.inputs+j.total)
+	each(len(j.visits), func(i int) { j.put(i, words, memory) })
 	return words
+}
+
+// put writes the words of visit i.
+func (j *job) put(i int, words []uint64, memory uint64) {
+	address := func(place int) uint64 { return memory + uint64(8*place) }
+	v := j.visits[i]
+	o, t := &v.Options, v.Table
+	p := words[problemWords*i:][:problemWords]
+	p[problemPlan] = address(j.inputs + j.planned[i])
+	copy(words[j.inputs+j.planned[i]:], j.plans[i])
+	clear(j.plans[i])
+	p[problemRows], p[problemOutcomes] = t.rows, t.outcomes
+	p[problemCavity], p[problemRates] = address(j.rest[i]), address(j.rest[i]+2*t.dim)
+	p[problemState] = address(j.states[i])
+	if v.Releases != nil {
+		p[problemReleases] = address(j.releases[i])
+	}
+	p[problemModel], p[problemBeyond] = t.model, t.beyond
+	p[problemFamily] = uint64(t.family)
+	appendFloats(p[problemRate:problemRate], []float64{o.Rate, t.share})
+	p[problemAverageFrom] = uint64(v.averageFrom())
+	beta1, beta2, epsilon := o.Optimiser.(*gpu.Adam).Decay()
+	appendFloats(p[problemBeta1:problemBeta1], []float64{beta1, beta2, epsilon})
+	appendFloats(words[j.states[i]:j.states[i]], j.state[i])
+	rest := appendFloats(words[j.rest[i]:j.rest[i]], o.CavityMean)
+	rest = appendFloats(rest, o.CavityPrecision)
+	for s := range v.Plan.Steps() {
+		rest = append(rest, math.Float64bits(o.Schedule.Rate(v.Run.Step()+s, o.Steps)))
+	}
 }
 
 // averageFrom returns the number of the first step whose result is part of the run's average. Steps

@@ -45,7 +45,8 @@ func (g *Gathering) Leave() {
 }
 
 // Descend computes one visit, together with the visits of the other members, and returns the error
-// of this visit. The records are on the device only during the visit. If a launch fails, Descend
+// of this visit. The records are on the device only during the visit, unless they are those of
+// [Tables]. If a launch fails, Descend
 // tries each half of its visits again, down to launches of one visit. A faulty visit, or too little
 // memory on the device, therefore does not make other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
@@ -91,13 +92,14 @@ func launch(ready []gathered) {
 }
 
 // takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
-// launch fails, takeOrHalve tries each half of the visits again.
+// launch fails, takeOrHalve tries each half of the visits again, and a single visit without the tables that
+// other visits have left on the device.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not computed is unchanged and released nothing, so it can be computed again.
 	var left []gathered
 	for _, r := range group {
-		if err == nil || r.visit.Taken || len(group) == 1 {
+		if err == nil || r.visit.Taken || len(group) == 1 && !makeRoom(r.records) {
 			r.done <- err
 			continue
 		}
@@ -112,7 +114,7 @@ func takeOrHalve(d Device, group []gathered) {
 }
 
 // take copies the records of the visits to the device, computes the visits, and frees the device's
-// memory again.
+// memory again. Tables keeps its records there.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

@@ -15,6 +15,7 @@ import (
 type crowded struct {
 	Device
 	most int
+	room int // most allocations at a time; 0 means any number
 
 	mutex    sync.Mutex
 	launches []int // number of problems in each launch
@@ -26,6 +27,9 @@ var errCrowded = errors.New("too many")
 func (c *crowded) Alloc(bytes int) (uint64, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.held == c.room && c.room > 0 {
+		return 0, errCrowded
+	}
 	c.held++
 	return c.Device.Alloc(bytes)
 }
@@ -169,5 +173,29 @@ func TestMembersBringSeveralVisits(t *testing.T) {
 	all.Wait()
 	if !slices.Equal(d.launches, []int{1, 3, 2, 1}) {
 		t.Errorf("launches of %v problems", d.launches)
+	}
+}
+
+// The test checks that Tables keeps records on the device between visits, which have the same
+// results, until Free, and that it makes room if the device has no memory left.
+func TestTablesAreKept(t *testing.T) {
+	d := &crowded{Device: devices[0], most: 100, room: 3}
+	var tables Tables
+	records := []Records{tables.Keep(gatheringScene.data()), tables.Keep(gatheringScene.data()), tables.Keep(gatheringScene.data())}
+	var visits []*Visit
+	for i, at := range []int{0, 0, 1, 2, 0} {
+		v := gatheringScene.visit(t, d, nil, uint64(i+1))
+		if err := (*Gathering)(nil).Descend(d, records[at], v); err != nil {
+			t.Fatal(err)
+		}
+		visits = append(visits, v)
+		// One piece of memory for each table; two tables and a visit fill the device.
+		if want := []int{1, 1, 2, 1, 2}[i]; d.held != want {
+			t.Errorf("after visit %d the device has %d tables, want %d", i, d.held, want)
+		}
+	}
+	checkGathered(t, visits, make([]error, len(visits)), nil)
+	if err := tables.Free(); err != nil || d.held != 0 {
+		t.Errorf("%v, %d pieces of memory kept", err, d.held)
 	}
 }

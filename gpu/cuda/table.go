@@ -71,6 +71,7 @@ type Table struct {
 	// shared returns the number of words of shared memory that the model needs in a block with the
 	// given number of threads.
 	shared func(threads int) int
+	kept   *keptRecords // nil unless the table stays on the device
 }
 
 // A content is the data of a table before it is copied to a device.
@@ -83,7 +84,7 @@ func (t *Table) put(c content) (*Table, error) {
 	if words := t.words(leastThreads); words > mostShared {
 		return nil, fmt.Errorf("cuda: the model takes %d words of a block's memory, which has %d", words, mostShared)
 	}
-	var words []uint64
+	words := make([]uint64, 0, len(c.rows)+len(c.outcomes)+len(c.model)+len(c.priors))
 	place := func(v []float64) int {
 		at := len(words)
 		words = appendFloats(words, v)
@@ -126,8 +127,14 @@ func (r Regression) Put(d Device) (*Table, error) {
 	return t.put(content{rows: r.Rows, outcomes: r.Outcomes, model: []float64{r.Precision}})
 }
 
-// Free frees the device's memory.
-func (t *Table) Free() error { return t.device.Free(t.memory) }
+// Free frees the device's memory, unless [Tables] keep the table there.
+func (t *Table) Free() error {
+	if t.kept != nil {
+		t.kept.leave()
+		return nil
+	}
+	return t.device.Free(t.memory)
+}
 
 func appendFloats(words []uint64, v []float64) []uint64 {
 	for _, x := range v {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fedpvi/gpu/cuda"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
@@ -57,6 +58,20 @@ func (s *Site) begin(p phase) (sitePhase, error) { return p.newSite(s) }
 // ForDevice returns nil if a device can take the study's private gradient steps, and otherwise
 // an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
+
+// Work returns the private gradient steps of an answer of a client with the study's public number
+// of records. They depend on no records. The device gets the records anew for each answer.
+func (s *Site) Work() cuda.Work {
+	p := s.course.public
+	f := &p.Study().Federation
+	records := f.MaxRecords
+	if f.NominalRecords > 0 {
+		records = f.NominalRecords
+	}
+	w := p.Work(records)
+	w.Rounds = 1
+	return w
+}
 
 // OnDevice makes the site take its private gradient steps on a device. It can be called before
 // the rounds have begun ([pvi.Protocol.OnDevice]).

@@ -17,6 +17,8 @@ type Accelerator struct {
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering
+	// Tables, if not nil, keeps the records on the device between calls of Propose.
+	Tables *cuda.Tables
 	// Failed is called if the device fails during a call of Propose. None of the releases of the
 	// failed steps has left the solver. If Failed returns nil, the CPU takes the same steps.
 	// Otherwise Propose returns the error that Failed returns, and the steps stay charged.
@@ -34,7 +36,7 @@ type onDevice struct {
 // device can draw too. If the device does not support the solver's options, On returns an error and
 // changes nothing.
 //
-// Records are on the device only during a call of Propose. The device uses randomness in a
+// Records are on the device only during a call of Propose, unless a has Tables. The device uses randomness in a
 // different order ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
@@ -55,6 +57,9 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	run, err := m.Resume(s.Taken())
 	if err != nil {
 		return err
+	}
+	if a.Tables != nil {
+		records = a.Tables.Keep(records)
 	}
 	s.mechanism, s.run, s.device = m, run, &onDevice{a, records}
 	return nil

@@ -105,7 +105,7 @@ func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 		return playBaseline(p, seed)
 	}
 	if s.Devices != nil {
-		if err := s.Devices.Use(p.Federation, worker); err != nil {
+		if err := s.Devices.Use(p.Federation, worker, s.Runs()); err != nil {
 			return row{}, err
 		}
 	}

@@ -1,0 +1,42 @@
+package cuda
+
+import "errors"
+
+// ErrSlower is the reason why the CPU takes steps for which [Work.Faster] is false.
+var ErrSlower = errors.New("the steps of a round are too few or too small for a GPU to be faster; --device cuda:0 uses it all the same")
+
+// A Work describes the private steps of a round, for the choice between a device and the CPU.
+type Work struct {
+	Visits  int     // number of visits that are computed at the same time
+	Rounds  int     // number of rounds for which the device keeps the records
+	Steps   int     // number of steps of a visit
+	Records int     // mean number of records of a visit
+	Batch   float64 // mean number of records in a batch
+	Dim     int     // number of coordinates of θ
+}
+
+// These are times in seconds of the estimates of [Work.Faster], rounded from measurements of a
+// logistic regression on an H100 and on cores of a server (docs/use/gpu.md). Times with the suffix
+// Record and Number are for each record of a batch, and for each number in a record.
+const (
+	coreRecord, coreNumber     = 30e-9, 2e-9
+	deviceRecord, deviceNumber = 14e-9, 1e-9
+	deviceStep                 = 18e-6  // time of a step for a batch without records
+	deviceVisit                = 30e-6  // time in which the CPU prepares a visit
+	deviceCopy                 = 8.5e-9 // time in which a number is copied to the device
+	blocks                     = 128    // number of visits that a device computes at the same time
+)
+
+// Faster reports whether a device is likely to need at most half the time of a CPU with the given
+// number of cores. It compares estimates that depend only on the sizes, so that the choice is the
+// same every time.
+func (w Work) Faster(cores int) bool {
+	dim := float64(w.Dim)
+	here := waves(w.Visits, cores) * float64(w.Steps) * w.Batch * (coreRecord + coreNumber*dim)
+	there := waves(w.Visits, blocks) * float64(w.Steps) * (deviceStep + w.Batch*(deviceRecord+deviceNumber*dim))
+	there += float64(w.Visits) * (deviceVisit + deviceCopy*dim*float64(w.Records)/float64(w.Rounds))
+	return there <= here/2
+}
+
+// waves returns how often a machine computes that takes the given number of visits at a time.
+func waves(visits, atOnce int) float64 { return float64((visits + atOnce - 1) / atOnce) }
