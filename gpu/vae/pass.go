@@ -45,7 +45,7 @@ func (m matrix) row(i, columns int) []float32 { return m.data[i*m.stride:][:colu
 func newPass(n *Network) *pass {
 	p := &pass{
 		of: n, deviates: make([]float64, recordsAtOnce*n.Latent), spread: newMatrix(n.Latent),
-		pairs: make([]dpmech.Pair, layers), words: make([]uint64, (n.Pixels+3)/4),
+		pairs: make([]dpmech.Pair, layers), words: make([]uint64, wordsOf(n)),
 	}
 	for l, layer := range n.Layers() {
 		p.nothing = append(p.nothing, dpmech.Pair{Inputs: make([]float32, layer.Inputs), Outputs: make([]float32, layer.Outputs)})
@@ -56,6 +56,9 @@ func newPass(n *Network) *pass {
 	}
 	return p
 }
+
+// wordsOf returns the number of random words for the pixels of an image.
+func wordsOf(n *Network) int { return (n.Pixels + 3) / 4 }
 
 // load draws the pixels of an image into a row of inputs. A pixel is 1 with probability value/255,
 // up to an error of 2^-16, where value is the image's byte for the pixel, and otherwise 0.
@@ -88,13 +91,6 @@ func (p *pass) encode(records int) {
 	for i := range records {
 		math32.Exp(p.spread.row(i, p.of.Latent), p.out[encoderOutput].row(i, 2*p.of.Latent)[p.of.Latent:])
 	}
-}
-
-// draw draws latent vectors for the first rows, with standard normal numbers from src. The argument
-// records is the number of these rows.
-func (p *pass) draw(records int, src *dpmech.Stream) {
-	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
-	p.deviate(records)
 }
 
 // deviate computes the latent vectors m + s∘ε for the first rows, where ε is p.deviates. The

@@ -9,23 +9,48 @@ import (
 
 // Loss returns −ELBO in nats, averaged over images. It draws the pixels and one latent vector for
 // each image. The divergence has a closed form. The result is not private, so the images must be
-// public.
-func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
-	p := newPass(n)
+// public. It does not depend on the number of workers.
+func (t *Trainer) Loss(images [][]byte, src *dpmech.Stream) float64 {
+	t.Sync()
+	losses := make([]float64, len(images))
+	chunks := make([]drawn, math32.Tiles(len(images), recordsAtOnce))
+	for c := range chunks {
+		chunks[c].draw(t.network, images[c*recordsAtOnce:min((c+1)*recordsAtOnce, len(images))], src)
+	}
+	t.crew.do(len(chunks), func(worker, c int) { t.passes[worker].losses(losses[c*recordsAtOnce:], &chunks[c]) })
 	var sum float64
-	for from := 0; from < len(images); from += recordsAtOnce {
-		chunk := images[from:min(from+recordsAtOnce, len(images))]
-		for i, image := range chunk {
-			p.load(i, image, src)
-		}
-		p.encode(len(chunk))
-		p.draw(len(chunk), src)
-		p.decode(len(chunk))
-		for i := range chunk {
-			sum += p.loss(i)
-		}
+	for _, loss := range losses {
+		sum += loss
 	}
 	return sum / float64(len(images))
+}
+
+// drawn is a chunk of images with their random numbers.
+type drawn struct {
+	images   [][]byte
+	words    []uint64
+	deviates []float64
+}
+
+func (d *drawn) draw(n *Network, images [][]byte, src *dpmech.Stream) {
+	d.images, d.words, d.deviates = images, make([]uint64, len(images)*wordsOf(n)), make([]float64, len(images)*n.Latent)
+	src.Fill(d.words)
+	dpmech.FillNormal(d.deviates, src)
+}
+
+// losses writes −ELBO of each image of a chunk to dst.
+func (p *pass) losses(dst []float64, d *drawn) {
+	size := wordsOf(p.of)
+	for i, image := range d.images {
+		math32.Bernoulli(p.in[encoderHidden].row(i, len(image)), image, d.words[i*size:][:size])
+	}
+	p.encode(len(d.images))
+	copy(p.deviates, d.deviates)
+	p.deviate(len(d.images))
+	p.decode(len(d.images))
+	for i := range d.images {
+		dst[i] = p.loss(i)
+	}
 }
 
 // loss returns −ELBO of record i after the forward pass.

@@ -110,7 +110,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 		p.load(i, image, src)
 	}
 	p.encode(len(images))
-	p.draw(len(images), src)
+	dpmech.FillNormal(p.deviates[:len(images)*p.of.Latent], src)
+	p.deviate(len(images))
 	p.decode(len(images))
 	theta := n.flat()
 	for _, i := range []int{0, 1, 5, 6, len(images) - 1} {
@@ -272,6 +273,36 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
+// The test checks that the loss of many images does not depend on the number of workers, and is the
+// mean over passes through the network that draw from the same stream.
+func TestLossOfAnyWorkers(t *testing.T) {
+	n := network(t, 9)
+	images := made(2*recordsAtOnce+5, small.Pixels)
+	p, src, want := newPass(n), seeded.Stream(12, "bits"), 0.0
+	for chunk := range slices.Chunk(images, recordsAtOnce) {
+		for i, image := range chunk {
+			p.load(i, image, src)
+		}
+		p.encode(len(chunk))
+		dpmech.FillNormal(p.deviates[:len(chunk)*n.Latent], src)
+		p.deviate(len(chunk))
+		p.decode(len(chunk))
+		for i := range chunk {
+			want += p.loss(i)
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		tr, err := NewTrainer(n, images, nil, 1, Options{Rate: 1, Batch: 1, Workers: workers}, seeded.Stream(1, "bits"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		if got := tr.Loss(images, seeded.Stream(12, "bits")); got != want/float64(len(images)) {
+			t.Errorf("%d workers: loss %v, want %v", workers, got, want/float64(len(images)))
+		}
+	}
+}
+
 // The test checks that steps lower the loss on images with structure, and that the padding of
 // the weights stays zero.
 func TestTrainingLearns(t *testing.T) {
@@ -298,14 +329,14 @@ func TestTrainingLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	before := n.Loss(images, seeded.Stream(12, "bits"))
+	before := tr.Loss(images, seeded.Stream(12, "bits"))
 	for range 400 {
 		if err := tr.Step(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// The entropy of the images is log 3 = 1.1 nats.
-	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
+	if after := tr.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}
 	for l, w := range n.weights {
@@ -346,7 +377,8 @@ func TestGradientDependsOnNoPlace(t *testing.T) {
 		}
 		p.load(place, images[0], seeded.Stream(1, "bits"))
 		p.encode(recordsAtOnce)
-		p.draw(recordsAtOnce, src)
+		dpmech.FillNormal(p.deviates, src)
+		p.deviate(recordsAtOnce)
 		for k := range small.Latent {
 			z, m, s := p.in[decoderHidden].row(place, small.Latent), p.out[encoderOutput].row(place, small.Latent), p.spread.row(place, small.Latent)
 			p.deviates[place*small.Latent+k] = 0.5

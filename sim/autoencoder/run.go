@@ -168,6 +168,5 @@ func (r *Run) steps(left int) (int, error) {
 
 // loss returns the mean −ELBO of the test set. Every call uses the same draws.
 func (r *Run) loss() float64 {
-	r.trainer.Sync()
-	return r.network.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
+	return r.trainer.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
 }
