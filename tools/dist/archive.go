@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// An entry is a file in an archive, or a folder if its name ends in a slash.
+// An entry is a file in an archive. If its name ends in a slash, it is a folder.
 type entry struct {
 	name  string
 	mode  int64
@@ -55,7 +55,7 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside lists the files that each archive contains besides the programs: files of the
+// alongside lists the files that each archive contains besides the programs. They are files of the
 // commit, and manual pages made from the commit.
 var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 

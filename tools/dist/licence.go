@@ -17,8 +17,8 @@ type module struct {
 	texts   string // all files of the module that state a licence, or that a licence requires to be passed on
 }
 
-// modules returns the modules that programs may contain, by path. It reads them from the copies
-// that the go command keeps.
+// modules returns the modules that programs may contain, by path. It reads the modules from the
+// copies that the go command keeps.
 func modules(ctx context.Context, source string) (map[string]module, error) {
 	list, err := output(ctx, source, "go", "list", "-deps", "-json=Module", "./cmd/...")
 	if err != nil {
@@ -64,8 +64,8 @@ func licensed(folder string) (module, error) {
 	return module{strings.Join(found, " AND "), texts}, nil
 }
 
-// licenceTexts returns the contents of the files in folder whose names match name, and of all files
-// in subfolders whose names match.
+// licenceTexts returns the contents of two kinds of files: the files in folder whose names match
+// the argument name, and all files in subfolders whose names match.
 func licenceTexts(folder string, name *regexp.Regexp) (string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -107,8 +107,8 @@ var known = []struct{ identifier, sentence string }{
 	{"BSD-3-Clause", "Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following disclaimer in the documentation and/or other materials provided with the distribution"},
 }
 
-// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. It
-// distinguishes the BSD licences of two and three clauses by the clause on endorsement.
+// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. The
+// clause on endorsement distinguishes the BSD licence of three clauses from that of two clauses.
 func identify(text string) []string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\r' || r == '\t' || r == '*' }), " ")
 	var found []string

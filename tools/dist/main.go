@@ -159,9 +159,8 @@ func output(ctx context.Context, folder, program string, args ...string) (string
 	return strings.TrimSpace(string(b)), nil
 }
 
-// environment returns the variables of this process, with two changes. It omits the variables that
-// point git at another repository. It sets fixed values for the variables that change the bytes of
-// a program.
+// environment returns the variables of this process, with two changes. Variables that point git at
+// another repository are left out. Variables that change the bytes of a program have fixed values.
 func environment() []string {
 	kept := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")

@@ -12,8 +12,8 @@ import (
 )
 
 // A statement is a statement of in-toto, version 1, with a provenance of SLSA, version 1
-// (https://slsa.dev/spec/v1.0/provenance). It names the commit from which the files of a release
-// were built, and the version of Go. It does not contain the time of the build, so the same commit
+// (https://slsa.dev/spec/v1.0/provenance). It names the version of Go, and the commit from which
+// the files of a release were built. It does not contain the time of the build, so the same commit
 // gives the same bytes.
 type statement struct {
 	Type      string     `json:"_type"`
@@ -69,8 +69,8 @@ func (r release) provenance() error {
 	return os.WriteFile(filepath.Join(r.out, "fedpvi-"+r.version+".intoto.json"), append(text, '\n'), 0o644)
 }
 
-// sign writes the signature of a file beside it, with the ending .sig, in the format of
-// ssh-keygen -Y. Without a key it prints a note and writes no signature.
+// sign writes the signature of a file beside the file, with the ending .sig, in the format of
+// ssh-keygen -Y. Without a key, sign prints a note and writes no signature.
 func sign(ctx context.Context, file, key string) error {
 	if key == "" {
 		fmt.Fprintln(os.Stderr, "dist: SHA256SUMS is not signed; sign a release with make dist SIGN=KEY, a private SSH key")

@@ -62,7 +62,8 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client. At most the given number of calls run at the same time.
+// each calls do for every client. The argument at is the largest number of calls that run at the
+// same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	var all errgroup.Group
 	all.SetLimit(at)
@@ -163,7 +164,7 @@ type script struct {
 	size   int // count of numbers in an answer
 	padded int // padded size of an answer in bytes
 
-	federation *sums.Federation // rules of secure aggregation; nil if the study does not use it
+	federation *sums.Federation // rules of secure aggregation; nil if the study has no secure aggregation
 	progress   *sums.Progress
 
 	mu      sync.Mutex
@@ -172,8 +173,9 @@ type script struct {
 	times   times
 }
 
-// follow processes an entry that a client received, and records the time. The first client that
-// receives an entry also requests its body, if a real client would compute this body itself.
+// follow processes an entry that a client received, and records the time. If a real client would
+// compute the body of the entry itself, the first client that receives the entry also requests the
+// body.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()

@@ -29,8 +29,9 @@ type hub struct {
 	empty        usage // memory and CPU time before any client has joined
 }
 
-// found chooses the addresses of a coordinator, and creates its studies with the given number of
-// clients each. It returns the invitations of each study. It does not start the coordinator.
+// found chooses the address of a coordinator, and creates the coordinator's studies, each with the
+// given number of clients. It returns the invitations of each study. The coordinator is not
+// started.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -121,8 +122,8 @@ func (h *hub) stop() error {
 
 // A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	// Memory in bytes: the whole resident memory, the part without mapped files, and the largest
-	// value so far.
+	// Memory in bytes: resident is the whole resident memory, private is the part without mapped
+	// files, and peak is the largest value of resident so far.
 	resident, private, peak int64
 	file                    int64         // size of the state file in bytes
 	processor               time.Duration // CPU time since the start
@@ -190,8 +191,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most samples the private memory of the process in the background. The returned function stop ends
-// the sampling and returns the largest sample in bytes.
+// most takes samples of the private memory of the process in the background. The returned function
+// stop ends the sampling and returns the largest sample in bytes.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {

@@ -30,9 +30,9 @@ type options struct {
 	secure, published                                   bool
 }
 
-// federation returns the lines of a study file that select secure aggregation, or "" if it is not
-// used. With secure aggregation, every sum contains at least four fifths of the clients, and a
-// fifth of the clients may collude.
+// federation returns the lines of a study file that select secure aggregation. If the options do
+// not select it, the result is "". With secure aggregation, every sum contains at least four fifths
+// of the clients, and a fifth of the clients may collude.
 func (o options) federation() string {
 	if !o.secure {
 		return ""

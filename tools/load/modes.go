@@ -132,7 +132,8 @@ func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	return h, crowds, nil
 }
 
-// begin makes all clients consent, so that the study begins. It returns the study's script.
+// begin makes all clients consent, so that the study begins. It returns the script, which
+// determines the clients' answers in the study.
 func (c *crowd) begin(ctx context.Context) (*script, error) {
 	if err := c.each(atOnce, func(p *light) error { return p.approve(ctx) }); err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func idle(ctx context.Context, o options) error {
 // quiet is the pause before memory is measured.
 const quiet = 10 * time.Second
 
-// wait makes every client wait on the given number of connections.
+// wait makes every client wait for an entry on the given number of connections.
 func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*transport.Client, error) {
 	lines := make(chan *transport.Client, len(c.clients)*connections)
 	err := c.each(atOnce, func(p *light) error {
@@ -272,7 +273,7 @@ func soak(ctx context.Context, o options) error {
 	return nil
 }
 
-// stretches is the number of equal intervals into which [trendOf] divides the measurements.
+// stretches is the number of equal time intervals into which [trendOf] divides the measurements.
 const stretches = 12
 
 // A trend is a growth rate per minute with its standard deviation.
@@ -280,7 +281,7 @@ type trend struct{ slope, deviation float64 }
 
 // trendOf divides the points into intervals of time, averages the points in each interval, and fits
 // a line to the averages by least squares. Because of garbage collection, successive measurements
-// depend on each other. The intervals are so long that their averages hardly depend on each other.
+// depend on each other. The intervals are so long that the averages hardly depend on each other.
 // Each interval must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64

@@ -10,12 +10,12 @@ import (
 	"fedpvi/transport"
 )
 
-// With secure aggregation a simple client sends deals, confirmations and shares that have the
-// right sizes and signatures, and only zeros in their bodies. It fetches its columns and does not
-// decrypt them. The time that a real client needs for its columns is measured by the benchmarks of
-// package sums.
+// With secure aggregation a simple client sends deals, confirmations and shares. They have the
+// right sizes and signatures, and only zeros in their bodies. The client fetches its columns and
+// does not decrypt them. The benchmarks of package sums measure the time that a real client needs
+// for its columns.
 
-// prepare sends a client's keys, which also contain only zeros.
+// prepare sends a client's keys. The body of this message contains only zeros.
 func (s *script) prepare(ctx context.Context, p *light) error {
 	if s.federation == nil {
 		return nil
@@ -44,7 +44,8 @@ func (s *script) deal(ctx context.Context, p *light, plan transcript.Entry) erro
 }
 
 // step sends a client's message for a cut or a certificate. A step ends when enough clients have
-// sent their messages. Messages of later clients are then refused, which is not an error.
+// sent their messages. The coordinator then refuses the messages of later clients, which is not an
+// error.
 func (s *script) step(ctx context.Context, p *light, e transcript.Entry) error {
 	err := s.send(ctx, p, e)
 	var late *transport.Refusal
@@ -89,7 +90,7 @@ func (s *script) columns(p *light) int64 {
 	return int64(size)
 }
 
-// share creates the rules of secure aggregation if the study uses it.
+// share creates the rules of secure aggregation, if the study has secure aggregation.
 func (s *script) share(fewest, length int) error {
 	f, err := sums.New(s.chain, fewest, length)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 )
 
 // document returns a study file with at least the given number of coefficients. There is a
-// coefficient for each pair of levels of two columns, and for each of several outcomes if
-// needed. In a published study a release is a client's statistics of its records.
+// coefficient for each pair of levels of two columns. If these are too few, there are several
+// outcomes, each with such coefficients. In a study whose releases are published, a release is a
+// client's statistics of its records.
 func document(name string, coefficients, rounds int, o options) []byte {
 	version, solver, pace := 1, "", ""
 	privacy := "unit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 60"

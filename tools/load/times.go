@@ -36,8 +36,8 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole returns the durations of the plans whose outcome has reached the given number of clients. A
-// duration begins when the first client receives the plan and ends when the last client receives
+// whole returns the durations of the plans whose outcome the given number of clients has received.
+// A duration begins when the first client receives the plan and ends when the last client receives
 // the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {
@@ -46,8 +46,8 @@ func (t *times) whole(clients int) (all []time.Duration) {
 	return all
 }
 
-// periods returns the times between the outcomes of successive plans. An outcome counts from the
-// time when the last client has received it.
+// periods returns the times between the outcomes of successive plans. The time of an outcome is the
+// time at which the last client has received it.
 func (t *times) periods(clients int) (all []time.Duration) {
 	for ask := uint64(2); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.closed[ask-1]))

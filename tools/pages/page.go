@@ -59,8 +59,8 @@ func write(text string, commands []*command, outputs [][]string) string {
 
 const omitted = "..."
 
-// shorten omits the lines of an output that the page omits. It keeps as many lines before and after
-// the line "..." as the page has before and after it.
+// shorten shortens an output as the page does. It keeps as many lines before and after the line
+// "..." as the page has before and after this line.
 func (c *command) shorten(output []string) []string {
 	first, last := -1, -1
 	for n, line := range c.output {

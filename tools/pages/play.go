@@ -23,7 +23,7 @@ import (
 type place struct {
 	dir         string   // working directory
 	environment []string // environment variables
-	port        string   // replaces the port 7443, with which a page starts a coordinator
+	port        string   // port in place of 7443, the port with which a page starts a coordinator
 }
 
 // shown is the path that a page shows in place of the working directory.
@@ -69,8 +69,8 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output stores the text that a command has printed. Every call of Write first calls
-// the function in the field first.
+// output stores the text that a command has printed. The field first is a function, which every
+// call of Write calls before it stores anything.
 type output struct {
 	bytes.Buffer
 	first func()
@@ -81,7 +81,8 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.Buffer.Write(b)
 }
 
-// run runs a command until it ends. If the command belongs to a terminal, it has a pseudo-terminal.
+// run runs a command until the command ends. If the command belongs to a terminal, it has a
+// pseudo-terminal.
 func (p place) run(ctx context.Context, c *command, printed *output) error {
 	process := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(c.line, ":7443", ":"+p.port))
 	process.Dir, process.Env, process.WaitDelay = p.dir, append(os.Environ(), p.environment...), time.Second
@@ -112,12 +113,12 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 	return <-ended
 }
 
-// end marks the end of the output on a terminal. A program that ends does not mark it, and bytes that
-// were not read before a terminal is closed may be lost.
+// end marks the end of the output on a terminal. The mark is necessary because a program that ends
+// does not mark the end, and bytes that were not read before a terminal is closed may be lost.
 const end = "\x00"
 
-// converse copies the output on a terminal to printed until the output ends. It answers yes if a
-// command prompts with "Type yes: ".
+// converse copies the output on a terminal to printed until the output ends. If a command prompts
+// with "Type yes: ", converse answers yes.
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
@@ -138,8 +139,8 @@ func converse(terminal io.ReadWriter, printed *output) error {
 	}
 }
 
-// lines returns the lines of a text as a page shows them, without lines that only show progress. A
-// program redraws its progress after a carriage return.
+// lines returns the lines of a text as a page shows them. Lines that only show progress are left
+// out. A program redraws its progress after a carriage return.
 func (p place) lines(text string) []string {
 	text = strings.NewReplacer(p.dir, shown, ":"+p.port, ":7443").Replace(text)
 	var lines []string

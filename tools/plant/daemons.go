@@ -11,8 +11,8 @@ func before(file, fault, anchor, text string) edit {
 	return edit{File: file, Anchor: anchor, Before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults are faults of the daemons. Such a fault has an effect only if a process or the
-// disk fails at the right moment. The simulations of internal/testing/chaos must find it.
+// daemonFaults are faults of the daemons. Such a fault has an effect only if a process or the disk
+// fails at the right moment. The simulations of internal/testing/chaos must find each of them.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

@@ -8,7 +8,7 @@ import (
 
 type edit = overlay.Edit
 
-// A fault is a deliberate error that breaks a guarantee. Its edits take effect only if
+// A fault is a deliberate error that breaks a guarantee. The edits of a fault take effect only if
 // planted.Is(name) is true, so that one program can contain all faults and activate one of them.
 type fault struct {
 	name  string

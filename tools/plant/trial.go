@@ -115,7 +115,7 @@ type subject struct {
 	program, fault, says string
 
 	found int            // number of audits that found something
-	ahead string         // case in which the last audit found the fault; its checks come first
+	ahead string         // case in which the last audit found the fault; the next audit begins with the checks of this case
 	by    map[string]int // number of audits by the name of the first failed check
 }
 
@@ -127,9 +127,9 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// Without a fault, one process runs all audits, so that it computes the claimed bounds
-		// only once. With a fault, each audit has its own process, because most audits find the
-		// fault before they need these bounds.
+		// Without a fault, one process runs all audits, so that the process computes the claimed
+		// bounds only once. With a fault, each audit has its own process, because most audits find
+		// the fault before they need these bounds.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers

@@ -66,8 +66,8 @@ func (o options) worlds(w io.Writer, most int) error {
 // foundMark begins the line in which a simulation reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates worlds with a fault, until a world breaks a promise. It simulates at most the
-// number of worlds given by most.
+// play simulates worlds (simulations of the daemons) with a fault, until a world breaks a promise.
+// The argument most is the largest number of worlds.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "testing", "chaos")

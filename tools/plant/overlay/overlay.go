@@ -1,5 +1,6 @@
-// Package overlay adds text to copies of source files, so that programs can be built with deliberate
-// faults and with functions that tests call. The files of the repository contain no hooks for it.
+// Package overlay adds text to copies of source files, so that programs can be built with
+// deliberate faults and with functions that tests call. The files of the repository contain no
+// hooks for these additions.
 package overlay
 
 import (
@@ -73,7 +74,7 @@ func (e Edit) apply(text string) (string, error) {
 }
 
 // Build builds a program, or several programs in a folder, with an overlay file of [Write]. If the
-// overlay is empty, it builds without one.
+// path of the overlay file is empty, Build builds without an overlay.
 func Build(root, overlay, out string, packages ...string) error {
 	args := []string{"build", "-o", out}
 	if overlay != "" {

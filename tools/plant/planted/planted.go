@@ -1,5 +1,5 @@
-// Package planted contains functions that the deliberate faults call. Only programs built by the
-// command plant import it, which a policy test checks.
+// Package planted contains functions that the deliberate faults call. Only programs that the
+// command plant builds import this package. A policy test checks that no other program does.
 package planted
 
 import (
@@ -43,8 +43,9 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends size records to batch. The records follow the last record that InOrder appended
-// for the same owner. After record n − 1 InOrder continues with record 0.
+// InOrder appends records to batch. The argument size is the number of appended records, and n is
+// the number of all records. The first appended record follows the last record that InOrder
+// appended for the same owner. After record n − 1 InOrder continues with record 0.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
