@@ -52,8 +52,8 @@ type Client struct {
 	stopwatch func() time.Time // clock that measures the time of rehearsals, in which a client tries out a study
 }
 
-// Open opens a state directory. It returns a [*ledger.Held] if another process has the directory
-// open.
+// Open opens a state directory. If another process has the directory open, the error is a
+// [*ledger.Held].
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -97,8 +97,8 @@ type Result struct {
 
 	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
 
-	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
-	// CPU. The same seed gives other noise on devices than on the CPU.
+	// ComputedOn names the devices that computed the private gradient steps. It is empty if the CPU
+	// computed them. The same seed gives other noise on devices than on the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`

@@ -116,8 +116,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of an effort (a method call with all its tries) whose context has ended.
-// The error contains the cause in the context, the last network error, or both.
+// gaveUp returns the error of a method call whose context has ended. The error contains the cause
+// in the context, the last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable

@@ -23,8 +23,8 @@ type Local struct {
 
 var _ API = Local{}
 
-// begin writes an order to the audit log. The returned function writes the error of the order to
-// the log if there is one, and returns this error.
+// begin writes an order to the audit log. If the order ends with an error, the returned function
+// writes the error to the log. It returns the error unchanged.
 func (l Local) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
 	g := giverOf(ctx)
 	return l.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
@@ -136,8 +136,9 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order. If ctx has the connection of the order, this is
-// the process at the other end. Otherwise it is the current process.
+// giverOf returns the process that gave an order. If ctx has the connection over which the order
+// came, the process is the one at the other end of the connection. Otherwise it is the current
+// process.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g

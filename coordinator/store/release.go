@@ -149,7 +149,7 @@ func (s Study) DropOffer(k ReleaseKey) error {
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
 
 // CloseAsk deletes the bodies of all messages for a plan, the offers of incomplete messages, and
-// the envelopes of confirmations and shares. It keeps the envelopes of accepted answers.
+// the envelopes of confirmations and shares. The envelopes of accepted answers stay.
 func (s Study) CloseAsk(ask uint64) error {
 	err := errors.Join(s.dropPrefix(releases, prefix(ask, Confirming)), s.dropPrefix(releases, prefix(ask, Sharing)))
 	for _, step := range []Step{Answering, Confirming, Sharing} {

@@ -13,7 +13,7 @@ import (
 // A Step is the state of a plan.
 type Step uint8
 
-// These are the states of a plan, in the order in which they follow each other.
+// These are the states of a plan, from the first to the last.
 const (
 	Idle       Step = iota // no plan is open
 	Dealing                // the plan was published

@@ -199,8 +199,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the result for one point. This is the point whose lower bound exceeds its claim
-// most or, if no lower bound exceeds its claim, the point whose lower bound is nearest to its claim.
+// verdict returns the result for one point. If a lower bound exceeds its claim, the point is the
+// one with the largest excess. Otherwise it is the point whose lower bound is nearest to its claim.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

@@ -21,8 +21,8 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// Sizes in bytes. They are the size of a word of a column, of the tag of a column, of an element of
-// a cut, of a signature with its position, and of an envelope.
+// Sizes in bytes: of a word of a column, of the tag of a column, of an element of a cut, of a
+// signature with its position, and of an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16

@@ -216,7 +216,7 @@ func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	return writeLosses(w, losses)
 }
 
-// withGrid reports whether a replication of the outcome has the scores of the grid.
+// withGrid reports whether any replication of the outcome has scores for the grid of settings.
 func (o Outcome) withGrid() bool {
 	return slices.ContainsFunc(o.Replications, func(r *Replication) bool { return r.Grid != nil })
 }

@@ -93,7 +93,8 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// outside the repository, because inside it the go command would treat the copies as a package
+	// the copies are outside the repository, because the go command would treat copies inside it as
+	// a package
 	copies, err := os.MkdirTemp("", "outcomes")
 	if err != nil {
 		return "", err

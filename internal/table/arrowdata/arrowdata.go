@@ -22,13 +22,13 @@ import (
 	"fedpvi/internal/table"
 )
 
-// maxBatch is the largest size in bytes of a batch of rows, and of one uncompressed column of it. A
-// damaged file can state any size.
+// maxBatch is the largest size in bytes of a batch of rows. It is also the largest size of one
+// uncompressed column of a batch. A damaged file can state any size.
 const maxBatch = 1 << 30
 
-// limit returns the maximum of such sizes for data of the given size in bytes, which is 0 if it is not
-// known. The limit of a small file is at least 64 MiB, because columns
-// with few different values are much smaller when they are compressed.
+// limit returns the largest allowed size of a batch or a column, for data of the given size in
+// bytes. The argument is 0 if the size of the data is not known. The limit of a small file is at
+// least 64 MiB, because a column with few different values is much smaller when it is compressed.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {
