@@ -20,8 +20,8 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior as JSON
 }
 
-// end checks the last entry of the transcript. It compares the coordinator's result with the result
-// that this client computed, and the receipts with the ledger.
+// end checks the last entry of the transcript. It compares the coordinator's result with the
+// client's own result, and the receipts with the ledger.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {

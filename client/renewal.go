@@ -32,7 +32,7 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	return err
 }
 
-// renewNow requests a new certificate, and sends new keys if this client has made some. The
+// renewNow requests a new certificate. If this client has made new keys, renewNow sends them. The
 // connection need not be authenticated, because renewNow sends no secrets and checks the
 // coordinator's signature of everything that it receives.
 func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {

@@ -86,7 +86,8 @@ type Cost struct {
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes the noise of this client's messages, and its effect on the posterior.
+// Noise describes the noise of this client's messages, and the effect of this noise on the
+// posterior.
 type Noise struct {
 	// maximum L2 norm by which adding or removing one privacy unit changes a message
 	Clip            float64 `json:"clip"`

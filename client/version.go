@@ -160,7 +160,7 @@ type Party struct {
 	Role        string               `json:"role"` // client or coordinator
 	Fingerprint identity.Fingerprint `json:"fingerprint"`
 	// First is the fingerprint of the party's identity at the beginning of the study. It is set
-	// only if the party has another identity now. Policies contain this fingerprint.
+	// only if the party now has another identity. A policy names the party by this fingerprint.
 	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
 	// relation to this client: "this client", "known", "recognised", "not recognised" or "revoked";
 	// for the coordinator "allowed" or "not allowed"

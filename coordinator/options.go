@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do and returns its error. If tracing is on, it reports the beginning and the
-// outcome of the call.
+// traced calls the function do and returns the error of do. If tracing is on, traced reports the
+// beginning and the outcome of the call.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()

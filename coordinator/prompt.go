@@ -20,8 +20,8 @@ type prompt struct {
 	model    Hash // hash of the λ in the plan that the client answers
 }
 
-// prompt returns an answer whose body arrived in the same call as its envelope. It returns nil if
-// the plan is not open or the signature is not valid. The caller then passes the envelope to the
+// prompt returns an answer whose body arrived in the same call as its envelope. If the plan is not
+// open or the signature is not valid, the result is nil. The caller then passes the envelope to the
 // loop, which replies with the reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()

@@ -15,8 +15,8 @@ type Point struct {
 	Epsilon *float64 // proven cost so far; nil if the study has no privacy
 }
 
-// historySize limits the points in a history. When a history has this number of points, it drops
-// every second point.
+// historySize is the maximum number of points in a history. A history with this number of points
+// drops every second point.
 const historySize = 800
 
 // Wants reports whether the history keeps a point for the given outcome. Outcomes are counted from

@@ -20,7 +20,7 @@ type Influence struct {
 	Records int          `json:"records"`
 
 	// Coefficient is the name of the coefficient whose mean changes most, in sds of the pooled
-	// posterior, and Shift is this change.
+	// posterior. Shift is the size of this change.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }

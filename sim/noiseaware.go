@@ -103,8 +103,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. It returns nil if the study requests none, or
-// has not yet run to its end.
+// noiseAware returns the noise-aware posterior. If the study requests none, or has not yet run to
+// its end, the result is nil.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

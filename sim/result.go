@@ -115,8 +115,8 @@ type Result struct {
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q is the Gaussian approximation that the rounds update. It is not a posterior, because its
-// spread does not include the privacy noise.
+// A Q is the Gaussian approximation that the rounds update. A Q is not a posterior, because the
+// spread of q does not include the privacy noise.
 type Q struct {
 	Family string `json:"family"`
 	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
@@ -291,8 +291,8 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	return r, err
 }
 
-// compare adds the posterior of a study, or its point estimates, to the result, and compares it
-// with the reference.
+// compare adds the posterior of a study, or its point estimates, to the result. It also adds a
+// comparison with the reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {

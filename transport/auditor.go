@@ -18,8 +18,8 @@ type Auditor interface {
 	// argument serverName selects a study. It is empty if the handshake failed. The argument peer
 	// is zero if the handshake failed, or if the peer is a guest, which has no certificate.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
-	// Denied reports a call of a method that was refused because of its caller or its form. The
-	// argument reason is the text of a [Reason].
+	// Denied reports a call of a method that was refused because of the caller or the form of the
+	// call. The argument reason is the text of a [Reason].
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
 }
 

@@ -32,8 +32,8 @@ type Config struct {
 	// Unlock opens the key files, if they are protected.
 	Unlock keyfile.Unlock
 	Dir    string // state directory
-	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on all
-	// addresses of this machine, on the port in the invitations.
+	// Listen is the address for clients, host:port. If Listen is empty, the coordinator listens on
+	// all addresses of this machine, on the port in the invitations.
 	Listen  string
 	Metrics string // host:port for metrics and health check; empty for none
 	Gossip  string // IP address and port for gossip; empty to disable it

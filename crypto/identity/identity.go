@@ -44,8 +44,8 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 }
 
 // Create makes a new identity and writes it to a new file of mode 0600. If the directory does not
-// exist, Create makes it with mode 0700. Create returns an error if the file exists. After Create
-// has returned without an error, the file survives a power failure.
+// exist, Create makes the directory with mode 0700. If the file exists, Create returns an error.
+// After Create has returned without an error, the file survives a power failure.
 func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {

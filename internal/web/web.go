@@ -38,8 +38,8 @@ type Options struct {
 	Links  []Link             // links to the main pages
 	Pages  *template.Template // templates of the pages, which are executed with a [View]
 	Style  string             // style sheet of the pages, in addition to the style sheet of the site
-	// LinkFile is the path of the file to which the next login link is written. Only its owner
-	// may read it.
+	// LinkFile is the path of the file to which the next login link is written. Only the owner may
+	// read this file.
 	LinkFile string
 	// Announce, unless nil, is called with the first login link.
 	Announce func(link string)

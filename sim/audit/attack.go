@@ -182,8 +182,8 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test estimates δ from the decisions of the rule in simulated runs. The claimed δ is refuted if it
-// is less than the lower confidence bound of this estimate.
+// test estimates δ from the decisions of the rule in simulated runs. The claimed δ is refuted if
+// the lower confidence bound of this estimate exceeds the claimed δ.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])

@@ -205,8 +205,8 @@ func (p *play) twin() (*session.Site, error) {
 }
 
 // answer returns the answer of site m to a plan. For the first client it also computes the answer
-// with the other file. If others could see a difference between the two answers, it stores a
-// description of the difference in p.found and returns nil.
+// with the other file. If others could see a difference between the two answers, the method stores
+// a description of the difference in p.found and returns nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte
 	var second outcome

@@ -76,14 +76,14 @@ var scoredCases = []scored{
 // in the first of scoredCases.
 var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false, false}
 
-// groupedScores is a case whose model has groups. Its noise and its accounting are the same as in
+// groupedScores is a case whose model has groups. The noise and the accounting are the same as in
 // the first of scoredCases.
 var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false, false}
 
 // countedScores is a case with counts as outcomes.
 var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true, false}
 
-// programScores is a case whose model is a program. Its noise and its accounting are the same as in
+// programScores is a case whose model is a program. The noise and the accounting are the same as in
 // the first of scoredCases.
 var programScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, false, true}
 

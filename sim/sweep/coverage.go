@@ -19,8 +19,8 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of the coefficients. A share takes few values, so
-// its mean is a better summary than its quantiles.
+// isShare reports whether a metric is a share of the coefficients. A share takes few values, so the
+// mean of a share is a better summary than the quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
 // standardError returns the standard error of the mean of independent values. It returns NaN for

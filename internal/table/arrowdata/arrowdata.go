@@ -1,5 +1,6 @@
-// Package arrowdata reads Arrow files and Arrow streams. The client registers it with package origin. The
-// simulator does not import it, because it takes 25 seconds of processor time to compile.
+// Package arrowdata reads Arrow files and Arrow streams. The client registers this package with
+// package origin. The simulator does not import it, because the package takes 25 seconds of
+// processor time to compile.
 package arrowdata
 
 import (

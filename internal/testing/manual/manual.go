@@ -11,10 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Check runs the command with the argument man. It checks that the page names every command,
-// flag and argument in commands, which is a pointer to the kong struct that the command parses. The
-// argument words is the field Words of its cli.Program. Check
-// also checks that every command has the flag --quiet, with the short form -q, exactly once.
+// Check runs the command with the argument man. It checks that the page names every command, flag
+// and argument in commands, which is a pointer to the kong struct that the command parses. The
+// argument words is the field Words of the command's cli.Program. Check also checks that every
+// command has the flag --quiet, with the short form -q, exactly once.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
 	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))

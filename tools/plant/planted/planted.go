@@ -64,7 +64,7 @@ func With(batch []uint32, record uint32) []uint32 {
 	return append(batch, record)
 }
 
-// Doubled returns batch with its last record replaced by its first.
+// Doubled returns batch after the first record of batch has replaced the last.
 func Doubled(batch []uint32) []uint32 {
 	if n := len(batch); n > 1 {
 		batch[n-1] = batch[0]
