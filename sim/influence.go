@@ -19,8 +19,8 @@ type Influence struct {
 	Client  pvi.ClientID `json:"client"`
 	Records int          `json:"records"`
 
-	// Coefficient is the name of the coefficient whose mean changes most, in sds of the pooled
-	// posterior. Shift is the size of this change.
+	// Coefficient is the name of the coefficient whose mean changes most. Shift is the change of
+	// this mean, positive or negative, in sds of the pooled posterior.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }
