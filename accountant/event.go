@@ -50,8 +50,8 @@ type directions struct {
 	removeFirst bool
 }
 
-// same returns the [directions] of an event, if the privacy loss has the distribution l for both
-// orders of the inputs.
+// same returns the [directions] of an event whose privacy loss has the distribution l for both orders
+// of the inputs.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 func tallyOf(e Event) (tally, error) {

@@ -59,8 +59,8 @@ type position struct {
 	// reason why a charged answer was not accepted, by number of the plan
 	Missed map[uint64]string `json:"missed,omitempty"`
 	Failed int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
-	// Open contains the model hashes of the open plans of a study with commitments, by number of
-	// the plan.
+	// Open maps the number of each open plan to the model hash in the plan's entry. It is used only
+	// if clients commit to their answers.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 

@@ -79,9 +79,9 @@ func unitOf(st *study.Study) study.Unit {
 }
 
 // strangers returns the number of clients that the policy does not recognise. Before the roster is
-// known, it returns the smallest number that is possible in a roster with as many clients as the
-// argument assumed. If the actual roster has more unrecognised clients, the terms can differ, and
-// the data holder must approve the study again.
+// known, the argument assumed is the number of clients in the roster, and strangers returns the
+// smallest possible number. If the actual roster has more unrecognised clients, the terms can differ,
+// and the data holder must approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {

@@ -41,7 +41,8 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns the largest size of an answer's body in bytes, over all sets of clients.
+// largestBody returns an upper bound in bytes on the size of an answer's body. The size can depend on
+// the number of clients and on their names. The bound holds for every roster of the study.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()

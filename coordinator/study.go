@@ -68,7 +68,7 @@ const (
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store. The caller begins to run the study.
+// newStudy reads a study from the store. The study does nothing until the caller calls run.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),

@@ -23,8 +23,10 @@ type slicedGaussian struct {
 	curve  *curve
 	bound  int64
 	origin int32 // number of the slice that contains x = 0 as its first integer
-	// table contains, for each column, the number of the other slice in the column, and the number
-	// of slots that belong to the column's own slice.
+	// table has one element for each column of Walker's alias table (see alias). The first slots of
+	// column i belong to slice i, and the remaining slots belong to another slice. The low
+	// columnBits bits of table[i] are the index of the other slice. The higher bits are the count of
+	// the slots that belong to slice i.
 	table [slicedColumns]uint32
 
 	all    uint64 // total area of the wedges

@@ -10,7 +10,9 @@ type entry struct {
 	value float64
 }
 
-// mergeScratch has the entries of each merged component for each record of a block.
+// mergeScratch has the gradients of the records of a block with respect to the merged components
+// (the field merged of a plan). A record uses few coordinates of such a component. Its gradient is
+// stored as a list of entries: the coordinates that the record uses, with their values.
 type mergeScratch struct {
 	entries [][]entry // entries of each component; the entries of record l begin at index l·width
 	count   [][]int   // number of different coordinates of each record, for each component

@@ -10,7 +10,7 @@ import (
 // for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
 // The length of a step in one coordinate, in the metric of the Fisher information, is √(Δm²/s² +
-// 2(s′Δρ/s)²). A step that is longer than the limit reach is shortened to this limit. The limit is
+// 2(s′Δρ/s)²). The field reach is the longest step: a longer one is shortened. The limit is
 // needed if q is wide compared with the likelihood: the natural gradient is then very long, and the
 // noise contributes as much to its length as the data.
 type Natural struct {

@@ -106,8 +106,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and its method.Walk to the state saved with λ. The
-// argument ended is true if the site or server has applied the last outcome.
+// restore sets the posterior to a saved λ, and q.walk to the state that was saved with this λ. The
+// argument ended is true if the site or server has applied the final outcome of the study.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))

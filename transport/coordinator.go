@@ -27,7 +27,7 @@ type Item struct {
 // party.
 type JoinRequest struct {
 	Token   []byte // token of the invitation
-	Entry   []byte // roster entry, signed by the guest
+	Entry   []byte // roster entry, signed by the peer that wants to join
 	Request []byte // request for a certificate of the guest's TLS key
 }
 

@@ -67,7 +67,8 @@ func (e *environment) next(command string) string {
 	return "coordinator --state " + e.chosen + " " + command
 }
 
-// with calls f with an API for an existing state directory.
+// with passes f the coordinator's API, and returns the error of f. The coordinator's state directory
+// must exist.
 func (e *environment) with(f func(admin.API) error) (err error) {
 	if err := e.founded(); err != nil {
 		return err

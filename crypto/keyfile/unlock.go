@@ -139,7 +139,7 @@ func withPassphrase(passphrase, named string) (material, error) {
 }
 
 // recipients returns the age recipients that correspond to the passphrase or the identities. A lock
-// that is encrypted for these recipients can be opened with m.
+// file (see [Lock]) that is encrypted for these recipients can be decrypted with m.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")

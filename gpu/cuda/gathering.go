@@ -114,7 +114,7 @@ func takeOrHalve(d Device, group []gathered) {
 }
 
 // take copies the records of the visits to the device, computes the visits, and frees the device's
-// memory again. Tables keeps its records there.
+// memory again. Records that a [Tables] keeps stay in this memory.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

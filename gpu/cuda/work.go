@@ -15,7 +15,7 @@ type Work struct {
 	Dim     int     // number of coordinates of θ
 }
 
-// These are times in seconds of the estimates of [Work.Faster]. All but deviceVisit are rounded
+// [Work.Faster] estimates the computing time of a visit from these times in seconds. All but deviceVisit are rounded
 // from measurements of a logistic regression on an H100 and on 16 cores (docs/use/gpu.md). Times with the suffix
 // Record and Number are for each record of a batch, and for each number in a record.
 const (

@@ -224,7 +224,8 @@ func findPlaces(src []byte) (map[string]place, error) {
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the position of the key of n below prefix, and returns the whole dotted key.
+	// mark records the position of the key of n. The argument prefix is the dotted key of the table
+	// that contains the key. mark returns the whole dotted key, which begins with prefix.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix

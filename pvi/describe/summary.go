@@ -46,8 +46,8 @@ type Column struct {
 
 // A Part is the table of a column for one group of records.
 type Part struct {
-	Counts    []Value `json:"counts"`              // numbers of records, by cell
-	Shares    []Value `json:"shares"`              // shares of the group's records, by cell
+	Counts    []Value `json:"counts"`              // numbers of records for each label of the column
+	Shares    []Value `json:"shares"`              // shares of the group's records for each label of the column
 	Mean      *Value  `json:"mean,omitempty"`      // mean of a numeric column without missing values
 	SD        *Value  `json:"sd,omitempty"`        // standard deviation of these values
 	Quartiles []Value `json:"quartiles,omitempty"` // quartiles; intervals include the error due to bins
@@ -188,7 +188,8 @@ func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value
 	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, high)
 }
 
-// part returns the table of column k for the estimator's group of records.
+// part returns the counts and shares of the cells of column k for the estimator's group of records.
+// For a numeric column, the result also has the mean, the sd and the quartiles.
 func (e *estimator) part(k int) Part {
 	c, cells := &e.columns[k], e.cells[k]
 	var p Part

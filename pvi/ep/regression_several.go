@@ -23,10 +23,11 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the natural parameters of the record's site as a function of the
-// predictors, in coordinates around the predictors' means. With the root R of the predictors'
-// covariance (see [tilts]), g is the precision times mean, R⁻ᵀCov[z]⁻¹E[z]. h is the precision,
-// R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the natural parameters of the record's site. The site is a Gaussian
+// function of the predictors minus their cavity means. Let R be the lower Cholesky root of the
+// predictors' cavity covariance, and z the standardised predictors, so that the predictors are their
+// means plus Rz. E[z] and Cov[z] are the tilted mean and covariance. Then g is the site's precision
+// times mean, R⁻ᵀCov[z]⁻¹E[z], and h is its precision, R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)

@@ -256,8 +256,9 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite refuses an expression that is not finite if one of its columns is at a bound and the
-// others at their centres.
+// finite checks an expression at some values of its columns. Each column in turn is set to each of its
+// two bounds, and the other columns are set to their centres. If the expression is not finite there,
+// finite refuses it.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return

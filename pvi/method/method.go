@@ -199,9 +199,11 @@ type Foreseeing interface {
 	Method
 
 	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
-	// prior. This ratio is the median over the given number of simulated studies. Foresee calls the
-	// function played after each simulated round, with the numbers of rounds so far and in all, and
-	// ends with the error of played. It returns an error if the numbers overflow.
+	// prior. This ratio is the median over the given number of simulated studies. The
+	// argument played is a function that Foresee calls after each simulated round. Its arguments are
+	// the number of rounds that are done and the number of all rounds. If played returns an error,
+	// Foresee stops and returns this error. Foresee also returns an error if a simulated study has
+	// no posterior, because its floating-point numbers overflow.
 	Foresee(federations int, played func(done, of int) error) ([]float64, error)
 }
 
@@ -238,12 +240,14 @@ type Stepped interface {
 	// false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
-	// AveragedNoise returns the sd of the average of a client's noise on its sums of clipped
-	// gradients, over all steps and their draws of θ.
+	// AveragedNoise returns the sd of a client's averaged noise. Each sum of clipped gradients has
+	// noise, and there is one sum for each step and each draw of θ in the step. The average is taken
+	// over the noise of all these sums.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the noise of all clients on their sums of clipped gradients,
-	// averaged over the last steps of a client. Clients propose the average of q over these steps.
+	// ClosedFormNoise returns τ, the sd of the averaged noise of all clients together. The noise on
+	// the sums of clipped gradients is averaged, before its sd is computed, over the steps over which
+	// a client averages q for its proposal.
 	ClosedFormNoise() float64
 }
 

@@ -32,8 +32,9 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages and returns err. A method is incomplete before
-// this call.
+// SetMessages sets the description of the messages to m and returns err unchanged. A caller can
+// therefore pass it both results of a function that describes messages. A method with a Sending is
+// incomplete before this call.
 func (s *Sending) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

@@ -80,8 +80,9 @@ func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 }
 
 // visible returns the program without latents, which are unobserved numbers of a record. The
-// constant 0 replaces each node that depends on a latent. If a part of the program uses such a
-// node, visible sets the builder's error.
+// constant 0 replaces each node that depends on a latent. If such a node is the log density, a
+// factor, a generated quantity, the prediction or an argument of a prior, visible sets the builder's
+// error instead.
 func (b *Builder) visible() ir.Program {
 	p := b.program
 	if len(b.latents) == 0 {

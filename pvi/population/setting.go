@@ -32,7 +32,7 @@ type Setting struct {
 }
 
 const (
-	growth = 1.3 // ratio of the squared weights of successive rounds after the first
+	growth = 1.3 // squared weight of a round divided by that of the previous round, from round 3 on
 	voting = .08 // share of the round of the votes in the sum of the squared weights of all rounds
 )
 

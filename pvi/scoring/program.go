@@ -178,8 +178,8 @@ func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta returns the program's θ for a point of the scores. The coordinates on which no record
-// depends are 0.
+// theta returns the program's parameter vector θ. The argument point has the values of the
+// coordinates in r.coordinates, on which records depend. The other coordinates are 0.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {

@@ -152,8 +152,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the step of the central differences, in the units in the argument units of
-// [programEvaluator.curvatures].
+// differenceStep is the length of the step with which [programEvaluator.curvatures] computes central
+// differences. The argument units of that function defines its unit.
 const differenceStep = 1e-4
 
 // curvature implements [evaluator]. All calls on one evaluator must have the same units, because

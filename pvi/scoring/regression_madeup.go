@@ -269,8 +269,8 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. The information of a record about its predictors is averaged over made-up
-// records at θ.
+// guess implements [population]. It computes the information of each made-up record about its predictors
+// at θ, and uses the mean of these for the curvature.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }

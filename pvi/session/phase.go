@@ -107,8 +107,9 @@ type course struct {
 	limits   wire.Limits
 }
 
-// newCourse returns the course of a study. It returns an error for a study whose published
-// privacy claim is wrong, because such studies are only for simulations.
+// newCourse returns the phases of a study in their order. It returns an error if the study takes steps
+// as a paper describes them, and the privacy claim of the paper is wrong (see
+// [pvi.Protocol.Published]). Such studies are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st

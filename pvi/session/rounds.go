@@ -168,7 +168,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // the site of the client; the site's field rounds is the state machine of the rounds
+	site     *Site // the client's site; it contains the state machine of the rounds
 	verdicts history
 }
 

@@ -199,7 +199,8 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. Slope is the first derivative for a count two sds above its mean.
+// Typical implements [Response]. The field Slope is the derivative of the log likelihood, with respect
+// to the predictor, of a record whose count is two sds above the mean of the count.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -301,8 +302,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. Slope is the first derivative for an outcome two sds from its
-// mean.
+// Typical implements [Response]. The field Slope is the absolute derivative of the log likelihood,
+// with respect to the predictor, of a record whose outcome is two sds from the mean of the outcome.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }

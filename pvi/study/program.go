@@ -48,8 +48,9 @@ type Constant struct {
 	Values []float64
 }
 
-// Number returns the number p of a program's variable for a record with the values row. A level is
-// given by its number, from 1. A numeric value is transformed but not scaled.
+// Number returns the value of part p of a program's variable for one record. The argument row has
+// the record's values. An indicator is 1 or 0. A level is given by its number, from 1. A numeric value
+// is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {

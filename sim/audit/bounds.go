@@ -106,11 +106,12 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the minimum expected count of a cell. It keeps the χ² distribution accurate
-// down to the p-values of an audit, 1e-10. If one of three cells has an expected count of 10,
-// the statistic exceeds the χ² bound for the probability 3e-10 with probability 8e-8. With an
-// expected count of 100 it exceeds a bound twice as often as it should if there are three cells,
-// and less often than it should if there are five.
+// leastExpected is the minimum expected count of a cell. An audit uses p-values down to 1e-10, and
+// the χ² distribution is accurate at such p-values only if the expected counts are large. An expected
+// count of 10 in one of three cells is too small: the statistic exceeds the χ² bound for the
+// probability 3e-10 with probability 8e-8, which is 270 times as often as it should. An expected
+// count of 100 is large enough: the statistic exceeds the bound twice as often as it should if there
+// are three cells, and less often than it should if there are five.
 const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.

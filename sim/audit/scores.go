@@ -294,7 +294,9 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	return certain(true, "answers of %d pairs differ by no more than %.6f of the accounted sensitivity", pairs, farthest), nil
 }
 
-// pair returns two neighbouring data sets of a client, with numbers of any size.
+// pair returns two neighbouring data sets of a client. The values of the numeric column include NaN,
+// values outside the column's bounds and, unless the model is a program, infinite and huge values. The
+// accounted sensitivity must hold for all of them.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
 		if r.IntN(4) == 0 {

@@ -55,9 +55,10 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds up vectors by products of float matrices, as if the vectors were the gradients of
-// two layers with one input and two outputs each. In a large batch, products adds the last records
-// one by one.
+// products tests the mechanism that adds up the gradients of neural networks by products of float
+// matrices. To pass vectors of any values to this mechanism, products presents a vector as the
+// gradient of two layers. Each layer has one input, equal to 1, and as many outputs as half of the
+// vector has elements. In a large batch, products adds the last records one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {

@@ -181,8 +181,9 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// posterior writes the posterior with draws from it, or the point estimates. Without a model it writes
-// nothing.
+// posterior writes the result of the study's model. If the result is point estimates, it writes these.
+// Otherwise it writes the posterior, and files of draws from the posterior. If the study has no model,
+// posterior writes nothing.
 func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int) func() float64) error {
 	if st.Model.Absent() {
 		return nil

@@ -75,7 +75,9 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // gonum would extend an axis with one value, a power of ten, down to 0
+	// The limits are equal if the only value is a power of ten. gonum would then subtract 1 from the
+	// lower limit, and a logarithmic axis cannot begin at 0 or below.
+	if axis.Min == axis.Max {
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}

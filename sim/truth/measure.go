@@ -31,7 +31,8 @@ type Measures struct {
 	// median over coordinates of the posterior sd divided by the pooled posterior's sd
 	WidthPooled float64 `json:"width_to_pooled"`
 	Ideal       float64 `json:"ideal_to_prior"` // median over coordinates of the ideal sd divided by the prior's sd
-	// root mean square over coordinates of the posterior mean minus the pooled mode, in pooled sds
+	// distance of the posterior mean from the pooled mode: the difference in each coordinate is
+	// divided by the pooled sd, and RMS is the root mean square of the results
 	RMS float64 `json:"rms"`
 }
 

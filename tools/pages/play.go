@@ -113,8 +113,9 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 	return <-ended
 }
 
-// end marks the end of the output on a terminal. The mark is necessary because a program that ends
-// does not mark the end, and bytes that were not read before a terminal is closed may be lost.
+// end is written to a terminal after the output of a program. The reader of the terminal needs this
+// mark to know that it has read the whole output. Closing the terminal is no substitute, because
+// bytes that have not been read by then may be lost.
 const end = "\x00"
 
 // converse copies the output on a terminal to printed until the output ends. If a command prompts

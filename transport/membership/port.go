@@ -20,7 +20,8 @@ const (
 	// largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the largest size in bytes of a packet. Valid packets fit into an Ethernet frame.
+	// maxPacket is the size in bytes above which a packet is dropped. A valid packet is smaller,
+	// because it fits into an Ethernet frame, which has about 1500 bytes.
 	maxPacket = 2 << 10
 	// labelled is the first byte of a message that begins with a label.
 	labelled = 244

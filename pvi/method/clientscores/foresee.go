@@ -92,8 +92,8 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 	return state, nil
 }
 
-// madeUpClient returns the records of the synthetic client with the given number, with outcomes
-// drawn at the coefficients truth.
+// madeUpClient returns the records of the synthetic client with the given number. Their outcomes are
+// drawn from the model, whose coefficients are given by the argument truth.
 func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
 	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
 	r := m.Model.Regression(shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))

@@ -10,7 +10,7 @@ const (
 	MaxDimension    = 1 << 20 // number of elements of all parameters
 	MaxRecordVector = 256     // number of elements of a node that is computed for every record
 	MaxConstants    = 8 << 20 // number of elements of all constants together; 64 MiB
-	MaxShared       = 1 << 24 // number of elements of all nodes that are computed once in a step
+	MaxShared       = 1 << 24 // number of elements of all nodes that do not depend on a row (phase Shared)
 	MaxBlockBytes   = 16 << 20
 	MaxWork         = 1 << 24 // number of multiplications for one record
 	MaxName         = 256     // length of a name in bytes

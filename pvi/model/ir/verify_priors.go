@@ -2,9 +2,10 @@ package ir
 
 import "fmt"
 
-// priors returns an error if the parameters do not have a proper joint density. The prior of a
-// parameter may depend on earlier parameters only, so the joint density is a product of conditional
-// densities. The integral of each conditional density over its parameter is at most 1.
+// priors returns an error if the parameters do not have a proper joint density. It checks that each
+// parameter has one prior, and that a prior depends only on earlier parameters. The joint density of
+// the priors is then a product of conditional densities. It is proper, because the integral of each
+// conditional density over its parameter is at most 1.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
