@@ -4,18 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/bundle"
 	"fedpvi/internal/cli"
 	"fedpvi/pvi/page"
+	"fedpvi/pvi/words"
 )
 
 type reportCommand struct {
 	File  string `arg:"" optional:"" name:"bundle" help:"Bundle of a study that is over (coordinator bundle). Default: the study in the state directory." type:"existingfile"`
 	Study string `help:"Without a bundle: name of the study, or the first digits of its digest. Default: the only one." placeholder:"STUDY"`
 	Out   string `help:"HTML file to write. It must not exist. Default: STUDY.html." type:"path" placeholder:"FILE"`
+
+	Pictures string `help:"Folder for the pictures of the effects as SVG files, for a paper. It must not exist." type:"path" placeholder:"FOLDER"`
 }
 
 func (reportCommand) Help() string {
@@ -23,6 +27,7 @@ func (reportCommand) Help() string {
 
   coordinator report
   coordinator report readmission.bundle --out readmission.html
+  coordinator report readmission.bundle --pictures figures
 
 The page has the question, the participants, the effects with their intervals, the privacy
 statement, the verification of the transcript, and a text about the methods with references. It
@@ -39,6 +44,11 @@ func (c *reportCommand) Run(e *environment) error {
 	if path == "" {
 		path = r.Protocol.Study().Name + ".html"
 	}
+	if c.Pictures != "" {
+		if err := writePictures(c.Pictures, r); err != nil {
+			return fmt.Errorf("--pictures: %w", err)
+		}
+	}
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -47,6 +57,27 @@ func (c *reportCommand) Run(e *environment) error {
 		return err
 	}
 	fmt.Printf("%s: open it in a browser to read it and to print it\n", fromHere(path))
+	return nil
+}
+
+// writePictures writes the pictures of a report into a new folder.
+func writePictures(folder string, r *page.Report) error {
+	files, err := r.Files()
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return errors.New("the report has no effects with intervals to draw: leave the option out")
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return fmt.Errorf("%w: choose a new folder", err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s: %s\n", fromHere(folder), words.Plural(len(files), "picture"))
 	return nil
 }
 

@@ -2,8 +2,12 @@ package page_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -318,6 +322,58 @@ func TestManyEffects(t *testing.T) {
 	}
 	if len(all) != 9 || bars != 150 {
 		t.Errorf("%d pictures with %d bars", len(all), bars)
+	}
+}
+
+// The files of pictures are SVG documents that hold all effects and need no style sheet. Names of the
+// study are texts in them.
+func TestFilesOfPictures(t *testing.T) {
+	for count, want := range map[int][]string{0: {}, 2: {"effects.svg"}, 19: {"effects-1.svg", "effects-2.svg"}} {
+		var r page.Report
+		for i := range count {
+			r.Effects = append(r.Effects, page.Effect{Name: fmt.Sprintf("<b>&%d", i), Low: -1, High: float64(i + 1)})
+		}
+		files, err := r.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
+			t.Errorf("%d effects: files %q, want %q", count, got, want)
+		}
+		bars, names := 0, map[string]bool{}
+		for file, text := range files {
+			if strings.Contains(string(text), "var(") {
+				t.Errorf("%s needs the style sheet of a page", file)
+			}
+			for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+				token, err := d.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				switch token := token.(type) {
+				case xml.StartElement:
+					if token.Name.Space != "http://www.w3.org/2000/svg" {
+						t.Errorf("%s has an element %v", file, token.Name)
+					}
+					if token.Name.Local == "circle" {
+						bars++
+					}
+				case xml.CharData:
+					names[string(token)] = true
+				}
+			}
+		}
+		if bars != count {
+			t.Errorf("%d effects: %d in the pictures", count, bars)
+		}
+		for _, e := range r.Effects {
+			if !names[e.Name] {
+				t.Errorf("no picture has the name %q", e.Name)
+			}
+		}
 	}
 }
 

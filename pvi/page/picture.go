@@ -1,0 +1,122 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"fedpvi/pvi/words"
+)
+
+// Dimensions of a picture of effects, in the units of the picture.
+const (
+	pictureWidth = 720
+	rowHeight    = 22
+	axisHeight   = 40
+	letterWidth  = 6.5 // average width of a letter in a name
+	longestName  = 46  // largest number of letters of a name that is shown in full
+)
+
+// A Bar is the interval of an effect in a picture.
+type Bar struct {
+	Name                string
+	Y, Left, Right, Mid float64
+	Zero                bool // whether the interval contains 0
+}
+
+// A Picture is a picture of effects, with their intervals on one axis.
+type Picture struct {
+	Width, Height, Names float64
+	Bars                 []Bar
+	Zero                 float64 // horizontal position of the value 0
+	Bottom               float64 // vertical position of the axis
+	Ticks                []Tick
+}
+
+// A Tick is a labelled number on the axis of a picture.
+type Tick struct {
+	X    float64
+	Text string
+}
+
+// mostBars is the largest number of effects in all pictures, and barsOfOne is the largest number in
+// one picture. Two such pictures fit on a printed page.
+const (
+	mostBars  = 150
+	barsOfOne = 18
+)
+
+// Pictures returns the pictures of the report's effects.
+func (v *view) Pictures() []*Picture { return picturesOf(v.Effects) }
+
+// Files returns the pictures of the page as SVG documents for a paper, by file name. It returns none
+// for a report without intervals.
+func (r *Report) Files() (map[string][]byte, error) {
+	pictures, files := picturesOf(r.Effects), make(map[string][]byte)
+	for i, p := range pictures {
+		name := "effects.svg"
+		if len(pictures) > 1 {
+			name = fmt.Sprintf("effects-%d.svg", i+1)
+		}
+		text, err := body("picture", p)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = []byte(text)
+	}
+	return files, nil
+}
+
+// picturesOf returns pictures of the effects on the model's scale, in which effects of different
+// columns can be compared. All pictures have the same axis. The intercept and positive parameters
+// are left out. Of the other effects, the pictures show the first mostBars.
+func picturesOf(effects []Effect) []*Picture {
+	low, high, letters := 0., 0., 0
+	var shown []Effect
+	for _, e := range effects {
+		if e.Log || len(shown) == mostBars || math.IsInf(e.Low, 0) || math.IsInf(e.High, 0) || e.Name == "intercept" {
+			continue
+		}
+		if name := []rune(e.Name); len(name) > longestName {
+			e.Name = string(name[:longestName-1]) + "…"
+		}
+		shown = append(shown, e)
+		low, high, letters = min(low, e.Low), max(high, e.High), max(letters, utf8.RuneCountInString(e.Name))
+	}
+	if len(shown) == 0 || !(low < high) {
+		return nil
+	}
+	var all []*Picture
+	for part := range slices.Chunk(shown, barsOfOne) {
+		all = append(all, pictureOf(part, low, high, letterWidth*float64(letters)+20))
+	}
+	return all
+}
+
+// pictureOf returns a picture of effects, on an axis that shows the interval [low, high]. The names
+// of the effects have the given width.
+func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
+	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
+	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}
+	for i, e := range shown {
+		p.Bars = append(p.Bars, Bar{e.Name, float64(i*rowHeight + rowHeight/2), at(e.Low), at(e.High), at((e.Low + e.High) / 2), e.Low <= 0 && 0 <= e.High})
+	}
+	step := tickStep(high - low)
+	for k := math.Ceil(low / step); k*step <= high; k++ {
+		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k*step + 0)}) // the sum of 0 and -0 is 0
+	}
+	return p
+}
+
+// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, such that 4 to 10
+// of these distances fit into the width.
+func tickStep(width float64) float64 {
+	ten := math.Pow(10, math.Floor(math.Log10(width)))
+	for _, of := range []float64{.1, .2, .5, 1} {
+		if width/(of*ten) <= 10 {
+			return of * ten
+		}
+	}
+	return ten
+}
