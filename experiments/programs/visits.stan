@@ -39,10 +39,12 @@ generated quantities {
   int<lower=0, upper=1> a_above_b = rate[1] > rate[2];
   int visits_new_practice = poisson_log_rng(normal_rng(mu, tau));
   vector[N] log_lik;
+  vector[N] visits_expected;
   array[N] int visits_rep;
   for (n in 1:N) {
     real eta = alpha[practice[n]] + b_age * decades[n] + b_smoker * smoker[n];
     log_lik[n] = poisson_log_lpmf(visits[n] | eta);
+    visits_expected[n] = exp(eta);
     visits_rep[n] = poisson_log_rng(eta);
   }
 }

@@ -39,13 +39,15 @@ const (
 // every other column has its first level. If a standardisation has found narrower bounds, these
 // bounds replace the declared bounds.
 //
+// The expected outcomes of a program are the quantities of a record whose names end in _expected.
+//
 // The result has at most 30 columns, each of at most 20 levels. The result lacks columns on which
-// the expected outcome does not depend. The result is nil in four cases: no column remains, the
-// model has no expected outcome, the model is a program and no formula, or the model has more than
-// 1,000 parameters, which take long to draw.
+// the expected outcome does not depend. The result is nil in three cases: no column remains, the
+// model has no expected outcome, or the model has more than 1,000 parameters, which take long to
+// draw.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
-	if m.Dim() > mostParameters || st.Model.Formula == nil && st.Model.Kind() == study.NoOutcome {
+	if m.Dim() > mostParameters || st.Model.Program == nil && st.Model.Kind() == study.NoOutcome {
 		return nil, nil
 	}
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -73,7 +75,10 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, at := expectedOf(predicted.Quantities)
+	names, at := expectedOf(st, predicted.Quantities)
+	if len(at) == 0 {
+		return nil, nil
+	}
 	var all [][]Quantity
 	err = predicted.Each(func(_ int, quantities []Quantity, _ float64) error {
 		expected := make([]Quantity, len(at))
@@ -112,9 +117,11 @@ func scaled(c *study.Column) *study.Column {
 }
 
 // expectedOf returns the names and the indices of those quantities of a record that are expected values.
-func expectedOf(quantities []string) (names []string, at []int) {
+// The quantities of a family are the log density, the probabilities of classes or an expected
+// value, and a new outcome.
+func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {
-		if name != logLikelihood && !strings.HasSuffix(name, "_rep") {
+		if strings.HasSuffix(name, "_expected") || st.Model.Program == nil && name != logLikelihood && !strings.HasSuffix(name, "_rep") {
 			names, at = append(names, name), append(at, i)
 		}
 	}

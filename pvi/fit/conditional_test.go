@@ -79,11 +79,42 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// A program states its own quantities, and has no conditional effects.
-func TestProgramsHaveNoConditional(t *testing.T) {
-	m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(eta, 0.8);", ""))
-	if c, err := m.Conditional(fit.At([]float64{0, 0})); c != nil || err != nil {
-		t.Errorf("%+v, %v", c, err)
+// The expected outcomes of a program are its own quantities with such a name. A program that
+// generates none has the mean of its outcome, and a program with other quantities has no
+// conditional effects. The outcome is not among the columns.
+func TestConditionalOfAProgram(t *testing.T) {
+	theta := []float64{.3, -.2}
+	mean := func(x float64) float64 { return theta[0] + theta[1]*x }
+	for generated, want := range map[string]map[string]func(x float64) float64{
+		"": {"y_expected": mean},
+		"generated quantities { vector[N] other; for (n in 1:N) other[n] = a * x[n] + y[n]; }": {},
+		"generated quantities { vector[N] s_expected; vector[N] t_expected; vector[N] y_rep; for (n in 1:N) { s_expected[n] = square(a + b * x[n]); t_expected[n] = exp(x[n]); y_rep[n] = 1; } }": {
+			"s_expected": func(x float64) float64 { return mean(x) * mean(x) },
+			"t_expected": math.Exp,
+		},
+	} {
+		m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(a + b * x[n], 0.8);", generated))
+		c, err := m.Conditional(fit.At(theta))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(want) == 0 {
+			if c != nil {
+				t.Errorf("%s: %+v", generated, c)
+			}
+			continue
+		}
+		if len(c.Rows) != 5 || len(c.Names) != len(want) || len(c.Reference) != 1 {
+			t.Fatalf("%s: %+v", generated, c)
+		}
+		for i, row := range c.Rows {
+			x := -3 + 1.5*float64(i)
+			for k, name := range c.Names {
+				if got := row.Of[k]; row.Column != "x" || want[name] == nil || math.Abs(got.Mean-want[name](x)) > 1e-12 {
+					t.Errorf("%s at %s = %s: %+v", name, row.Column, row.Value, got)
+				}
+			}
+		}
 	}
 }
 

@@ -48,7 +48,9 @@ func (v *view) Expectation() string {
 	m := v.Study().Model
 	outcome, positive := m.Outcome, ""
 	switch {
-	case m.Formula != nil:
+	case m.Program != nil && len(v.Conditional.Names) > 1:
+		return "Expected values that the program generates"
+	case m.Program != nil:
 		outcome, positive = outcomeOf(v.Study(), strings.TrimSuffix(v.Conditional.Names[0], "_expected"))
 	case m.Kind() == study.Binary:
 		positive = m.Positive.Text
@@ -62,7 +64,7 @@ func (v *view) Expectation() string {
 	return "Expected " + outcome
 }
 
-// outcomeOf returns the column that a variable of a formula's program stands for, and the condition under
+// outcomeOf returns the column that a variable of a program stands for, and the condition under
 // which the variable is 1. The condition is empty if the variable has the values of the column.
 func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	for _, v := range st.Model.Program.Variables {

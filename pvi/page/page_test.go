@@ -234,9 +234,12 @@ func TestPageHasConditionalEffects(t *testing.T) {
 	}
 }
 
-// The heading of conditional effects names the outcome of a formula as the study does.
-func TestPageNamesTheOutcomeOfAFormula(t *testing.T) {
+// The heading of conditional effects names the outcome of a formula or program as the study does.
+func TestPageNamesTheOutcome(t *testing.T) {
+	const program = "data { int N; vector[N] n; vector[N] x; } parameters { real a; real b; } model { a ~ normal(0, 1); b ~ normal(0, 1); n ~ normal(a + b * x, 1); }"
 	for _, c := range []struct{ model, want string }{
+		{`program = "` + program + `"`, "Expected n, if"},
+		{`program = "` + program + ` generated quantities { vector[N] u_expected = a + b * x; vector[N] v_expected = x; }"`, "Expected values that the program generates, if"},
 		{`formula = "n ~ x", family = "poisson"`, "Expected n, if"},
 		{`formula = "n ~ x", family = "bernoulli", positive = ">= 3"`, "Probability that n is &gt;= 3, if"},
 	} {
