@@ -104,9 +104,9 @@ func (c *Client) begun(m *Member, dataset string) bool {
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval of this study. There are three reasons for a Refusal:
-// the client has left the study, there is no approval, or the policy has changed since the
-// approval.
+// approved returns the terms of the approval of this study. It returns a [*Refusal] if the client
+// has left the study, if there is no approval under the present policy, or if the policy does not
+// allow the coordinator.
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err

@@ -38,7 +38,7 @@ type Examination struct {
 }
 
 // Examine checks everything that a run needs. A Finding that failed names a remedy. The state
-// directory, the keys and the ledger are reported as passed, because Open has already checked them.
+// directory and the ledger are reported as passed, because Open has already checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{

@@ -26,7 +26,7 @@ const (
 	OverBudget  = 4   // the study costs more than the remaining privacy budget
 	Damaged     = 5   // the state is damaged, or older than a message that this client has sent
 	Unreachable = 6   // the coordinator cannot be reached
-	Fruitless   = 7   // several consecutive answers were charged but could not be computed
+	Fruitless   = 7   // several consecutive answers were charged for nothing (see [Failing] and [Stalled])
 	Interrupted = 130 // stopped by a signal
 )
 
@@ -91,8 +91,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the errors with their exit codes. [CodeOf] uses the first match. Errors of this
-// machine are therefore listed before errors that other machines reported.
+// codes lists the errors with their exit codes, the most serious first. [CodeOf] uses the first match.
 var codes = []struct {
 	code int
 	kind func(error) bool

@@ -41,7 +41,7 @@ type participant struct {
 	at    position
 	sent  uint64    // number of the last plan whose answer this process sent
 	keyed bool      // whether this process sent the keys for the secure sums to the other clients
-	said  bool      // whether this process sent the client's message that the sum of the open plan still needs: a confirmation or a share
+	said  bool      // whether this process sent its confirmation or share for the present step of the secure sum
 	asked time.Time // time when this process read the last plan; before the first plan, time when it connected
 
 	wanted  device.Source // source of the device for the run; nil to compute on the CPU
@@ -154,9 +154,10 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 // next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the saved state with the coordinator's record of this client. There are two
-// errors. The coordinator may have fewer entries than this client has processed. Or the last
-// message that the coordinator received from this client may name an entry that this ledger lacks.
+// witness compares the saved state with the coordinator's record of this client. It returns an error
+// if the coordinator has fewer entries than this client has processed. It also returns an error if
+// the coordinator's copy of this client's last message is from another client, or names a ledger
+// entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -347,8 +348,8 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry that contains a plan or an outcome, or one that is signed between the
-// two: a step of secure aggregation.
+// step processes an entry with a plan or an outcome, or an entry between the two, which is a step of
+// the secure sum.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind

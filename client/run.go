@@ -391,10 +391,10 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 	return nil
 }
 
-// untilPace returns the smallest multiple of the study's pace that is longer than the time since
-// the argument since. It also returns the remaining time until this multiple is reached (rest). The
-// result late reports whether the multiple is more than one pace. All results are zero if the study
-// has no pace.
+// untilPace finds the smallest multiple of the study's pace that is longer than the time that has
+// passed since the given time. It returns this multiple (after) and the remaining time until it is
+// reached (rest). The result late reports whether the multiple is more than one pace. All results
+// are zero if the study has no pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {

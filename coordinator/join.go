@@ -176,7 +176,7 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// the client may have sent again an old consent, which is signed with the client's earlier keys
+	// the envelope may be the client's first consent, sent again after its keys were replaced
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {
@@ -216,7 +216,8 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	return nil
 }
 
-// leave records that a client has left. If too few clients remain, leave aborts the study.
+// leave records that a client has left. If too few clients remain, [batch.advance] then aborts the
+// study.
 func (b *batch) leave(ctx context.Context, name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

@@ -56,8 +56,9 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer of the client whose body is complete but which was not accepted before
-// the coordinator was stopped. If there is no such answer, the result is nil.
+// whole returns the client's offer if all bytes of its body are stored, and nil otherwise. This
+// happens if the coordinator was stopped after the last piece arrived and before it accepted the
+// answer.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -268,8 +269,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the offer with the given envelope, and the number of the plan to which the
-// envelope is an answer. If there is no such offer, it returns 0 and nil.
+// offered returns the client's offer with the given envelope, and the number of its plan. The number
+// is 0 for an offer of keys for the secure sums. If there is no such offer, offered returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -317,7 +318,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 }
 
 // drop removes the body of an answer that cannot be accepted, and keeps the envelope of the answer.
-// It logs the name of the client. It returns the argument fault.
+// It logs the first refusal of an answer. It returns the argument fault.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -337,8 +338,9 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 }
 
 // awaits reports whether the plan still waits for an answer that was checked. The result is false
-// if another call has already accepted the answer. The error is a refusal if the plan has an
-// outcome, or if the stored bytes of the answer were removed.
+// without an error if another call has already accepted the answer. The error is a refusal if the
+// plan has an outcome or no longer waits for this client, or if the stored bytes of the answer were
+// removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err

@@ -35,7 +35,7 @@ type state struct {
 
 	secure *secure // state of the secure sums of a study that has begun; nil without secure aggregation
 
-	roster []identity.Name // members of a study that has begun, sorted; nil before the study begins
+	roster []identity.Name // sorted clients in the roster; nil until members needs them
 	gone   int             // number of clients that have left or were excluded
 
 	excluded map[identity.Name]string // reasons for which clients were excluded

@@ -52,8 +52,7 @@ type Status struct {
 type ClientStatus struct {
 	Name identity.Name `json:"name"`
 	Key  string        `json:"key,omitempty"` // short fingerprint of the client's key
-	// one of "invited", "expired", "joined", "consented", "taking part", "left", "revoked" and
-	// "left out"
+	// one of the constants stateInvited to stateLeftOut
 	State string     `json:"state"`
 	Seen  *time.Time `json:"seen,omitempty"` // time of the client's last message
 	// time when gossip last lost contact with the client; for display only

@@ -32,9 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting returns the overrides with which a study runs without privacy. If the solver adds no
-// noise, its settings stay. The default solver replaces a private solver, because the number and
-// the size of a private solver's steps suit the noise.
+// fitting adjusts the overrides of [NonPrivate] to a study. If the study's solver adds no noise, it
+// stays. Otherwise the default solver replaces it, because the number and the size of a private
+// solver's steps suit the noise. Overrides that keep the solver do not change.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {

@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware describes the noise-aware posterior and compares it with q. Only reports contain the
-// noise-aware posterior. Factors and predictions use q.
+// A NoiseAware describes the noise-aware posterior and compares it with q. The rounds never use it. In
+// version 1 of the study language, predictions use q. From version 2 on, they use the noise-aware
+// posterior.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
@@ -103,8 +104,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. If the study requests none, or has not yet run to
-// its end, the result is nil.
+// noiseAware returns the noise-aware posterior. The result is nil if the study requests none, and as
+// long as the outcomes that it needs are missing.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

@@ -20,12 +20,11 @@ import (
 )
 
 // A Reference is a posterior that is computed from the pooled records without privacy. No
-// federation could compute it. The posterior is exact if the model is conjugate. Otherwise it is
-// the Gaussian that the study's approximation finds in its family.
+// federation could compute it. The posterior is exact if the model is conjugate. Otherwise it is a
+// Gaussian approximation, which the field Method describes.
 type Reference struct {
 	family gaussian.Family
-	// Natural has the natural parameters, in the layout of gaussian.Full if Exact is true, and
-	// otherwise in the layout of the study's family.
+	// Natural has the natural parameters, in the layout of family.
 	Natural []float64
 	Exact   bool
 	Method  string // description of the method for people
@@ -92,8 +91,8 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 const widestFit = 1000
 
 // widens reports whether the pooled fit (see [Reference]) has a full covariance although the
-// covariance of q is diagonal. From version 2 of the study language on, the pooled fit of every
-// regression has a full covariance.
+// covariance of q is diagonal. From version 2 of the study language on, this holds for every
+// regression with at most widestFit parameters.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }

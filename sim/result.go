@@ -61,9 +61,9 @@ type Result struct {
 	// estimates, KL is nil.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is a root mean square over coefficients. For each coefficient it includes the
-	// difference between the estimate and the mean of the pooled posterior, in sds of the pooled
-	// posterior. Apart is nil unless the study reports only point estimates.
+	// Apart is the root mean square, over coefficients, of the distances of the estimates from the
+	// means of the pooled posterior, in sds of the pooled posterior. Apart is nil unless the study
+	// reports only point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
@@ -167,7 +167,7 @@ type Promise struct {
 	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers may read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores    bool `json:"scores,omitempty"`
-	Tables    bool `json:"tables,omitempty"`    // whether the first release also had tables that describe the records
+	Tables    bool `json:"tables,omitempty"`    // whether the first release had the sums for tables that describe the records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of the factors of records
 	// LastRelease is true if the study's last release is a gradient and a curvature, each with its

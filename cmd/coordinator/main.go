@@ -102,14 +102,14 @@ func run(args []string) int {
 type environment struct {
 	ctx    context.Context
 	state  string
-	chosen string   // state directory that the command line names; empty if the directory is the default or comes from the environment
+	chosen string   // result of commands.chosen
 	audit  []string // destinations of the audit log
 	unlock keyfile.Unlock
 	quiet  bool // whether only results, warnings and errors are printed
 }
 
 // chosen returns the state directory that the command line names. If this directory is the default,
-// or if the environment names it, chosen returns "".
+// or if the variable FEDPVI_COORDINATOR_STATE is set, chosen returns "".
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {

@@ -275,7 +275,7 @@ func (s *server) works() error {
 	return errors.Join(err, s.hub.Healthy())
 }
 
-// stop waits for running calls, at most for the duration farewell, and then closes the listeners.
+// stop closes the listeners, and then waits for running calls, at most for the duration farewell.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

@@ -62,8 +62,8 @@ var exp2Table = func() (t [64]float64) {
 // A centred is a row of logTable or log1pTable: a number c, its inverse and its logarithm.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable contains a row for each c = .75 + j/128 up to 1.5. log1pTable contains a row for each c
-// = 1 + j/128 up to 2.
+// logTable contains a row for each c = .75 + j/128 up to 1.75. LogAll uses the rows up to 1.5.
+// log1pTable contains a row for each c = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {
@@ -120,8 +120,9 @@ var powersLess1 = func() (t [64]float64) {
 }()
 
 // TanhAll writes tanh x for every element of x to dst, which may be x. The relative error is below
-// 1e-15. The result is E/(E+2) with the sign of x, where E = e^(2|x|) − 1. The function computes E
-// from powersLess1 without cancellation.
+// 1e-15. With E = e^(2|x|) − 1, which the function computes from powersLess1 without cancellation,
+//
+//	tanh |x| = E/(E + 2)
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {

@@ -165,9 +165,10 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays is a solver that always proposes the client's current factor, in a study whose clients
-// share one tied factor. The factor λ_m of a client is then the share w, called weight, of λ −
-// λ_prior. The solver knows only the cavity λ − λ_m, from which it computes λ_m.
+// stays is a solver that always proposes the client's current factor λ_m, in a study whose clients
+// share one tied factor. With the weight w and the cavity c = λ − λ_m, this factor is
+//
+//	λ_m = w·(λ − λ_prior) = w·(c − λ_prior)/(1 − w)
 type stays struct {
 	weight float64
 	prior  []float64

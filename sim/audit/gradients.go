@@ -58,7 +58,7 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// gradientCases have at most one record with a gradient, and mostly empty batches.
+// In gradientCases at most one record has a gradient that is not zero.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},

@@ -119,7 +119,6 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	if without != d.crowd {
 		// The measured variance contains the noise and the random draws of the record. A record
 		// that changes the sum by d and is drawn with probability q adds q(1−q)d² to the variance.
-		// The line below subtracts this term.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd

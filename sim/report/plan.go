@@ -14,8 +14,9 @@ import (
 
 // Plan writes a description of a study for people, before the study runs. It describes the model,
 // the privacy cost, and the size of the signal relative to the noise. To find the widths of intervals
-// it may simulate federations. It then calls the function played after each round, with the numbers of
-// rounds so far and in all, and ends with the error of played.
+// it may simulate federations. It then calls played after each simulated round. The arguments of
+// played are the number of rounds that are done and the number of all rounds. If played returns an
+// error, Plan stops and returns this error.
 func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{

@@ -14,12 +14,13 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes two tables. The first compares the reported posterior with the posterior of the
-// pooled records, in natural units. The second shows the reported posterior on the model's scale,
-// and also q if q is a different posterior. For ratios see [words.Natural].
+// Posterior writes a table that compares the reported posterior with the posterior of the pooled
+// records, in natural units. If the model's scale differs from natural units, or q from the reported
+// posterior, a second table shows the reported posterior, and such a q, on the model's scale. Further
+// tables follow if the result has their numbers. For the argument ratios see [words.Natural].
 //
-// For point estimates it writes one table, which compares the estimates with the posterior of the
-// pooled records.
+// For point estimates, the first table compares the estimates with the posterior of the pooled
+// records.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Model.Absent() {
 		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))
@@ -248,7 +249,8 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement describes in words the releases of a study whose privacy unit is the record.
+// recordStatement describes in words the releases of a study whose privacy unit is the record or the
+// person.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -323,8 +325,12 @@ func costs(p sim.Privacy) []method.Cost {
 // oddsInWords describes in words how much all releases can change the odds with which an observer
 // believes a statement about the records. It uses the cost to the observer whose cost is highest.
 // If the releases together are equivalent to a Gaussian mechanism, the distribution of the privacy
-// loss is known. Otherwise the loss L exceeds ε + log 2 with probability at most 2δ, because δ
-// bounds the mean of the positive part of 1 − exp(ε − L).
+// loss L is known. Otherwise the bound follows from Markov's inequality, because
+//
+//	E[max(0, 1 − exp(ε − L))] ≤ δ
+//
+// and the argument of E is at least 1/2 if L ≥ ε + log 2. The probability of such an L is therefore
+// at most 2δ.
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta

@@ -112,8 +112,8 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell. It records the data files and the metrics that the study
-// needs.
+// checkCell reads the study of a cell. It records the hashes of the study's files of records, and
+// whether the study has held-out records.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -287,8 +287,7 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid. The product does not overflow, because each
-// axis has at most maxRuns values.
+// cells returns the number of points of the grid, or maxRuns + 1 if the number is larger than maxRuns.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {
