@@ -65,8 +65,8 @@ func (a *participant) restoreSums() error {
 	return nil
 }
 
-// drawKeys draws the keys of the secure sums and returns the message that sends them to the other
-// clients. It puts the new state of the sums into change.
+// drawKeys returns the message that sends this client's keys of the secure sums to the other clients.
+// It puts the new state of the sums into change.
 func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	envelope, body, err := a.sums.Keys(a.member.keys.identity)
 	if err != nil {

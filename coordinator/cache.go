@@ -43,7 +43,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 // entry before it.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
-// size returns the number of bytes of an entry in memory
+// size returns the number of bytes of an entry that are in memory.
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
 
 func (c *cache) get(number uint64) (transport.Item, bool) {

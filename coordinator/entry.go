@@ -45,8 +45,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients of a study that is over that have called recently and have not yet
-// received the last entry. For a study that is not over it returns nil.
+// Unaware returns the clients that have called recently and have not yet received the last entry of
+// the transcript. Callers use it when the study is over. If the transcript is empty, it returns nil.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

@@ -103,7 +103,8 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether the user has turned off all devices.
+// none reports whether no device may be used. The user has then turned off all devices, or has chosen
+// none in a program that was built without them.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }

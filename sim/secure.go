@@ -173,7 +173,7 @@ func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	return sum, s.publish("outcome", nil, true, nil)
 }
 
-// each calls f for every client and measures the time of each call.
+// each calls f for every client, and adds the time of all calls to s.work.
 func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	began := s.clock()
 	defer func() { s.work += s.clock() - began }()

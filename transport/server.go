@@ -210,8 +210,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new calls, and ends the calls that wait for entries.
-// Other calls can continue until ctx is done.
+// Shutdown stops the server. It accepts no new calls, and cancels the contexts of all running calls.
+// It then waits until the calls have ended or ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

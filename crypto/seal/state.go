@@ -59,9 +59,9 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the padded size for n bytes of state. From 32 KiB on, the padded size is at most
-// an eighth larger than n, and it is a multiple of an eighth to a sixteenth of the next power of
-// two. The padded size therefore reveals n only roughly.
+// roundUp returns the padded size for n bytes of state. From 32 KiB on, the padded size is a multiple
+// of a power of two that is above n/16 and at most n/8. The padded size therefore reveals n only
+// roughly, and exceeds n by at most an eighth.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step

@@ -111,7 +111,7 @@ func (a Abortion) Bytes() []byte {
 	return wire.AppendBytes(wire.AppendBytes([]byte{version}, string(a.By)), a.Reason)
 }
 
-// ParseAbortion parses the body of an Abort entry.
+// ParseAbortion parses the body of an Abort entry or an Exclude entry.
 func ParseAbortion(b []byte) (Abortion, error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {

@@ -160,7 +160,7 @@ func (l *Log) Close() error {
 }
 
 // JSON returns the line as a JSON object without a line break. The object begins with the time in
-// UTC and the event.
+// UTC, the level and the event.
 func (l Line) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	h := slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -31,7 +31,7 @@ type Result struct {
 	Folder     string `json:"folder,omitempty"`
 }
 
-// An Epoch holds the training loss and the test loss after an epoch.
+// An Epoch holds the mean −ELBO of an image of the test set after an epoch, in nats.
 type Epoch struct {
 	Epoch    int     `json:"epoch"`
 	TestLoss float64 `json:"test_loss"`

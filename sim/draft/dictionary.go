@@ -353,8 +353,7 @@ func readREDCap(b []byte) (*Dictionary, error) {
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. The bounds of a column are the range of
-// its values, rounded outwards to one digit. The levels of a column are in the order in which they
-// first occur.
+// its values, rounded by outwards. The levels of a column are in the order in which they first occur.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -445,7 +444,8 @@ func seen(name string, values []string) Column {
 	return c
 }
 
-// outwards rounds a range outwards to a multiple of the power of ten below its width.
+// outwards rounds both ends of a range outwards, to multiples of the largest power of ten that is not
+// above the width of the range.
 func outwards(low, high float64) (float64, float64) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step

@@ -93,9 +93,13 @@ func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 const informedBy = 4000
 
 // sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It
-// assumes that the noise is added to one sum of gradients at the mode. If the posterior has the
-// precision B and the noise has the sd τ, the covariance of the estimate is B⁻¹ + τ²B⁻². The matrix
-// B is computed from made-up records. The effects of clipping and of unfinished steps are ignored.
+// assumes that the noise, with the sd τ, is added to one sum of gradients at the mode. With the
+// precision B of the posterior, which is computed from made-up records, the covariance of the
+// estimate is
+//
+//	B⁻¹ + τ²B⁻²
+//
+// The effects of clipping and of unfinished steps are ignored.
 // The result is nil if the model is not a regression or has groups, or if the study does not state
 // the number of records.
 func sharesByNoise(p *pvi.Protocol) ([]float64, error) {

@@ -51,7 +51,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && p.line == nil && now.Sub(p.began) < every && done < total {
-		return // without a terminal, a task that ends within this time writes no line of progress
+		return // without a terminal, a task that ends within this time writes only its last line
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()

@@ -214,18 +214,22 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between maps a number u in [0, 1] to a multiple of x. The result is between low·x and high·x, and
-// has two digits, so that the printed setting is exactly the setting that was tried.
+// between maps a number u in [0, 1] to a number between low·x and high·x:
+//
+//	x·low·(high/low)^u
+//
+// The result has two digits, so that the printed setting is exactly the setting that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return rounded
 }
 
-// cube returns point n of a sequence that fills the unit cube evenly. Let r be the positive root of
-// r^(d+1) = r + 1, where d is the dimension of the cube. Coordinate i of the point is the offset
-// plus n/r^i, without the integer part. For d = 1 the root is the golden ratio (Roberts, "The
-// unreasonable effectiveness of quasirandom sequences", 2018).
+// cube returns point n of a sequence that fills the unit cube evenly (Roberts, "The unreasonable
+// effectiveness of quasirandom sequences", 2018). Let d be the dimension of the cube, and r the
+// positive root of r^(d+1) = r + 1. Coordinate i of the point, from 1, is the fractional part of
+//
+//	offset[i-1] + n/rⁱ
 func cube(n int, offset []float64) []float64 {
 	d := len(offset)
 	root := 2.0

@@ -45,8 +45,8 @@ func Sum(dealers int) Matrix {
 	return Matrix{row}
 }
 
-// signs reports whether all coefficients of a row are 1 or −1. They are for the matrix of a sum,
-// and for all matrices of a scheme in which no client may be missing.
+// signs reports whether all coefficients of a row are 1 or −1. This is so for the matrix of a sum, and
+// for all matrices of a scheme in which no client may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
 		if k != 1 && k != field.P-1 {
