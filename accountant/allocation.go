@@ -13,18 +13,19 @@ import (
 // the releases, drawn at random and independently of the other records. Sigma is the noise
 // multiplier.
 //
-// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k = Steps
-// dimensions, in both orders, where e_i is the unit vector of dimension i (Feldman, Shenfeld,
-// "Privacy Amplification by Random Allocation", 2025). Let σ = Sigma. Let Y_1, ..., Y_k be
-// independent and lognormal, with log Y_i ~ N(−1/2σ², 1/σ²), and let S be their sum. Then
+// Let k = Steps and σ = Sigma. For one pick, the dominating pair is (1/k) Σ N(e_i, σ²I) against
+// N(0, σ²I) in k dimensions, in both orders, where e_i is the unit vector of dimension i (Feldman,
+// Shenfeld, "Privacy Amplification by Random Allocation", 2025). Let Y_1, ..., Y_k be independent
+// and lognormal, with log Y_i ~ N(−1/2σ², 1/σ²), and let S be their sum. Then
 //
-//	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
+//	δ(ε) = E[(S/k − e^ε)₊]    for removal
+//	δ(ε) = E[(1 − e^ε·S/k)₊]  for addition
 //
 // The mass of each Y_i is moved to the points of a grid, so that its mean does not change. Both
 // functions are convex in S, so the move cannot lower δ. An epoch with several picks costs at most
-// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If the noise is too small for
-// the grid, each pick is accounted as one release without amplification. There is no lower bound on
-// the cost.
+// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one step,
+// or if the noise is too small for the grid, each pick is accounted as one release without
+// amplification. There is no lower bound on the cost.
 //
 // The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
 // from the grid. [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly
@@ -33,7 +34,7 @@ import (
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
-	Adjacency    Adjacency // adjacency; only AddRemove or ZeroOut
+	Adjacency    Adjacency // AddRemove or ZeroOut
 }
 
 func (e RandomAllocation) addTo(t *tally, times float64) error {

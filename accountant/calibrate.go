@@ -101,12 +101,13 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// Each step of Newton's method aims a little below the target. The method works on the
-	// logarithm of the certified cost, which is nearly linear. From the second point on, the slope
-	// is computed from the last two points. A mechanism may round σ to steps of its lattice. The
-	// cost is then constant over distances much longer than Newton's steps. For this reason, a step
-	// that follows a value above the target is at least twice as long as the previous step of this
-	// kind.
+	// The search is Newton's method on the logarithm of the certified cost, which is nearly linear.
+	// Each step aims a little below the target. From the second point on, the slope is computed
+	// from the last two points.
+	//
+	// A mechanism may round σ to steps of its lattice. The cost is then constant over distances
+	// much longer than Newton's steps. A step that follows a value above the target is therefore at
+	// least twice as long as the previous step of this kind.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x that was found to meet the target, and largest x that was found to miss the target
@@ -278,8 +279,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	// narrow halves the interval [low, high) until its length is at most width. The value low
-	// always meets the target.
+	// narrow halves the interval [low, high) until its length is at most width. The cost at low
+	// meets the target: the certified cost if certify is true, and otherwise the estimated cost.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2

@@ -2,8 +2,8 @@ package accountant
 
 import "math"
 
-// tolerance and deltaTolerance are the largest relative distances between the certified lower
-// and upper bounds on ε and on δ.
+// tolerance and deltaTolerance are the relative distances between the certified lower and upper
+// bounds on ε and on δ at which [side.refine] stops.
 const (
 	tolerance      = 3e-4
 	deltaTolerance = 8e-4
@@ -25,10 +25,10 @@ const (
 	fromAbove
 )
 
-// refine calls the function read with finer and finer grids. It stops when the two bounds are close
-// to each other, or when the function returns an error because the grid is too fine. If only the
-// upper bound is wanted, refine instead stops when the bounds of two successive grids are close to
-// each other.
+// refine calls the function read with up to five finer and finer grids. It stops earlier when the
+// two bounds are close to each other, or when read returns an error because the grid is too fine.
+// If only the upper bound is wanted, refine instead stops when the bounds of two successive grids
+// are close to each other.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)

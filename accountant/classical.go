@@ -18,20 +18,28 @@ func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
 
-// AdvancedComposition returns the guarantee (ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′) of k releases
-// that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential Privacy", 2010,
-// theorem III.3). If ε is 1 or more, the resulting ε is larger than the ε of [BasicComposition].
+// AdvancedComposition returns the guarantee
+//
+//	(ε√(2k log(1/δ′)) + kε(e^ε − 1), kδ + δ′)
+//
+// of k releases that are each (ε, δ)-private (Dwork, Rothblum, Vadhan, "Boosting and Differential
+// Privacy", 2010, theorem III.3). If ε is 1 or more, the resulting ε is larger than the ε of
+// [BasicComposition].
 func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps, del float64) {
 	n := float64(k)
 	eps = epsilon*math.Sqrt(-2*n*math.Log(deltaPrime)) + n*epsilon*math.Expm1(epsilon)
 	return eps * raised, min(1, up(n*delta+deltaPrime)*raised)
 }
 
-// Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on a
-// random sample of the records, for 0 ≤ q ≤ 1. Under [AddRemove] each record is in the sample
-// independently with probability q. Under [ReplaceOne] the sample is a fraction q of the
-// records, drawn without replacement (Balle, Barthe, Gaboardi, "Privacy Amplification by
-// Subsampling", 2018, theorems 8 and 9). The release must be private under the same adjacency.
+// Amplify returns the guarantee
+//
+//	(log(1 + q(e^ε − 1)), qδ)
+//
+// of an (ε, δ)-private release on a random sample of the records, for 0 ≤ q ≤ 1. Under [AddRemove]
+// each record is in the sample independently with probability q. Under [ReplaceOne] the sample is a
+// fraction q of the records, drawn without replacement (Balle, Barthe, Gaboardi, "Privacy
+// Amplification by Subsampling", 2018, theorems 8 and 9). The release must be private under the
+// same adjacency.
 func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	del = min(1, up(q*delta))
 	if q == 0 {

@@ -82,7 +82,7 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss L tilted by e^(cL)
 }
 
-// maxOrder is the largest order at which the search for a saddle ends.
+// maxOrder is the order above which the search for a saddle gives up.
 const maxOrder = 1e12
 
 // saddleAt returns the saddle at the given order. The field epsilon of the result is the ε for
@@ -99,9 +99,9 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which the function beyond returns true. The
-// order is accurate to one part in a thousand. This function must be monotone in the order. If
-// there is no such saddle, ok is false.
+// saddleWhere returns the saddle of least order for which the function beyond returns true. beyond
+// must be monotone in the order. The order is accurate to one part in a thousand. If there is no
+// such saddle, ok is false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)

@@ -152,13 +152,15 @@ func (g grid) before(index int) int {
 	return index - 1
 }
 
-// split returns a distribution on the grid that dominates l, which means that its δ(ε) is at least
-// the δ(ε) of l for every ε. The mass of a cell [a, b] of losses is divided between its ends so
-// that the total masses under P and Q do not change. With the densities p and q of P and Q, the end
-// b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko et al., "Connect the Dots:
-// Tighter Discrete Approximations of Privacy Loss Distributions", 2022). Each cell is computed
-// separately, so that small masses keep their accuracy. A mass under P of at most cut is moved to
-// an infinite loss.
+// split returns a distribution on the grid that dominates l: its δ(ε) is at least the δ(ε) of l for
+// every ε. The mass of a cell [a, b] of losses is divided between its ends so that the total masses
+// under P and Q do not change. With the densities p and q of P and Q, the end b gets
+//
+//	∫ (p − e^a q) / (1 − e^(a−b))
+//
+// ("connect the dots": Doroshenko et al., "Connect the Dots: Tighter Discrete Approximations of
+// Privacy Loss Distributions", 2022). Each cell is computed separately, so that small masses keep
+// their accuracy. A mass under P of at most cut is moved to an infinite loss.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {

@@ -53,10 +53,10 @@ const costMargin = 1 + 0x1p-50
 
 // NewGaussianFilter returns a filter that admits only Gaussian releases: Gaussian and
 // DiscreteGaussian events and compositions of them. It admits releases while the sum of their μ² is
-// at most μ_B², where μ_B is the largest μ that meets the target (Koskela, Tobaben, Honkela,
-// "Individual Privacy Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully
-// Adaptive Composition for Gaussian Differential Privacy", 2022). It admits as much as if all
-// releases were fixed in advance.
+// at most μ_B² (Koskela, Tobaben, Honkela, "Individual Privacy Accounting with Gaussian
+// Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive Composition for Gaussian
+// Differential Privacy", 2022). μ_B is the largest μ that meets the target together with the
+// reserve filterDivergence. The filter admits as much as if all releases were fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -109,9 +109,12 @@ func stable(x float64) float64 {
 }
 
 // filterDelta bounds δ(ε) of a release with the cost c. The release is within max divergence r =
-// c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close and P′ and Q′
-// are within max divergence r of P and Q, then P′ and Q′ are (ε + 2r, e^r δ)-close. For ε < 2r, the
-// δ of the Gaussian release is computed at 0 instead of ε − 2r, and the bound adds e^{2r} − 1,
+// c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close, and P′ and Q′
+// are within max divergence r of them, then P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
+//
+//	δ(ε) ≤ e^r δ_G(ε − 2r)
+//
+// where δ_G belongs to the Gaussian release. For ε < 2r the bound uses δ_G(0) and adds e^{2r} − 1,
 // which is at least the difference. The result is raised to cover rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence

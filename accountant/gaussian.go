@@ -7,10 +7,13 @@ import "math"
 //
 //	δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 //
-// (Balle and Wang 2018, theorem 8), for μ ≥ 0 and ε ≥ 0. With x = ε/μ − μ/2, the normal density φ
-// and Mills' ratio R, the result equals φ(x)(R(x) − R(x+μ)). This product neither overflows at
-// large ε nor loses digits at small δ. The relative error of the result is about (1 + x² +
-// μ²)·10⁻¹⁵: below 10⁻¹² for δ above 10⁻²⁰⁰ and μ up to 20.
+// (Balle and Wang 2018, theorem 8), for μ ≥ 0 and ε ≥ 0. It is computed as
+//
+//	φ(x)(R(x) − R(x+μ)),  x = ε/μ − μ/2
+//
+// with the normal density φ and Mills' ratio R. This product neither overflows at large ε nor loses
+// digits at small δ. The relative error of the result is about (1 + x² + μ²)·10⁻¹⁵: below 10⁻¹² for
+// δ above 10⁻²⁰⁰ and μ up to 20.
 func GaussianDelta(mu, epsilon float64) float64 {
 	if mu == 0 {
 		return 0
@@ -82,8 +85,9 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 }
 
 // GaussianGuess returns the largest probability with which an observer can guess the input of a
-// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori. This probability is (1
-// + δ(0))/2 = Φ(μ/2).
+// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori:
+//
+//	(1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
 // GaussianOdds returns the logarithm of the factor by which a μ-Gaussian-DP release can change an

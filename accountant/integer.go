@@ -18,11 +18,14 @@ type discreteSum struct {
 }
 
 const (
-	// tailExponent is the number t in the following bound on the tail. For X with the distribution
-	// N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of Σ_k e^(−(k−sσ²)²/2σ²) to Σ_k
-	// e^(−k²/2σ²), and this ratio is at most 1 (Canonne, Kamath, Steinke, "The Discrete Gaussian
-	// for Differential Privacy", 2020). The sum of n samples therefore exceeds √(2tnσ²) with
-	// probability at most e^(−t), which is 2^−989 for this t.
+	// tailExponent is the number t in a bound on the tail. The sum of n samples of N_Z(0, σ²)
+	// exceeds √(2tnσ²) with probability at most e^(−t), which is 2^−989 for this t. This follows
+	// from
+	//
+	//	E e^(sX) ≤ e^(s²σ²/2)
+	//
+	// for X with the distribution N_Z(0, σ²) (Canonne, Kamath, Steinke, "The Discrete Gaussian for
+	// Differential Privacy", 2020).
 	tailExponent = 686
 
 	// leastMass is the smallest mass that a discreteSum stores. With this bound, no stored mass is
@@ -69,10 +72,13 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	return law, nil
 }
 
-// sharesDistance bounds the max divergence, in both directions, between the sum of n
-// samples of N_Z(0, σ²) and one sample of N_Z(0, nσ²): 10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1))
-// (Kairouz, Liu, Steinke, "The Distributed Discrete Gaussian Mechanism", 2021, corollary
-// 12). The corollary needs σ ≥ 1/2. For smaller σ sharesDistance returns +Inf.
+// sharesDistance bounds the max divergence, in both directions, between the sum of n samples of
+// N_Z(0, σ²) and one sample of N_Z(0, nσ²):
+//
+//	10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1))
+//
+// (Kairouz, Liu, Steinke, "The Distributed Discrete Gaussian Mechanism", 2021, corollary 12). The
+// corollary needs σ ≥ 1/2. For smaller σ sharesDistance returns +Inf.
 func sharesDistance(sigma float64, n int) float64 {
 	if n <= 1 {
 		return 0

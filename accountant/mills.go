@@ -19,8 +19,12 @@ func normalDensity(x float64) float64 { return invSqrt2Pi * math.Exp(-x*x/2) }
 // normalCDF returns Φ(x).
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// millsTail returns the continued fraction K = 1/(x + 2/(x + 3/(x + ...))). Mills' ratio is 1/(x +
-// K) (Abramowitz and Stegun 26.2.14). The fraction converges in fewer than 150 terms for x ≥ 2.5.
+// millsTail returns the continued fraction
+//
+//	K = 1/(x + 2/(x + 3/(x + ...))).
+//
+// Mills' ratio is 1/(x + K) (Abramowitz and Stegun 26.2.14). For x ≥ 2.5 the fraction converges
+// within 154 terms.
 func millsTail(x float64) float64 {
 	k := x
 	for n := millsTerms(x); n >= 2; n-- {

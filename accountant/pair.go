@@ -12,7 +12,7 @@ type pair interface {
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
-	scale(order float64) (smooth, analytic float64)  // smooth is the length scale of the densities, and analytic is the distance from the real line to the nearest singularity of the loss
+	scale(order float64) (smooth, analytic float64)  // smooth is the length scale of the densities, and analytic is a lower bound on the distance from the real line to the nearest singularity of the loss
 }
 
 // span is the number of standard deviations that an interval extends to each side. A normal
@@ -144,8 +144,11 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at returns the x with the given privacy loss l. It solves (1−q)·sinh(l/2) =
-// q·e^(−1/2σ²)·sinh(x/σ² − l/2), where q is the sampling rate.
+// at returns the x with the given privacy loss l. It solves
+//
+//	(1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2)
+//
+// where q is the sampling rate.
 func (o opposed) at(loss float64) float64 {
 	s2 := o.sigma * o.sigma
 	half := math.Abs(loss) / 2

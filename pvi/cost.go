@@ -54,17 +54,17 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns a list of observers. The last observer of the list can open every message.
-// If clients aggregate securely, the list begins with the largest coalition that cannot open
-// messages, unless this coalition is no larger than t, the number of colluders that the study
-// assumes.
+// whoeverOpens returns a list of observers. The last of them can open every message. If clients
+// aggregate securely, the list begins with the largest coalition that cannot open messages. This
+// coalition is left out if it is no larger than t, the number of colluders that the study assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// A coalition of all participants but one does not know at most one noise share.
+	// With all participants but one, the observer lacks one noise share, like an observer who opens
+	// every message.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
 		return []method.View{opens}
@@ -194,8 +194,8 @@ func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases, under the study's own
 // adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns. All
-// three are for an outsider if the privacy unit is the client, and for any observer if the privacy
-// unit is the record. The costs are equal unless the method is unsound ([method.Unsound]).
+// three are for an outsider if only sums are opened, and otherwise for anyone who reads messages.
+// They are equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {

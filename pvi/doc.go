@@ -33,8 +33,9 @@
 // # The lattice
 //
 // Clients send changes as integers. λ and every λ_m are sums of integers times the damping, which
-// is a whole multiple of 2⁻²⁰. Sums of integers are exact, so the invariant λ = λ_prior + Σ λ_m (+
-// λ_noise) holds to the last bit on every machine, for any order of messages.
+// is a whole multiple of 2⁻²⁰. Sums of integers are exact, so λ = λ_prior + Σ λ_m holds to the last
+// bit on every machine, for any order of messages. With exact factors, the sum has one more term,
+// the noise of all releases.
 //
 // # The memory of a client
 //

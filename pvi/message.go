@@ -28,8 +28,8 @@ type Plan struct {
 	Participants []ClientID // clients that must answer, in the order of the roster
 }
 
-// A Release is the change of a client's factor, in lattice steps. The study states which observers
-// can read it.
+// A Release has the numbers that a client releases for a plan, in lattice steps. The method defines
+// them. The study states which observers can read them.
 type Release struct {
 	Protocol Digest
 	Number   int // number of the plan
@@ -45,9 +45,9 @@ type Outcome struct {
 	Number       int // number of the plan
 	Verdict      Verdict
 	Centre       []int64    // centre of the coordinates in the plan
-	Participants []ClientID // clients whose changes are in Sum, in the order of the roster
-	Sum          []int64    // sum of changes, in lattice steps; nil if void
-	Releases     []int64    // changes of the participants, one after the other, if the study publishes changes; otherwise nil
+	Participants []ClientID // clients whose releases are in Sum, in the order of the roster
+	Sum          []int64    // sum of releases, in lattice steps; nil if void
+	Releases     []int64    // releases of the participants, one after the other, if the study publishes them; otherwise nil
 }
 
 func refuse(format string, args ...any) error { return phase.Refuse(format, args...) }

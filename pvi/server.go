@@ -9,8 +9,8 @@ import (
 )
 
 // A Server owns the posterior of a study. It makes plans, adds up the releases of clients, and
-// moves λ if the new λ is a proper distribution. It stores only sums, so its size does not grow
-// with the number of rounds.
+// moves λ if the new λ is a proper distribution. It keeps sums, and releases of open rounds alone,
+// so its size does not grow with the number of rounds.
 //
 // The caller calls Next until it returns false, and delivers the plans to the clients. The
 // caller passes every release to Collect, and delivers every outcome to all clients. Close ends

@@ -3,23 +3,35 @@
 // uncertainty due to the noise.
 //
 // An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at one public point
+// An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at one public point
 // θ̃, and the prior. The one-step estimate (Le Cam, "On the asymptotic theory of estimation and
-// testing hypotheses", 1956) is a Newton step from this point. The covariance of the estimate
-// includes the noise in the gradient and in the curvature. Let Ĥ be the noisy curvature, P the
-// prior's precision, ĝ the noisy gradient plus the prior's gradient, τ the sd of the gradient's
-// noise and τ_H the sd of the curvature's noise. The estimate m and its covariance V are
+// testing hypotheses", 1956) is a Newton step from this point. Its covariance includes the noise in
+// the gradient and in the curvature. The symbols are:
 //
-//	m = θ̃ + A ĝ,  A = (Ĥ + P)⁻¹
-//	V = mean_k[ (I − AH_k) V₁ (I − AH_k)ᵀ + A (H_k + τ²I) A ].
+//   - Ĥ is the noisy curvature, and τ_H is the sd of its noise.
+//   - ĝ is the noisy gradient plus the prior's gradient, and τ is the sd of its noise.
+//   - P is the prior's precision.
+//   - τ₁ is the sd of the noise in the gradients from which θ̃ was computed.
 //
-// H_k is Ĥ plus P plus fresh noise with the distribution of the curvature's noise, with negative
-// eigenvalues set to zero before P is added. The point θ̃ was found from gradients with noise of sd
-// τ₁, and V₁ = (P + Ĥ²(Ĥ + τ₁²)⁻¹)⁻¹ is the covariance of the error of θ̃. Eigenvalues of Ĥ that
-// are no larger than the noise are raised to a size that depends on the noise. Along their
-// eigenvectors the step is short, and the first term of V is the error of θ̃ that remains after the
-// step. If the curvature has no noise, V is (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻². The estimate and V are
-// functions of the released numbers and of public numbers alone.
+// The estimate m and its covariance V are
 //
-// [Closed] needs no release, because its result depends only on a precision and on the sd of the
+//	m = θ̃ + A ĝ
+//	A = (Ĥ + P)⁻¹
+//	V = mean_k[ (I − AH_k) V₁ (I − AH_k)ᵀ + A (H_k + τ²I) A ]
+//	V₁ = (P + Ĥ²(Ĥ + τ₁²I)⁻¹)⁻¹
+//
+// H_k is Ĥ plus fresh noise of sd τ_H, with 0 in place of negative eigenvalues, plus P. V₁ is the
+// covariance of the error of θ̃.
+//
+// In A, eigenvalues of Ĥ below √2·τ_H are raised to √2·τ_H. In V₁, eigenvalues below τ_H are raised
+// to τ_H. Where an eigenvalue was raised, the step is short, and the first term of V has the error
+// of θ̃ that remains after the step.
+//
+// If the curvature has no noise, then
+//
+//	V = (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻².
+//
+// The estimate and V are functions of released and public numbers alone. [Closed] needs only a
+// precision and the sd of the noise, and no release.
 // noise.
 package onestep

@@ -27,9 +27,8 @@ type Evidence struct {
 const draws = 100
 
 // leastCurvature is the smallest eigenvalue of the curvature that a step uses, in units of the sd
-// of the curvature's noise. Smaller eigenvalues are raised to this size. The noise of a symmetric
-// d×d matrix has a norm of about √(2d) times the sd of the noise, so a smaller eigenvalue may be
-// noise alone.
+// of the curvature's noise. Smaller eigenvalues are raised to this size. In the same units, the
+// noise of a d×d matrix has a norm of about √(2d), so an eigenvalue below √2 may be noise alone.
 const leastCurvature = math.Sqrt2
 
 // Posterior returns the mean and covariance of the one-step estimate. It draws fresh noise with

@@ -35,9 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes n.full, which is the curvature plus the prior's precision. It also computes the
-// inverse of n.full and the Newton step. It first raises eigenvalues of the curvature below
-// n.least.
+// at computes n.full, n.inverse and n.step: the curvature plus the prior's precision, its inverse
+// and the Newton step. It first raises eigenvalues of the curvature below n.least to n.least.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")

@@ -6,11 +6,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich computes the covariance of the error after a Newton step. The step begins at a point
-// and multiplies the gradient at this point by a fixed matrix A. Let H be the true curvature plus
-// the prior's precision. A is an estimate of H⁻¹. Let e be the error of the point, and s the
-// privacy noise plus the sampling error in the gradient. The error after the step is (I − AH)e +
-// As. In directions in which noise hides the curvature, A differs from H⁻¹. The step then removes
+// A sandwich computes the covariance of the error after a Newton step. The symbols are:
+//   - H is the true curvature plus the prior's precision.
+//   - A is the matrix by which the step multiplies the gradient, an estimate of H⁻¹.
+//   - e is the error of the point from which the step begins.
+//   - s is the privacy noise plus the sampling error in the gradient.
+//
+// The error after the step is
+//
+//	(I − AH)e + As.
+//
+// In directions in which noise hides the curvature, A differs from H⁻¹. The step then removes only
+// a part of e, or overshoots.
 // only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
@@ -20,7 +27,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // the matrix H; the method add later adds the variance of the gradient's noise to bread
+	bread            *mat.SymDense // H; after add has added the first term, H plus the variance of the gradient's noise
 	left, half, both *mat.Dense
 }
 
@@ -36,8 +43,12 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 }
 
 // locate computes the covariance of the point's error. The point was computed from gradients with
-// noise of sd τ₁. In a direction with curvature h the point is therefore known with precision h²/(h
-// + τ₁²), plus the precision of the prior. If a curvature is smaller than the sd of the curvature's
+// noise of sd τ₁. In a direction with curvature h, the point is therefore known with the precision
+//
+//	h²/(h + τ₁²)
+//
+// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced by
+// this sd.
 // noise, it is replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
@@ -70,9 +81,12 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 	return nil
 }
 
-// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov. H is the curvature without its
-// negative part, plus the prior's precision. V is the covariance of the error of the point from
-// which the step begins.
+// add adds the following matrix to cov:
+//
+//	weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A]
+//
+// H is the argument curvature, with 0 in place of negative eigenvalues, plus the prior's precision.
+// V is the covariance of the error of the point from which the step begins.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -11,14 +11,20 @@ import (
 // drawCurvature returns false if a matrix that must be positive definite is not.
 //
 // The prior of W is aE plus a deviation. The diagonal matrix E is one of r.scales. The factor a is
-// normal with mean W₀·typical, where W₀ is r.nominal. The deviation has independent elements. The
-// sd of an element is a relative sd (one of curvatureSDs) times the prior mean of the element.
-// Scales and relative sds are weighted by the evidence.
+// normal with mean typical·W₀ and sd typicalSD times this mean, where W₀ is r.nominal. The elements
+// of the deviation are independent. Element (i, j) has the sd
 //
-// The likelihood has the released curvatures and the gradients g_t = h − Wθ_t + noise, where θ_t is
-// the point of round t. The unknown vector h is integrated out under a flat prior, so only
-// differences between rounds matter. For a given scale and relative sd, the posterior is Gaussian
-// in vec W, the vector of the elements of W.
+//	x·typical·W₀·√(E_ii E_jj)
+//
+// where x is one of curvatureSDs. E and x are weighted by the evidence.
+//
+// The likelihood has the released curvatures and the gradients
+//
+//	g_t = h − Wθ_t + noise
+//
+// where θ_t is the point of round t. The unknown vector h is integrated out under a flat prior, so
+// only differences between rounds matter. For given E and x, the posterior is Gaussian in vec W,
+// the vector of the elements of W. Eigenvalues of a draw are at least leastShare·typical·W₀.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
 	size := packedSize(r.dim)
 	precision, linear := r.curvatureLikelihood(rounds, obs)

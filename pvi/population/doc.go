@@ -66,8 +66,8 @@
 //
 // # Errors that q does not include
 //
-// If the distribution of gradients is skewed, a clip moves the mode. q accounts for this bias as if
-// every clipped client lost a gradient of norm C, all in the same unknown direction. A client whose
-// gradient is much longer loses more than C. The first clip is computed as if the prior were
-// isotropic.
+// If the distribution of gradients is skewed, a clip moves the mode. If [Setting].Skewed is set, q
+// accounts for this bias as if every clipped client lost a gradient of norm C, all in the same
+// unknown direction. A client whose gradient is much longer loses more than C. The first clip is
+// computed as if the prior were isotropic.
 package population

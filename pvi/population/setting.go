@@ -195,8 +195,11 @@ func (s *source) choose(weights []float64) int {
 
 // guessedSlope returns the mean slope of a clip c√d on vectors with d independent standard normal
 // elements. The root mean square norm of these vectors is √d, so c is the clip in units of that
-// norm. If x has the chi distribution with d degrees of freedom, the mean slope is P(x ≤ c√d) + (1
-// − 1/d)·c√d·E[1/x; x > c√d].
+// norm. The mean slope is
+//
+//	P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d]
+//
+// where x has the chi distribution with d degrees of freedom.
 func guessedSlope(c float64, d int) float64 {
 	half, at := float64(d)/2, c*c*float64(d)/2
 	slope := mathext.GammaIncReg(half, at)

@@ -200,9 +200,9 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds with similar clips: those whose clip is between the clip of the last
-// round divided by likeClip and the clip of the last round times likeClip. The last round is one of
-// them.
+// like returns the rounds with similar clips: those whose clip is at most likeClip times the clip
+// of the last round and, if r.two is true, at least the clip of the last round divided by likeClip.
+// The last round is one of them.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -210,7 +210,7 @@ func (s *State) like() []*round {
 	})
 }
 
-// fewest returns the smallest number of answers in one of the rounds.
+// fewest returns the smallest number of answers in any of the rounds.
 func fewest(rounds []*round) int {
 	n := rounds[0].answers
 	for _, o := range rounds {
@@ -287,16 +287,20 @@ type spread struct {
 	releasedSD float64
 	alike      *mat.SymDense // value that J would have if all clients had the same distribution of records
 
-	// The field excess has draws of the difference between J and the field alike. A draw of the
-	// difference can have negative eigenvalues, which differences between clients cannot cause. The
-	// field draws has draws of J. A draw of J is alike plus a draw of the difference in which 0
-	// replaces negative eigenvalues.
+	// excess has draws of J minus alike. Such a draw can have negative eigenvalues, which
+	// differences between clients cannot cause. draws has draws of J, each of which is alike plus
+	// an element of excess with 0 in place of negative eigenvalues.
 	excess, draws []*mat.SymDense
 }
 
 // spreads returns the posterior of the covariance J of clients' gradients. If all clients have the
-// same distribution of records, J equals W − W²/κ, where W is the mean curvature of clients and κ
-// is r.kappa. The method returns false if the eigenvalues of a matrix cannot be computed.
+// same distribution of records, then
+//
+//	J = W − W²/κ
+//
+// where W is the mean curvature of clients and κ is r.kappa. The eigenvalues of this matrix are
+// raised to 5 % of the mean eigenvalue of W. spreads returns false if the eigenvalues of a matrix
+// cannot be computed.
 func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -329,12 +333,18 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 }
 
 // mix returns q. Its components are the posteriors of θ given each draw of the curvature W, the
-// covariance J and the slope. The likelihood of a component is ḡ = W(θ − θ̄) + N(0, S), where ḡ and
-// θ̄ are the averaged gradient and point.
+// covariance J and the slope of the clip. The likelihood of a component is
 //
-// S is J/U plus noise, where J/U is the covariance of the mean over the U clients that answered. If
-// the target is the pooled posterior of all M clients in the roster, S is W/M + (1/U − 1/M)J plus
-// noise, where the second term is due to the clients that did not answer.
+//	stretch·ḡ = W(θ − θ̄) + N(0, S).
+//
+// ḡ and θ̄ are the averaged gradient and point. ḡ was divided by the mean slope, and stretch is the
+// mean slope divided by the slope of the component. S is J/U plus noise, where J/U is the
+// covariance of the mean over the U clients that answered. If the target is the pooled posterior of
+// all M clients in the roster, S is
+//
+//	W/M + (1/U − 1/M)J
+//
+// plus noise. The second term is due to the clients that did not answer.
 func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope, clip float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
@@ -363,10 +373,13 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 // gradient if gradients may be skewed. The number of clipped clients follows from the slope. Each
 // clipped client is assumed to lose a gradient of norm clip, all in the same unknown direction.
 //
-// If the clips are low (r.noisy), they shorten most gradients, in all directions, so only half of
-// this bias is counted. Half is enough for a skewness of about 2: to first order in the skewness γ,
-// a clip of c root mean square norms causes a bias of γφ(c)/3 times the clip in each direction,
-// where φ is the standard normal density.
+// If the clips are low (r.noisy), they shorten most gradients, in all directions. Only half of this
+// bias is then counted. Half is enough for a skewness γ of about 2. To first order in γ, a clip of
+// c root mean square norms causes in each direction a bias of
+//
+//	γφ(c)/3
+//
+// times the clip, where φ is the standard normal density.
 func (r *rules) clipped(clip, slope float64) float64 {
 	if !r.Skewed {
 		return 0
@@ -378,10 +391,13 @@ func (r *rules) clipped(clip, slope float64) float64 {
 	return lost * lost / float64(r.dim)
 }
 
-// solve returns the mean of θ − θ̄ and its covariance B⁻¹ in a component of the mixture. The
-// notation is as in [rules.mix]. In addition, let P and θ₀ be the prior's precision and mean. Then
-// B = WS⁻¹W + P, and the mean of θ − θ̄ is B⁻¹(WS⁻¹·stretch·ḡ + P(θ₀ − θ̄)). The argument fromPrior
-// is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
+// solve returns the mean of θ − θ̄ and its covariance B⁻¹ in a component of the mixture:
+//
+//	B = WS⁻¹W + P
+//	mean = B⁻¹(WS⁻¹·stretch·ḡ + P(θ₀ − θ̄))
+//
+// P and θ₀ are the prior's precision and mean. The other symbols are those of [rules.mix]. The
+// argument fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -416,8 +432,8 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 }
 
 // ask sets s.query to the query of the round after the round with the given number. The point of
-// the query is the mean of q. The clips of the query follow from the estimated sizes of gradients
-// and curvatures.
+// the query is the mean of q, with each element at most farthest·r.priorSD from the prior mean. The
+// clips follow from the estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

@@ -24,17 +24,17 @@ const unsureShare = 0.5
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
-	// The number directions is the effective number of coordinates about which the records have
-	// more information than the prior.
+	// directions is the effective number of coordinates about which the records have more
+	// information than the prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// slope estimates the effect of the clip on the derivative of a sum of scores with respect
-		// to θ: the sum of clipped scores changes less with θ than the sum of unclipped scores. The
-		// expected effect of the clip ignores this difference.
+		// slope estimates how much the clip changes the derivative of a sum of scores with respect
+		// to θ: a sum of clipped scores changes less with θ than a sum of unclipped scores. The
+		// expected effect of the clip does not include this change.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
@@ -127,9 +127,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor by which the clips for made-up records are multiplied to get clips for
-// real records. It is the exponential of the posterior mean of the factor's logarithm. The prior of
-// the logarithm is normal with mean 0 and sd stretchSD.
+// factor returns the factor that converts clips for made-up records to clips for real records. It
+// is the exponential of the posterior mean of the factor's logarithm, but at least leastStretch.
+// The prior of the logarithm is normal with mean 0 and sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

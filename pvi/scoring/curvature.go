@@ -10,20 +10,24 @@ import (
 )
 
 // A curvature describes the curvature of the log likelihood of all records, as far as released sums
-// determine it. The estimate at θ is Λ(θ) = A(θ) S A(θ)ᵀ. The matrix A(θ)A(θ)ᵀ is the curvature of
-// records that have the released margins and independent columns. S is the identity until a
-// curvature is released. In units of Λ, the true curvature is I + G, where G is the relative error
-// of the estimate.
+// determine it. The estimate at θ is
+//
+//	Λ(θ) = A(θ) S A(θ)ᵀ.
+//
+// A(θ)A(θ)ᵀ is the curvature of records that have the released margins and independent columns,
+// plus a thousandth of the prior's precision. S is the identity until [State.learnSecant] or
+// [State.learnCurvature] changes it. In the units in which Λ is the identity, the true curvature is
+// I + G. G is the relative error of the estimate.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is a typical variance of the elements of G, the relative error of the estimate Λ
-	// (see [curvature]).
+	// variance is v, a typical variance of the diagonal elements of G (see [curvature]). An element
+	// off the diagonal has variance v/2.
 	variance float64
 }
 
-// Variances of the relative error G ([curvature]). The constant firstVariance is the variance
-// before a curvature was released. The constant leastVariance is the least variance that is assumed
-// between two points, because the matrix S differs between points.
+// Values of the variance v of the relative error G ([curvature]). firstVariance is v before a
+// curvature was released. leastVariance is the least v that is assumed between two points, because
+// the matrix S differs between points.
 const (
 	firstVariance = 0.25
 	leastVariance = 0.01
@@ -32,9 +36,9 @@ const (
 // between returns the variance of G that is assumed for the curvature between two points.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function that computes A(θ), a root of the curvature that all records would have
-// at θ if their columns were independent (see [curvature]). If random is not nil, the function
-// draws the margins as [margins.moments] does.
+// guess returns a function that computes A(θ), the lower Cholesky root that [curvature] defines. If
+// the argument random is not nil, a regression draws the margins as [margins.moments] does. A
+// program ignores this argument.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -54,9 +58,10 @@ func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the ridge that defines the units of a released curvature (see [State.ridged]). A
-// larger ridge means less noise in the released curvature. The result is the smallest ridge for which the
-// noise in all directions together is at most half of the records' information.
+// curvatureRidge returns the ridge that defines the units of a released curvature (see
+// [State.ridged]). A larger ridge means less noise in the released curvature. The result is the
+// smallest of 1, 1.1, 1.1², … for which the noise in all directions together is at most half of the
+// records' information, or the first of these numbers above 10⁹.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -84,7 +89,7 @@ type releasedCurvature struct {
 	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
 }
 
-// spreads are the possible values of the variance of the relative error G (see [curvature]).
+// spreads are the possible values of the variance v of the relative error G (see [curvature]).
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -185,7 +190,8 @@ func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.bas
 
 // weigh computes the posterior probabilities of the values in spreads, for each class. The argument
 // surprise is Uᵀ(K − guess)U, where K is the released curvature and the columns of U are the
-// eigenvectors of the guess. The prior of a variance is lognormal with median firstVariance.
+// eigenvectors of the guess. The prior of v is lognormal: log v has mean log firstVariance and sd
+// 1.5.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -232,9 +238,12 @@ func (u *update) spread(class int, q float64) float64 {
 	return spreads[len(spreads)-1]
 }
 
-// corrected returns b + U(gain ∘ UᵀDU)Uᵀ, where D is the argument surprise and ∘ multiplies element by
-// element. U and the gain are defined at [update]. For the posterior mean, b is the guess and D is the
-// release minus the guess.
+// corrected returns
+//
+//	b + U(gain ∘ UᵀDU)Uᵀ.
+//
+// D is the argument surprise, and ∘ multiplies element by element. U and the gain are defined at
+// [update]. For the posterior mean, b is the guess and D is the release minus the guess.
 func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	d := u.rotated(surprise)
 	u.attenuate(d, nil)
@@ -277,9 +286,10 @@ func (u *update) left() (mean float64) {
 	return mean / max(n, 1)
 }
 
-// bend returns the size of the largest eigenvalue that noise alone would cause. The unit is the
-// curvature of the guess, and the result is at most 0.3. Smaller eigenvalues are hidden by the
-// noise.
+// bend estimates the largest eigenvalue of the error that the curvature has after the release,
+// divided by the largest eigenvalue of the guess. The result is at most 0.3. An eigenvalue below it
+// may be due to noise. The estimate of the eigenvalue is the square root of the largest sum of
+// posterior variances in one row.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	var left [classes]float64 // posterior variance of an element of the curvature
@@ -298,16 +308,17 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the ratio of the largest to the smallest value that [positive] can draw for an eigenvalue
-// that the noise hides.
+// hiddenRange is the largest ratio between the values that [positive] can draw for one eigenvalue.
 const hiddenRange = 10
 
 // positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below the
-// argument bend becomes bend·exp(e/bend − 1), but at least bend/30. Noise hides the size of an
-// eigenvalue below the argument bend, so the function can also draw it. For this purpose the
-// argument random has a standard normal number for each eigenvalue. If random is not nil, the
-// logarithm of a hidden eigenvalue is drawn uniformly from a range. The upper end of the range is
-// the value that the eigenvalue has if it is not drawn.
+// argument bend is replaced by
+//
+//	max(bend·exp(e/bend − 1), bend/30).
+//
+// Noise hides the size of such an eigenvalue. If the argument random is not nil, it has a standard
+// normal number for each eigenvalue. The eigenvalue is then multiplied, before the maximum, by a
+// number between hiddenRange^−h and 1 whose logarithm is uniform, with h = 1 − max(e, 0)/bend.
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

@@ -80,7 +80,7 @@ func clippedResidual(mu, mean, frailty float64) (expected float64) {
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}
-	share, size := 0.0, 0.0 // constants of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1), where p(y) is the probability of the count y
+	share, size := 0.0, 0.0 // share and size are constants of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1), where p(y) is the probability of the count y
 	p := math.Exp(-mean)
 	if frailty > 0 {
 		size = 1 / frailty

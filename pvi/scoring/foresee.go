@@ -8,8 +8,8 @@ import (
 // Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
 // median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
 // prior, and records are drawn from the public description of the columns. The result depends on
-// public numbers alone. The function played is called after each round, with the numbers of rounds so
-// far and in all. Foresee ends with its error.
+// public numbers alone. Foresee calls played after each round, with the numbers of rounds so far
+// and in all. If played returns an error, Foresee returns this error.
 func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))

@@ -58,9 +58,9 @@ type population interface {
 	// row returns the values of record i in the columns of the margins.
 	row(i int) []float64
 
-	// scores calls the function each once for every record, with the index of the record and the
-	// score of the record at θ. If cov is nil, the outcomes of all records are drawn at θ.
-	// Otherwise each outcome is drawn at another point, which is drawn from N(θ, cov).
+	// scores calls each once for every record, with the index of the record and the score of the
+	// record at θ. If cov is nil, the outcomes of all records are drawn at θ. Otherwise outcomes
+	// are drawn at points that are drawn from N(θ, cov).
 	scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.
@@ -81,8 +81,8 @@ type population interface {
 	balances(theta []float64) []float64
 
 	// guess returns a function that computes the curvature that all real records would have at θ if
-	// their columns were independent and had the given margins. If random is not nil, the function
-	// draws the margins as [margins.moments] does.
+	// their columns were independent and had the given margins. If random is not nil, a regression
+	// draws the margins as [margins.moments] does. A program ignores random.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
 	// inflation returns the variance of the scores of all records at θ, divided by the variance of

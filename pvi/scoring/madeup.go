@@ -19,10 +19,9 @@ type sample struct {
 	weights []float64     // see [population]
 }
 
-// sampleAt returns the scores of made-up records at θ. If cov is nil, the outcomes of all records
-// are drawn at θ. Otherwise each outcome is drawn at another point, which is drawn from N(θ, cov).
-// The units of the scores are defined by the mean curvature of a made-up record plus ridge·P/N,
-// where P is the precision of the prior and N is the number of real records.
+// sampleAt returns the scores of made-up records at θ, with outcomes that depend on cov as in
+// [population]. The units of the scores are defined by the mean curvature of a made-up record plus
+// ridge·P/N, where P is the precision of the prior and N is the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
@@ -68,9 +67,9 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose returns a sum over all real records with an outcome that is not drawn from the model. For
-// each of these records, a clip removes a part of the score, and the sum adds up the lengths of
-// these parts. The model does not determine the directions of these parts.
+// loose returns the sum of the lengths of the parts that a clip removes from scores. The sum is
+// over real records with an outcome that is not drawn from the model. The model does not determine
+// the directions of these parts.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {

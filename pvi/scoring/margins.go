@@ -130,7 +130,7 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 
 // rescale makes the unit of column j of the margins smaller if the released sums show that the
 // values of the column are small. The new unit is twice an upper limit of the root mean square of
-// the column.
+// the column, but at least 1 % of the old unit.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -401,9 +401,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records that would give as much information about the mean of
-// column j as the margins have: without noise, the mean over this number of records would have the
-// posterior variance of the mean.
+// evidence returns the number of records whose mean without noise would have the posterior variance
+// of the mean of column j.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -103,7 +103,7 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 // inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
-// full returns all elements of a matrix, in rows without gaps. The result may share memory with m.
+// full returns a matrix as rows without gaps. The result may share memory with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()
 	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {

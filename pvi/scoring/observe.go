@@ -18,9 +18,8 @@ type observation struct {
 	clip  float64
 }
 
-// mostPoints is the largest number of points with which the hyperparameters are integrated for one
-// draw of the curvature. Each draw of the curvature has different points, so that few points are
-// enough.
+// mostPoints is the largest number of points at which the hyperparameters are integrated for one
+// draw of the curvature. Draws have different points, so a few points for each are enough.
 const mostPoints = 256
 
 // A mixture has the mean and the covariance of a posterior that is a mixture of normal
@@ -31,33 +30,40 @@ type mixture struct {
 }
 
 // observe returns the posterior given the released sums of scores in the argument path and the
-// draws of the curvature Λ. The argument made has the scores of made-up records at the point a. The
-// sums of scores are modelled as follows:
+// draws of the curvature Λ. The argument made has the scores of made-up records at the point a.
 //
-//   - The sum of the scores of all records at θ is r − Λ(θ − a). At the true θ it is normal with mean 0 and
-//     covariance Λ.
-//   - z_t is minus the sum that is expected at the point θ_t if a is the true θ ([State.released]). A
-//     released sum plus z_t is an observation of r.
-//   - The covariance of this observation is R_t = noise + nC + ½ nv (z_t z_tᵀ + z_tᵀ(θ_t − a)Λ).
-//   - n is the number of sums. C is the covariance of the error in the expected effect of the clip
-//     ([sample.uncertainty]). The last term is the variance of Λ between the points, where v is the
-//     variance of G ([curvature.between]). Both errors are the same in all sums, so that a mean over n sums
-//     does not make them smaller. They are therefore multiplied by n.
-//   - All sums together are one observation of r with precision J = Σ R_t⁻¹.
+// The sum of the scores of all records at θ is modelled as r − Λ(θ − a). At the true θ it is normal
+// with mean 0 and covariance Λ. A released sum plus z_t is an observation of r. z_t is minus the
+// sum that is expected at the point θ_t if a is the true θ ([State.released]). The observation has
+// the covariance
 //
-// For every draw of Λ, the observation gives a normal likelihood of θ with precision K and
+//	R_t = noise + nC + ½ nv (z_t z_tᵀ + max(z_tᵀ(θ_t − a), 0)Λ)
+//
+// with these symbols:
+//
+//   - n is the number of sums.
+//   - C is the covariance of the error in the expected effect of the clip ([sample.uncertainty]).
+//   - v is the variance of the relative error of Λ between the points ([curvature.between]).
+//
+// The errors behind C and v are the same in all sums, so a mean over n sums does not make them
+// smaller. They are therefore multiplied by n. All sums together are one observation of r with the
+// precision
+//
+//	J = Σ R_t⁻¹.
+//
+// For every draw of Λ, this observation gives a normal likelihood of θ with precision K and
 // precision times mean h:
 //
-//	K = Λ(φΛ + J⁻¹)⁻¹Λ, h = Λ(φΛ + J⁻¹)⁻¹(r + Λa).
+//	K = Λ(φΛ + J⁻¹)⁻¹Λ
+//	h = Λ(φΛ + J⁻¹)⁻¹(r + Λa)
 //
-// φ is the variance of r divided by Λ. It is 1 unless counts vary more than in a Poisson regression
-// (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise K is Λ/φ,
-// and with infinite noise it is zero.
+// φ is the variance of the scores divided by Λ. It is 1 unless counts vary more than in a Poisson
+// regression (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise
+// K is Λ/φ, and with infinite noise it is zero.
 //
 // Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The
-// likelihood does not depend on the spreads, so that they need no releases. The returned covariance
-// is the covariance of the mixture over all draws, widened by [mixture.widen]. The returned mean is
-// the posterior mean for the mean of the draws.
+// returned mean is the posterior mean for the mean of the draws. The returned covariance is the
+// covariance of the mixture over all draws, widened by [mixture.widen].
 func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, made *sample) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -119,15 +125,15 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 // probability.
 const heldMargins = 0.8
 
-// widen widens intervals so that they hold for most draws of the margins, and not only on average
-// over the draws. squares[i] has, for each draw of the margins, the mean of the squared error of
-// m.mean[i] under the posterior. A variance below the quantile heldMargins of these means is raised
-// to this quantile, but at most to the variance of the prior. Correlations do not change.
+// widen widens intervals so that they hold for most draws of the margins, and not only on average.
+// For each draw of the margins, squares[i] has the mean squared error of m.mean[i] under the
+// posterior. A variance below the quantile heldMargins of these errors is raised to the quantile,
+// but at most to the variance of the prior. Correlations do not change.
 //
-// Wider intervals are needed because a study has only one set of margins. If noise hides that the
-// values of a column are small, then with most draws of the margins the records seem to contain
-// more information about the coefficient of the column than they do. The errors of the elements of
-// the curvature, in contrast, are many and average out within a study. Draws of the curvature with
+// A study has only one set of margins. If noise hides that the values of a column are small, most
+// draws of the margins overstate the information about the coefficient of the column. The errors of
+// the elements of the curvature, in contrast, are many and average out within a study. Draws of the
+// curvature with the same margins therefore count together.
 // the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
@@ -144,10 +150,12 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 }
 
 // released returns the expected value of the sum o if the point a is the true θ. The argument
-// lambda is Λ(a). If the population can compute the expected value for records with independent
-// columns, the result is this value multiplied by ASA⁻¹, which corrects it by the released
-// curvature (see [curvature]). Otherwise released returns −Λ(θ_t − a), where θ_t is the point of
-// the sum.
+// lambda is Λ(a). If the population cannot compute the expected value, the result is
+//
+//	−Λ(θ_t − a)
+//
+// where θ_t is the point of the sum. Otherwise the value for records with independent columns is
+// multiplied by ASA⁻¹, which corrects it by the released curvature (see [curvature]).
 func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
 	sum := s.madeUp.released(o, a)
 	if sum == nil {

@@ -11,9 +11,8 @@ import (
 )
 
 // A program is the model of records whose log density is a record program. The curvature of a
-// record is the negative Hessian of its log density, averaged over the outcomes that the model
-// draws (see [programEvaluator.expected]). This matrix may be indefinite, which does not affect the
-// clip of its Frobenius norm.
+// record is an expectation over the outcomes that the model draws ([programEvaluator.expected]). It
+// may be indefinite, which does not affect the clip of its Frobenius norm.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
@@ -91,11 +90,13 @@ func (r *program) takeNumbers(st *study.Study) {
 	}
 }
 
-// addColumns adds the columns for one number of the record, from which margins are computed. A
-// numeric value has one column. A categorical value has one column for each level. The column is 1
-// if the value is that level, and otherwise 0. An indicator has one column. Indicators that a study
-// makes from different levels of one categorical column are marked as levels of one factor, because
-// they exclude each other.
+// addColumns adds the columns for one number of the record, from which margins are computed:
+//   - A numeric value has one column.
+//   - A categorical value has one column for each level, which is 1 for the value's level and otherwise 0.
+//   - An indicator has one column.
+//
+// Indicators of different levels of one categorical column exclude each other. They are marked as
+// levels of one factor.
 func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
 	c, at := &st.Columns[part.Column], len(r.columns)
 	n.first = at

@@ -51,7 +51,8 @@ func (m *programMadeUp) row(i int) []float64 {
 // inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// guess implements [population]. The returned function ignores its argument.
+// guess implements [population]. Its result is the curvature of m itself, whose records follow the
+// margins. The returned function ignores its argument.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
@@ -59,11 +60,12 @@ func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float6
 
 // curvature implements [population]. It returns the mean of the negative Hessians of the records,
 // with outcomes that are drawn at θ. A released curvature has the same mean if the columns are
-// independent.
+// independent. Eigenvalues of the mean are at least leastHessian, in units of the covariance of the
+// scores plus the prior's precision per record. If the slope of the density jumps
+// ([variates].kinked), curvature returns the covariance of the scores instead.
 //
-// The eigenvalues of the mean are bounded from below in units of the covariance of the scores. This
-// covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of a
-// record for two draws of the outcomes. If no outcome can be drawn, the estimate is the outer
+// The covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of
+// a record for two draws of the outcomes. If no outcome can be drawn, the estimate is the outer
 // product of s.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	m.mu.Lock()
@@ -95,8 +97,8 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 // unsurePoints is the number of points from a normal distribution at which outcomes are drawn.
 const unsurePoints = 40
 
-// scores implements [population]. If cov is not nil, outcomes are drawn at several points from a
-// normal distribution with mean θ and covariance cov. Records share these points.
+// scores implements [population]. If cov is not nil, records share unsurePoints points from N(θ,
+// cov) at which outcomes are drawn. The mean of the scores is subtracted ([programMadeUp.rows]).
 func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	points := [][]float64{theta}
 	if cov != nil {
@@ -185,8 +187,8 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the least eigenvalue of a Hessian, in the units in the argument units of
-// [programMadeUp.hessian].
+// leastHessian is the least eigenvalue of the result of [programMadeUp.hessian], in the units that
+// are an argument of that method.
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians of records at θ. This mean need not be positive
@@ -218,7 +220,7 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 	return congruent(&root, diagonal(d, func(i int) float64 { return max(values[i], leastHessian) }))
 }
 
-// released implements [population]. The outcomes are the same for the scores at both points, so that
+// released implements [population]. The scores at both points have the same outcomes, so that
 // little of the result is due to chance.
 func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))

@@ -130,8 +130,8 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 }
 
 // drawn reports, for each record, whether number k can be drawn from the model. This is the case if
-// the log likelihood of the record depends on the number only as the variate of densities. It
-// returns nil if all records satisfy this condition.
+// the log likelihood of the record depends on the number only as the variate of densities. drawn
+// tests this at three values of the number. It returns nil if all records satisfy the condition.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil

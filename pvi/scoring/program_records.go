@@ -61,9 +61,8 @@ type programEvaluator struct {
 	moved  []float64     // scratch
 }
 
-// A blockOf has a vector for each record of a block. The vector is the gradient of the record, or
-// its curvature by rows before this matrix is made symmetric. The vector is nil if the computation
-// of the record panicked.
+// A blockOf has a vector for each record of a block: the gradient, or the curvature by rows before
+// it is made symmetric. The vector is nil if the computation of the record panicked.
 type blockOf struct {
 	first int
 	of    [][]float64
@@ -152,8 +151,8 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the length of the step with which [programEvaluator.curvatures] computes central
-// differences. The argument units of that function defines its unit.
+// differenceStep is the step of the central differences in [programEvaluator.curvatures], in units
+// of the columns of L⁻ᵀ along which they are taken.
 const differenceStep = 1e-4
 
 // curvature implements [evaluator]. All calls on one evaluator must have the same units, because
@@ -194,10 +193,9 @@ const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to).
 // The curvature of a record is the mean of the negative Hessian over the possible outcomes, given
-// the other numbers of the record. For a density whose slope jumps at an outcome, the result is
-// instead the covariance of the record's score over the possible outcomes. For smooth densities the
-// two are equal. If the model has no outcomes that can be drawn, the curvature is the negative
-// Hessian.
+// the other numbers of the record. If the slope of the density jumps at an outcome, it is the
+// covariance of the record's score over the possible outcomes. For smooth densities the two are
+// equal. If no outcome can be drawn, it is the negative Hessian of the record.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	switch {
 	case len(e.outcomes) == 0:
@@ -218,8 +216,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 }
 
 // overOutcomes draws several sets of outcomes for the records with indices in [from, to). The
-// argument number is the number of these sets. For each set it calls f with an evaluator of the
-// records with these outcomes.
+// argument number is the number of sets. For each set, overOutcomes calls f with an evaluator of
+// the records with these outcomes.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})

@@ -10,25 +10,27 @@ import (
 	"fedpvi/internal/special"
 )
 
-// mostSteps is the largest number of steps to the point at which the rounds start.
+// mostSteps is the largest number of steps to the point of the second round.
 const mostSteps = 60
 
-// start implements [population]. It is needed because the prior of a program may be so wide that
-// the predictions at the prior mean are far from all records. The returned point is used in the
-// second round. It is the posterior mode for made-up records whose outcomes follow the released
-// margins.
+// start implements [population]. The returned point is used in the second round, because the prior
+// of a program may be so wide that predictions at the prior mean are far from all records. The
+// point is the posterior mode for made-up records whose outcomes follow the released margins.
 //
-// The log likelihood of the made-up records is multiplied by a weight, because noise makes the
-// margins uncertain. The weight is the number of real records that would determine the mean of an
-// outcome as precisely as the margins do ([margins.evidence]), divided by madeUpRecords. The weight
-// is at most 1. If there are several outcomes, the smallest of their weights is used. If no outcome
-// can be drawn, all numbers of a record are used in place of the outcomes. A normal distribution
-// with the mean and sd of the prior is used in place of the prior.
+// Noise makes the margins uncertain. The log likelihood of the made-up records is therefore
+// multiplied by
+//
+//	weight = min(1, n/madeUpRecords).
+//
+// n is the number of real records that would determine the mean of an outcome as precisely as the
+// margins do ([margins.evidence]), for the outcome with the smallest n. If no outcome can be drawn,
+// n is the smallest over all numbers of a record. A normal distribution with the mean and sd of the
+// prior is used in place of the prior.
 //
 // The mode is found by the method of Levenberg and Marquardt, with outer products of scores in
 // place of the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear
-// Structural Models", 1974). Far from the mode these products are much larger than the Hessian, so
-// that the steps would be too short. [programMadeUp.along] therefore lengthens each step.
+// Structural Models", 1974). Far from the mode these products are much larger than the Hessian, and
+// the steps would be too short. [programMadeUp.along] therefore lengthens each step.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {

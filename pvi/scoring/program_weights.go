@@ -14,11 +14,10 @@ const (
 )
 
 // balances implements [population]. Some outcomes of a record may be drawn from the model while
-// others, such as times of censoring, follow the margins. The latter are independent of the other
-// numbers of the record. The scores of the made-up records at θ then do not add up to 0. The scores
-// of real records add up to 0 if θ is their mode. Of all weights for which the scores nearly add up
-// to 0, balances returns the weights closest to 1 in relative entropy. If no outcome can be drawn,
-// all weights are 1.
+// others, such as times of censoring, follow the margins and are independent of the other numbers.
+// The scores of such records at θ do not add up to 0, but the scores of real records add up to 0 if
+// θ is their mode. Of all weights for which the scores nearly add up to 0, balances returns the
+// weights closest to 1 in relative entropy. If no outcome can be drawn, all weights are 1.
 func (m *programMadeUp) balances(theta []float64) []float64 {
 	m.balancing.Lock()
 	defer m.balancing.Unlock()
@@ -34,10 +33,13 @@ func (m *programMadeUp) balances(theta []float64) []float64 {
 }
 
 // balanced returns weights with mean 1 for the rows of the matrix scores. The weight of a row s is
-// proportional to exp(λᵀs). The vector λ minimises log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ, where V is
-// the mean square of the rows plus the argument ridge. Without the second term the weighted sum of
-// the rows would be 0, if weights with this sum exist (entropy balancing: Hainmueller, "Entropy
-// Balancing for Causal Effects", 2012).
+// proportional to exp(λᵀs). The vector λ minimises
+//
+//	log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ
+//
+// where V is the mean square of the rows plus the argument ridge. Without the second term the
+// weighted sum of the rows would be 0, if weights with this sum exist (entropy balancing:
+// Hainmueller, "Entropy Balancing for Causal Effects", 2012).
 func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	n, d := scores.Dims()
 	square := mat.NewSymDense(d, nil)

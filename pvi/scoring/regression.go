@@ -141,8 +141,7 @@ func (r *regression) open(s *shard.Shard) (Records, error) {
 	}, s.Len()}, nil
 }
 
-// row writes the regressors of record i to x. A regressor that belongs to the effect of another
-// group than the record's is 0.
+// row writes the regressors of record i to x. The regressors of the effects of other groups are 0.
 func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	row, _ := s.Record(i)
 	clear(x[copy(x, row):])

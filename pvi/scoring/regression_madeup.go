@@ -199,7 +199,7 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 // records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // mean over the records of each level, by factor and level, with the baseline last; nil if only the mean over all records is computed
+	levels [][]float64 // mean for each level, by factor and level, with the baseline last: over the first someRecords records, all given this level; nil if only the mean over all records is computed
 }
 
 // latest keeps the value of a function at the point at which the function was last computed, so
@@ -221,13 +221,13 @@ func (l *latest[T]) at(theta []float64, compute func() T) T {
 	return l.value
 }
 
-// someRecords is the number of made-up records over which the weight of a level is averaged.
+// someRecords is the number of made-up records over which the information at a level is averaged.
 const someRecords = 500
 
 // weights returns the information of a record about its predictors at θ, averaged over made-up
 // records. If the model has only one predictor of the location, weights also computes an average
-// for each level of each factor, because the level affects the information more than anything else.
-// It computes no averages for levels if the information is the same at every θ.
+// for each level of each factor, because the information depends mostly on the level. It computes
+// no such averages if the information is the same at every θ.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}

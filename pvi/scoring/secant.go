@@ -8,7 +8,7 @@ import (
 
 // secantVariances are the possible variances of the relative error G of the curvature (see
 // [curvature]) along a secant, the step between the points of two sums. The largest variances allow
-// for a curvature that is a hundred times the guess, as can happen with many correlated columns.
+// for a curvature that is many times the guess, as can happen with correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest curvature along a secant (the step between the points of two sums),
@@ -19,15 +19,15 @@ const leastSecant = 0.1
 // learnSecant returns the estimate of the curvature after the last two sums of scores. The argument
 // made has the scores of made-up records at the point of the last sum. The symbols are:
 //   - s is the step between the points of the two sums.
-//   - y is the true curvature times s. The difference of the two sums is y plus noise.
+//   - y is the true curvature times s. The first sum minus the second is y plus noise.
 //   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G
 //     (see [curvature]).
 //
 // The expected part of the difference is computed from made-up scores at both points
-// ([State.released]), so that only the rest changes Λ. learnSecant computes the posterior mean of
-// y. It then updates Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and
-// Wright, "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. If
-// noise hides the difference, the posterior mean of y is z and Λ does not change.
+// ([State.released]), so that only the rest changes Λ. learnSecant computes the posterior mean of y
+// and updates Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright,
+// "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. If noise hides
+// the difference, the posterior mean of y is z and Λ does not change.
 func (s *State) learnSecant(made *sample) curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
@@ -43,9 +43,9 @@ func (s *State) learnSecant(made *sample) curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns the curvature lambda after a correction. Before the correction, lambda·step
-// is z. The corrected curvature times the step is y. If y has too little curvature along the step
-// (leastSecant), the product is a mixture of y and z instead.
+// secantUpdate returns a corrected curvature. The curvature before the correction is lambda, and z
+// is lambda·step. The corrected curvature times the step is y. If y has too little curvature along
+// the step (leastSecant), the product is a mixture of y and z instead.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {

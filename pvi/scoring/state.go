@@ -132,9 +132,9 @@ func total[T any](f func() T) (result T, err error) {
 // little is known about the norms of scores in these rounds.
 const firstClips = 1.5
 
-// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow.
-// After division by this norm, the block would be longer than its clip. The computed clip is
-// smaller than leastClip only if the posterior is about to overflow.
+// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow,
+// and the clipped block would be longer than its clip. A computed clip is below leastClip only if
+// the posterior is about to overflow.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {
@@ -291,8 +291,8 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			// The first scores were computed at the prior mean. These scores are of no use if the
-			// start is far from the prior mean.
+			// The first scores were computed at the prior mean. They are dropped, because the start
+			// may be far from the prior mean.
 			next.theta, next.path = start, nil
 		}
 	}
@@ -337,8 +337,8 @@ func (s *State) takeScores(o *opened) {
 	now := observation{
 		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
 		sum: apply(o.units, o.values[scoreBlock]),
-		// The scores of clients that did not answer are unknown. The variance of the sum of these
-		// scores is added to the noise.
+		// The scores of clients that did not answer are unknown. The variance of their sum is added
+		// to the noise.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
