@@ -72,7 +72,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// MaxRows is the largest number of rows of a table of records. It does not depend on the study.
+// MaxRows is the largest number of rows of a table of records, including rows that are left out. A
+// small damaged or compressed file can state any number. The limit does not depend on the study.
 const MaxRows = 1 << 27
 
 // Read reads records from a text file in the format of the study. See [ReadTable].
@@ -110,7 +111,7 @@ func Wanted(st *study.Study) []table.Wanted {
 // the client would not start, and anyone who notices this would learn something about the record.
 // With a series of such studies, one could learn more. For the same reason a study cannot limit the
 // number of records. ReadTable returns an error only if the table cannot be read at all: if reading
-// fails, if its columns do not fit the study, or if it has more than [MaxRows] records.
+// fails, if its columns do not fit the study, or if it has more than [MaxRows] rows.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -153,6 +154,7 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 		study:   st,
 		file:    file,
 		rows:    rows,
+		most:    MaxRows,
 		records: &Records{columns: len(st.Columns)},
 		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
@@ -169,12 +171,15 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 
 // read reads all rows. It calls the function kept after each row that becomes a record.
 func (d *decoder) read(kept func()) error {
-	for {
+	for read := 0; ; read++ {
 		before := d.records.Len()
 		cells, err := d.rows.Next()
 		if errors.Is(err, io.EOF) {
 			d.report.Records = d.records.Len()
 			return nil
+		}
+		if read == d.most {
+			return fmt.Errorf("%s: more than %d rows, which is the most that this program can read", d.file, d.most)
 		}
 		if d.seen != nil {
 			d.seen.row(cells)
@@ -190,8 +195,6 @@ func (d *decoder) read(kept func()) error {
 			d.leaveOut(unfit)
 		case err != nil:
 			return err
-		case d.records.Len() > MaxRows:
-			return fmt.Errorf("%s: more than %d records, which is the most that this program can read", d.file, MaxRows)
 		}
 		if d.records.Len() > before {
 			kept()
@@ -232,6 +235,7 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	rows    table.Reader
+	most    int   // largest number of rows
 	cellOf  []int // index in a row of the cell of each declared column
 	person  int   // index of the cell with the name of the person; −1 if the study has no column of persons
 	records *Records

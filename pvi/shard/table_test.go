@@ -125,3 +125,25 @@ func TestMissingCells(t *testing.T) {
 		t.Errorf("report: %+v", report)
 	}
 }
+
+// A table with too many rows is refused, also if all of its rows are left out. Otherwise a small
+// damaged file, which can state any number of rows, would be read for ever.
+func TestTooManyRows(t *testing.T) {
+	st, err := study.Parse("cells.toml", []byte(cellsSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(x float64) table.Cell { return table.Cell{Kind: table.Number, Number: x} }
+	for _, row := range [][]table.Cell{
+		{number(1), number(2), number(3)},             // is kept
+		{number(1), {Kind: table.Missing}, number(3)}, // is dropped
+		{number(1), number(9), number(3)},             // does not fit
+	} {
+		for n := range 6 {
+			_, err := shard.ReadAtMost(4, "records", &cells{rows: slices.Repeat([][]table.Cell{row}, n)}, st)
+			if (err == nil) != (n <= 4) {
+				t.Errorf("%d rows, at most 4: %v", n, err)
+			}
+		}
+	}
+}

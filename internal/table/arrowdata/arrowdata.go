@@ -170,6 +170,9 @@ func (a *reader) Next() ([]table.Cell, error) {
 			return nil, errors.Join(a.ctx.Err(), errDamaged)
 		}
 		a.row, a.rows = 0, int(b.NumRows())
+		if !plausible(b) {
+			return nil, errDamaged
+		}
 		for i, at := range a.at {
 			a.cell[i] = cellsOf(b.Column(at))
 		}
@@ -180,6 +183,17 @@ func (a *reader) Next() ([]table.Cell, error) {
 	a.row++
 	a.read++
 	return a.cells, nil
+}
+
+// plausible reports whether a batch can have as many rows as it states. A value takes at least one bit.
+// The type without values takes none, so the rows of a few batches may have no values at all.
+func plausible(b arrow.RecordBatch) bool {
+	const empty = 1 << 16 // largest number of rows of a batch without values
+	var size uint64
+	for _, column := range b.Columns() {
+		size += column.Data().SizeInBytes()
+	}
+	return uint64(b.NumRows()) <= empty+8*size
 }
 
 // cellsOf returns a function that decodes the values of a column.

@@ -90,6 +90,26 @@ func TestCutBetweenBatches(t *testing.T) {
 	}
 }
 
+// A small stream can state any number of rows of a column without values. A batch may state a few, which
+// is not enough to fill memory with the values that a study has in place of missing ones.
+func TestRowsWithoutValues(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true}}, nil)
+	for _, c := range []struct {
+		rows int
+		fits bool
+	}{{0, true}, {3, true}, {1 << 30, false}, {1 << 62, false}} {
+		var b bytes.Buffer
+		w := ipc.NewWriter(&b, ipc.WithSchema(schema))
+		rows := array.NewRecordBatch(schema, []arrow.Array{array.NewNull(c.rows)}, int64(c.rows))
+		if err := errors.Join(w.Write(rows), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := count(t, &b, b.Len()); (err == nil) != c.fits {
+			t.Errorf("%d rows in %d bytes: %v", c.rows, b.Len(), err)
+		}
+	}
+}
+
 // Whatever the bytes of Arrow data are, reading ends with rows of all columns or with an error.
 func FuzzRead(f *testing.F) {
 	for _, o := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}} {
