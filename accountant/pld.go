@@ -228,13 +228,14 @@ func (t *tilting) window(n int) *window {
 // for the other entries from the stored ones.
 const block = 64
 
-// sum returns two sums over the entries first, first+1, ... to the last. The argument sums has the same
-// sums over the entries next, next+1, ... to the last. The two sums are
+// sum returns two sums over the entries first, first+1, ... to the last. The argument sums has the
+// same sums over the entries next, next+1, ... to the last. The two sums are
 //
-//	Σ mass·e^(−θ(l−centre))  and  Σ mass·e^(−θ(l−centre))·e^(l₀−l),
+//	Σ mass·e^(−θ(l−centre))
+//	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
 //
-// where θ is the order of the tilt, l is the loss of an entry, and l₀ is the loss of the first entry of
-// the sum.
+// where θ is the order of the tilt, l is the loss of an entry, and l₀ is the loss of the first
+// entry of the sum.
 func (w *window) sum(sums [2]float64, first, next int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]

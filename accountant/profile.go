@@ -180,8 +180,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by returns the bounds that the function compute derives from the bounds of the method m. It
-// returns an error if the lower bound exceeds the upper bound.
+// by returns the bounds that the function compute derives from the functions of the method m.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -7,11 +7,13 @@ import (
 
 // Renyi returns the Rényi divergence of e at an order above 1, for the order of two adjacent inputs
 // that has the larger divergence. The result is an upper bound, up to the rounding of a quadrature
-// that is exact to 12 digits. Renyi returns +Inf if e has a mass at infinity, and for orders too
-// large to be useful. For sampled Gaussians it computes the moments accountant (Abadi et al., "Deep
-// Learning with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of
-// the Sampled Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore
-// accepts every real order.
+// that is exact to 12 digits. Renyi returns +Inf for orders too large to be useful, and if e has a
+// mass at infinity and no Gaussian release is known to cost more ([RandomAllocation]).
+//
+// For sampled Gaussians Renyi computes the moments accountant (Abadi et al., "Deep Learning with
+// Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled
+// Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore accepts every
+// real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -186,9 +188,12 @@ func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	return least, 1 + math.Exp(best)
 }
 
-// momentsEpsilon returns ε(δ) by the moments accountant in its published form: ε is the minimum of
-// (K(λ) + log 1/δ)/λ over the integer orders λ = α − 1 up to 32, where K is the cumulant (Abadi et
-// al. 2016, theorem 2).
+// momentsEpsilon returns ε(δ) by the moments accountant in its published form (Abadi et al. 2016,
+// theorem 2):
+//
+//	ε = min over λ of (K(λ) + log 1/δ)/λ
+//
+// where K is the cumulant and λ = α − 1 is an integer from 1 to 32.
 func (c *composition) momentsEpsilon(delta float64) float64 {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1)

@@ -80,12 +80,13 @@ func (p Profile) Accuracy() (Bound, error) {
 // attacker's odds. The release multiplies the odds by more than this factor with a probability over
 // the noise of at most p, the argument probability.
 //
-// Let ε(δ) be the smallest ε of the profile for δ. The logarithm of the factor can be larger than
-// ε(p), because the loss L of an (ε, δ)-private release can exceed ε with a probability larger than
-// δ. Because δ(ε) = E[(1 − e^(ε−L))₊], the loss exceeds ε − log(1 − δ/p) with probability at most
-// p, for every δ < p. The upper bound is the smallest ε − log(1 − δ/p) over several δ of the
-// profile. The lower bound is ε(p), because δ(ε) is at most the probability that the loss exceeds
-// ε.
+// Let ε(δ) be the smallest ε of the profile for δ, and let L be the loss. The profile is
+//
+//	δ(ε) = E[(1 − e^(ε−L))₊].
+//
+// For every δ < p, L therefore exceeds ε(δ) − log(1 − δ/p) with probability at most p. The upper
+// bound is the smallest of these numbers for several δ. It can be larger than ε(p). The lower bound
+// is ε(p), because δ(ε) is at most the probability that L exceeds ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)

@@ -6,17 +6,22 @@ import "math"
 // of a [Profile]. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ ≤ 1, rates
 // in [0, 1], and a size of at least 1. Results are raised by more than their rounding error.
 
-// AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private
-// release, (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh, Viswanath 2015, theorem 2.1;
-// Humphries et al., "Investigating Membership Inference Attacks under Data
-// Dependencies", 2023, theorem 3.3).
+// AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private release,
+//
+//	(e^ε − 1 + 2δ)/(e^ε + 1)
+//
+// (Kairouz, Oh, Viswanath 2015, theorem 2.1; Humphries et al., "Investigating Membership Inference
+// Attacks under Data Dependencies", 2023, theorem 3.3).
 func AdvantageBound(epsilon, delta float64) float64 {
 	return min(1, (math.Tanh(epsilon/2)+2*delta/(1+math.Exp(epsilon)))*raised)
 }
 
-// TruePositiveRateBound returns the largest true-positive rate of an attack with a
-// false-positive rate of at most fpr on an (ε, δ)-private release: min{e^ε·fpr + δ, 1 −
-// e^(−ε)(1 − δ − fpr)} (Kairouz, Oh, Viswanath 2015, theorem 2.1).
+// TruePositiveRateBound returns the largest true-positive rate of an attack with a false-positive
+// rate of at most fpr on an (ε, δ)-private release,
+//
+//	min{e^ε·fpr + δ, 1 − e^(−ε)(1 − δ − fpr)}
+//
+// (Kairouz, Oh, Viswanath 2015, theorem 2.1).
 func TruePositiveRateBound(epsilon, delta, fpr float64) float64 {
 	left := delta
 	if fpr > 0 {
@@ -26,9 +31,12 @@ func TruePositiveRateBound(epsilon, delta, fpr float64) float64 {
 	return min(1, left*(1+0x1p-40), right*raised)
 }
 
-// GroupPrivacy returns the guarantee (kε, δ(e^(kε) − 1)/(e^ε − 1)) of an (ε, δ)-private release
-// for groups of k records (Vadhan, "The Complexity of Differential Privacy", 2017, lemma 2.2,
-// with the geometric sum of its proof).
+// GroupPrivacy returns the guarantee
+//
+//	(kε, δ(e^(kε) − 1)/(e^ε − 1))
+//
+// of an (ε, δ)-private release for groups of k records (Vadhan, "The Complexity of Differential
+// Privacy", 2017, lemma 2.2, with the geometric sum of its proof).
 func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	n := float64(k)
 	switch {

@@ -11,17 +11,21 @@ import (
 // q. The probability q is the exact value of its float64. The distribution of a sample is within
 // statistical distance 2^-200 of the exact distribution, as the following construction shows.
 //
-// Let w_k be weights that are proportional to the probabilities of the outcomes k. The weights are
-// computed by the recurrence w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q) in 320-bit floats. The recurrence
-// starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps,
-// because the weights fall below 2^-288 within 21 standard deviations, and a standard deviation is
-// at most √(2^31)/2. A step has at most five roundings. Every weight, and every sum of weights,
-// therefore has a relative error below 2^24·2^-320. Weights below 2^-288 are left out. There are
-// fewer than 2^31 of them on either side, and they decrease away from the mode, so their mass is at
-// most 2^-256. The sums of the weights up to each outcome are scaled to a total of 2^256, and
-// truncated. The truncation adds an error of 2^-256 for every boundary between two outcomes, or
-// 2^-234 in all. A draw compares a uniform integer of 256 bits with the sums exactly, and reads
-// only as many bits as the comparison needs.
+// Let w_k be weights that are proportional to the probabilities of the outcomes k. They are
+// computed in 320-bit floats by the recurrence
+//
+//	w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q)
+//
+// that starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps:
+// the weights fall below 2^-288 within 21 standard deviations, and a standard deviation is at most
+// √(2^31)/2. A step has at most five roundings. Every weight, and every sum of weights, therefore
+// has a relative error below 2^24·2^-320.
+//
+// Weights below 2^-288 are left out. There are fewer than 2^31 of them on either side, and they
+// decrease away from the mode, so their mass is at most 2^-256. The sums of the weights up to each
+// outcome are scaled to a total of 2^256, and truncated. The truncation adds an error of 2^-256 for
+// every boundary between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256
+// bits with the sums exactly, and reads only as many bits as the comparison needs.
 type binomial struct {
 	first int // value of the outcome with index 0
 	// top contains, for each outcome, the highest of the four 64-bit words of 2^256 times the

@@ -63,12 +63,20 @@ const provenDim = 1 << 14
 //
 // The following proves that the integer norm, the norm of the integers that add adds to sum, is at
 // most clip. Let S be the exact squared norm of v and s the computed squared norm. In the first two
-// cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector. In the
-// first case, a product with a power of two is exact or below one step, and the squared integer
-// norm is at most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case requires
-// a finite s. The factor in this case is clip/√s·(1−2^-40) up to a relative error of 2^-51, and a
-// product is rounded up by a relative error of at most 2^-53. The integer norm is therefore at most
-// clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
+// cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector.
+//
+// In the first case, a product with a power of two is exact or below one step. The squared integer
+// norm is at most
+//
+//	S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip².
+//
+// The second case requires a finite s. The factor is clip/√s·(1−2^-40) up to a relative error of
+// 2^-51, and a product is rounded up by a relative error of at most 2^-53. The integer norm is at
+// most
+//
+//	clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip
+//
+// because √(S/s) < 1 + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
 	switch proven := len(v) <= provenDim; {

@@ -247,10 +247,13 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	}
 }
 
-// Release writes part i of the noisy sum to dst, which has Size elements. Element (row, column) of
-// the layer's matrix is at (column/[math32.TileColumns]·(To−From) + row−From)·[math32.TileColumns]
-// + column mod [math32.TileColumns]. Elements of the padding are zero. Every part of a step can be
-// released once, after Put was called for all records. Release allocates nothing.
+// Release writes part i of the noisy sum to dst, which has Size elements. Let w be
+// [math32.TileColumns]. Element (row, column) of the layer's matrix is at index
+//
+//	(column/w·(To−From) + row−From)·w + column mod w.
+//
+// Elements of the padding are zero. Every part of a step can be released once, after Put was called
+// for all records. Release allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
 	switch {

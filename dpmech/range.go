@@ -23,9 +23,16 @@ func (r Range) Of(n int) int64 {
 // A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a sum of more vectors
 // is saturated to this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne,
 // Kamath and Steinke, NeurIPS 2020, Fact 21), and a sum of n discrete Gaussians is sub-Gaussian
-// with σ√n. One element of the noise exceeds zσ√n in absolute value with a probability of at most p
-// = 2·exp(−z²/2), and at least one of d elements does so with a probability of at most d·p. The
-// value z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉) makes d·p less than 2^-64. The bound has the same bits
+// with σ√n. One element of the noise exceeds zσ√n in absolute value with a probability of at most
+//
+//	p = 2·exp(−z²/2)
+//
+// and at least one of d elements does so with a probability of at most d·p. This is less than 2^-64
+// for
+//
+//	z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉).
+//
+// The bound has the same bits on every machine.
 // on every machine.
 func (m *GaussianSum) Range() Range {
 	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))

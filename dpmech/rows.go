@@ -97,12 +97,15 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 // argument ss is the row's squared norm. The result proven is true if the following proof shows
 // that the integer norm is within the clip.
 //
-// Each element is multiplied by one number, which combines the lattice step, the slope and the
+// Each element is multiplied by one factor, which combines the lattice step, the slope and the
 // shortening. Let ss be from 2^-900 to 2^1000 and computed as in [gate.add], and let n be the
-// computed value of |slope|·√ss. Then slope·row has a norm of at most n·(1+2^-41.8)·(1+2^-51). If n
-// is at most g.length = clip·step·(1−2^-40), the number is slope/step. This quotient is exact, or
-// so small that every product is below one step. Otherwise the number is clip/√ss·(1−2^-40), for
-// every slope. In both cases the integer norm is below clip, as in [gate.add].
+// computed value of |slope|·√ss. Then slope·row has a norm of at most
+//
+//	n·(1+2^-41.8)·(1+2^-51).
+//
+// If n is at most g.length = clip·step·(1−2^-40), the factor is slope/step. This quotient is exact,
+// or so small that every product is below one step. Otherwise the factor is clip/√ss·(1−2^-40) with
+// the sign of slope. In both cases the integer norm is below clip, as in [gate.add].
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root

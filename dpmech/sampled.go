@@ -140,10 +140,13 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 // share in lattice steps. By [accountant.DiscreteGaussian] its distribution for every batch differs
 // from the rounded N(0, ns² − 1/12) only by a max divergence. A mixture over batches has the same
 // max divergence, and rounding the mixture is the same as mixing the rounded values. The result is
-// therefore a composition of two events: the event of the sampling with σ² = (ns² − 1/12)/c², where
-// c is the clip in lattice steps, and discrete Gaussian releases of sensitivity zero, which cost
-// only the max divergence. If one unit has PerUnit records, all of them in every batch, c is the
-// clip times PerUnit.
+// therefore a composition of two events: discrete Gaussian releases of sensitivity zero, which cost
+// only the max divergence, and the event of the sampling with
+//
+//	σ² = (ns² − 1/12)/c²
+//
+// where c is the clip in lattice steps. If one unit has PerUnit records, all of them in every
+// batch, c is the clip times PerUnit.
 //
 // The contributions of other clients, their batches, and the noise that the observer knows are
 // drawn independently of the protected record's batch. Given their values, they shift the sum by a
@@ -269,7 +272,7 @@ type SampledRun struct {
 // Remaining returns the number of planned steps that are left.
 func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// ErrNoSteps is returned by [SampledRun.Next] if all planned steps were taken. The cost of a run
+// ErrNoSteps is returned for a step or a plan beyond the planned steps of a run. The cost of a run
 // covers only these steps.
 var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 

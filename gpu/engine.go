@@ -57,8 +57,8 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total has the results of Sum other than the sum of gradients. The numbers have no noise, so they
-// do not protect records.
+// Total has the results of Sum other than the sum of gradients. They have no noise and must not be
+// released.
 type Total struct {
 	// LogDensity is the sum of the records' log densities, averaged over the draws. It leaves out
 	// records whose log density is not finite.

@@ -309,9 +309,11 @@ func derive(above, below, step []float64) {
 	}
 }
 
-// addRecord adds terms of Σ H_cc' v_c v_c'ᵀ for record l of the block (see [hessian] for H and v).
-// These are the terms that belong to channel c and to no later channel: H_cc' (v_c v_c'ᵀ + v_c'
-// v_cᵀ) for each channel c' before c, and H_cc v_c v_cᵀ.
+// addRecord adds the terms of Σ H_cc' v_c v_c'ᵀ for record l of the block that belong to channel c
+// and to no later channel (see [hessian] for H and v). These are H_cc v_c v_cᵀ and, for each
+// channel c' before c,
+//
+//	H_cc' (v_c v_c'ᵀ + v_c' v_cᵀ).
 func (h *hessian) addRecord(l, c int) {
 	all, starts := h.segments[l], h.starts[l]
 	own := all[starts[c]:starts[c+1]]
@@ -481,9 +483,9 @@ func (h *hessian) bend(theta []float64) {
 
 // curve computes second derivatives of the weighted sum of all tables by central differences. It
 // moves theta by a step up and by a step down in all the given coordinates, and writes the
-// difference of the two gradients to h.gradients[0]. If there is one coordinate, all elements are
-// divided by its two steps, which gives a column of the Hessian. If there are several coordinates,
-// only their elements are divided, each by the two steps of its own coordinate.
+// difference of the two gradients to h.gradients[0]. An element for a given coordinate is divided
+// by the two steps of this coordinate. If only one coordinate is given, all elements are divided by
+// its two steps, which gives a column of the Hessian.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

@@ -34,8 +34,11 @@ func (l Link) Inverse(sd float64) float64 {
 	return math.Log(sd)
 }
 
-// MeanFieldOptions are the options of a [MeanField]. It maximises the local free energy Σ_n
-// E_q[ℓ_n] − KL(q ‖ cavity), where ℓ_n is the log likelihood of record n and q = N(m, diag s²).
+// MeanFieldOptions are the options of a [MeanField], which maximises the local free energy
+//
+//	Σ_n E_q[ℓ_n] − KL(q ‖ cavity)
+//
+// where ℓ_n is the log likelihood of record n and q = N(m, diag s²).
 type MeanFieldOptions struct {
 	// Draws is the number K of draws θ = m + s∘ε in a step, where m and s are the means and
 	// standard deviations of q and ε is standard normal. All records of a step use the same draws.

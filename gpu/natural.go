@@ -9,10 +9,13 @@ import (
 // is the gradient times the inverse of q's Fisher information. The inverse is s² for m and ½(s/s′)²
 // for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
-// The length of a step in one coordinate, in the metric of the Fisher information, is √(Δm²/s² +
-// 2(s′Δρ/s)²). The field reach is the longest step: a longer one is shortened. The limit is
-// needed if q is wide compared with the likelihood: the natural gradient is then very long, and the
-// noise contributes as much to its length as the data.
+// In the metric of the Fisher information, a step in one coordinate has the length
+//
+//	√(Δm²/s² + 2(s′Δρ/s)²).
+//
+// A step that is longer than the field reach is shortened. If q is wide compared with the
+// likelihood, the natural gradient is very long, and the noise would contribute as much to the step
+// as the data.
 type Natural struct {
 	link  Link
 	reach float64

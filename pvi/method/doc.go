@@ -28,17 +28,21 @@
 //
 // # Where a release is charged
 //
-// A [Client] counts its releases in [Spent], including releases before an error.
-// Method.Increment returns the cost of the next releases as an event of package accountant.
-// costOfRounds in pvi/session/spent.go collects the events for all observers, and Site.Answer
-// puts them into the answer. The client (participant.pay in client/participant.go) writes them to
-// its ledger in the transaction that saves the answer: Store.Charge in client/ledger/change.go. The scale phase and the last round
-// compute their cost in session/scale.go and session/last.go.
+// A [Client] counts its releases in [Spent], including releases before an error. Method.Increment
+// returns the cost of the next releases as an event of package accountant. costOfRounds in
+// pvi/session/spent.go collects the events for all observers, and Site.Answer puts them into the
+// answer. The client (participant.pay in client/participant.go) writes them to its ledger in the
+// transaction that saves the answer: Store.Charge in client/ledger/change.go. The scale phase and
+// the last round compute their cost in session/scale.go and session/last.go.
 //
 // # How to add a method
 //
-// Write a package with a type that implements [Method]. Embed [Sum] if one [dpmech.GaussianSum]
-// hides the release, [Sums] if one GaussianSum hides the release of each round, or the base of
-// package steps if a [dpmech.SampledSum] hides it. All three implement the cost. Embed [Moves] if the opened sum is a change of λ. Then add a line to the
-// table in fedpvi/pvi/methods.go, with the condition on the studies that use the method.
+// Write a package with a type that implements [Method], and embed the type that implements the
+// cost:
+//   - [Sum], if one [dpmech.GaussianSum] hides the release;
+//   - [Sums], if one GaussianSum hides the release of each round;
+//   - the base of package steps, if a [dpmech.SampledSum] hides the release.
+//
+// Embed [Moves] if the opened sum is a change of λ. Then add a line to the table in
+// fedpvi/pvi/methods.go, with the condition on the studies that use the method.
 package method

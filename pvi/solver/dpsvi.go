@@ -50,13 +50,17 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program. It maximises the local free energy E_q[log
-// likelihood] − KL(q‖cavity), with q diagonal, by doubly stochastic variational inference (Jälkö,
-// Dikmen and Honkela, "Differentially Private Variational Inference for Non-conjugate Models",
-// 2017). A call of Propose takes several steps. Each step draws θ from q, the same for all records,
-// draws a batch, and releases the noisy sum of the batch's clipped gradients through a
-// [dpmech.SampledSum]. Terms that do not depend on records, such as the divergence from the cavity,
-// are added after the noise.
+// DPSVI is the private solver for any record program. With q diagonal, it maximises the local free
+// energy
+//
+//	E_q[log likelihood] − KL(q‖cavity)
+//
+// by doubly stochastic variational inference (Jälkö, Dikmen and Honkela, "Differentially Private
+// Variational Inference for Non-conjugate Models", 2017). A call of Propose takes several steps.
+// Each step draws θ from q, the same for all records, draws a batch, and releases the noisy sum of
+// the batch's clipped gradients through a [dpmech.SampledSum]. Terms that do not depend on records,
+// such as the divergence from the cavity, are added after the noise, except with
+// [study.PublishedGradients].
 //
 // All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters of
 // q, the moments of the optimiser, and the precisions. If noise makes a precision of q smaller than

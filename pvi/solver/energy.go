@@ -9,9 +9,12 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// An energy computes the free energy of a Gaussian q: weight · E_q[log likelihood] + E_q[log
-// cavity] + entropy of q, where weight is the number of times that the records count.
-// Natural-gradient steps increase the free energy. The cavity may be improper.
+// An energy computes the free energy of a Gaussian q
+//
+//	weight · E_q[log likelihood] + E_q[log cavity] + entropy of q
+//
+// where weight is the number of times that the records count. If the field point is true, there is
+// no entropy. Natural-gradient steps increase the free energy. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family

@@ -95,8 +95,11 @@ func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }
 
-// Information implements [Described]. Let Y be the count, μ its mean and φ the dispersion. The
-// information about log φ is φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ), where ψ′ is the trigamma function.
+// Information implements [Described]. Let Y be the count, μ its mean, φ the dispersion and ψ′ the
+// trigamma function. The information about log φ is
+//
+//	φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ).
+//
 // The expectation has no closed form, so it is computed as a sum over counts. The sum ends when the
 // remaining probability is at most 10⁻⁶, or after 16384 counts.
 func (negativeBinomial) Information(eta, w []float64) {

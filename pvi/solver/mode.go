@@ -11,7 +11,7 @@ import (
 const (
 	mostOfMode = 200
 	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode has been found
-	steepest   = 1e12  // largest multiple of the prior's precision that [mode.step] adds to the curvature
+	steepest   = 1e12  // largest multiple of the diagonal of the prior's precision that [mode.step] adds to the curvature
 )
 
 // Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the
@@ -20,9 +20,9 @@ const (
 // so a step costs far less than a step of [Pooled]. It returns false if the steps find no mode with
 // a positive definite curvature.
 //
-// A step uses the curvature plus a multiple of the prior's precision (Levenberg 1944, Marquardt
-// 1963). The multiple falls towards 0 while the steps raise the log posterior, and grows when a
-// step does not raise it.
+// A step uses the curvature plus a multiple of the diagonal of the prior's precision (Levenberg
+// 1944, Marquardt 1963). The multiple falls towards 0 while the steps raise the log posterior, and
+// grows when a step does not raise it.
 func Mode(dst, prior []float64, all []Likelihood) bool {
 	d := all[0].Dim()
 	family := gaussian.Full(d)
@@ -52,7 +52,7 @@ type mode struct {
 	value     float64
 	slope     *mat.VecDense
 	curvature *mat.SymDense // negative second derivatives
-	shortened float64       // multiple of the prior's precision that step adds to the curvature
+	shortened float64       // multiple of the diagonal of the prior's precision that step adds to the curvature
 }
 
 // look moves to the point theta, and computes the log posterior and its derivatives at this point.

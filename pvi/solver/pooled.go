@@ -40,7 +40,7 @@ const (
 	rounding = 1e-13
 	sharp    = 1e-10 // expectations by quadrature rules of many points
 	middling = 1e-6
-	coarse   = 1e-4 // expectations by quadrature rules of few points
+	coarse   = 1e-4 // expectations by rules of few points, or by the quasi-random points of a [Program]
 )
 
 // ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit is

@@ -14,13 +14,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SVI increases the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic gradients
-// with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where m and RRᵀ are the mean
-// and covariance of q, and ascends in coordinates in which q is standard normal at the beginning of
-// the round. The gradient is the path derivative only, because the variance of this estimate is
-// zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in
-// antithetic pairs ε, −ε. The step size falls linearly to zero, and SVI proposes the average over
-// the second half of the steps.
+// SVI increases the local free energy
+//
+//	E_q[log likelihood] − KL(q‖cavity)
+//
+// by stochastic gradients with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where
+// m and RRᵀ are the mean and covariance of q, and ascends in coordinates in which q is standard
+// normal at the beginning of the round. The gradient is the path derivative only, because the
+// variance of this estimate is zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing",
+// 2017). Draws come in antithetic pairs ε, −ε. The step size falls linearly towards zero, and SVI
+// proposes the average over the second half of the steps.
 //
 // SVI uses the records without noise. A mechanism must make the proposals private.
 type SVI struct {

@@ -48,8 +48,9 @@ func readIntervals(s *Study, t *document.Table) {
 
 // Honest reports whether the sds that the study's method computes include every known source of
 // uncertainty: the privacy noise, and correlations of coefficients. Honest returns true for studies
-// with the solver Scoring, for studies with private steps and a last round ([OneStep]), and for
-// studies without privacy whose q has a full covariance and whose posterior has one mode.
+// with the solver Scoring or without a model, for studies with private steps and a last round
+// ([OneStep]), and for studies without privacy whose q has a full covariance and whose posterior
+// has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {

@@ -155,8 +155,12 @@ type Ascent struct {
 	Draws    int     // number of draws of θ in each step; default 8
 }
 
-// Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha or,
-// if Harmonic is true, Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
+// Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha or, if
+// Harmonic is true,
+//
+//	Alpha/(1 + Alpha(t−1))
+//
+// which is 1/t for Alpha = 1.
 type Damping struct {
 	Alpha    float64 // α_1, the damping of the first round, in (0, 1]
 	Harmonic bool
