@@ -65,9 +65,13 @@ func (c *Client) correct(dataset string) error {
 // The charges so far are for an outsider. Together with the additional event they cost at least as
 // much as the same releases cost for this observer.
 //
-// For Gaussian releases the two costs are equal. If an outsider does not know n noise shares and
-// the observer does not know k of them, then μ² for the observer is n/k times μ² for the outsider.
-// For other releases the additional event is the whole study.
+// For Gaussian releases the two costs are equal. The parameter μ of Gaussian differential privacy
+// is larger for an observer who knows noise shares:
+//
+//	μ²(observer) = n/k · μ²(outsider)
+//
+// Here n and k are the numbers of noise shares that the outsider and the observer do not know. For
+// other releases the additional event is the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {

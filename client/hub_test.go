@@ -88,8 +88,9 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting has the new keys of parties that are not in a version of the roster yet, and renewals
-	// those of the hub since the study was made. The hub signs the next version before its next plan.
+	// waiting has the new keys of parties that are not in a version of the roster yet. The hub signs
+	// the next version before its next plan. The slice renewals has all renewals of the hub's own
+	// keys since the study was made.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation

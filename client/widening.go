@@ -11,11 +11,14 @@ import (
 
 // widening returns the factor by which noise widens the credible interval of a coefficient whose
 // regressor is 1 in every record. It assumes that every client has the nominal number of records.
-// If the study has no nominal number, it returns 0. Let Λ be the precision from the records, and
-// let τ be the standard deviation of the noise in the product of precision and mean. The error of
-// the mean then has standard deviation τ/Λ, and the variance 1/Λ becomes 1/Λ + τ²/Λ². The records
-// determine coefficients of other regressors with less precision. The noise therefore widens the
-// intervals of these coefficients more.
+// If the study has no nominal number, it returns 0. The noise adds the variance τ²/Λ² to the
+// variance 1/Λ of the mean, so the factor is
+//
+//	√(1 + τ²/Λ)
+//
+// Here Λ is the precision from the records, and τ is the standard deviation of the noise in the
+// product of precision and mean. The records determine coefficients of other regressors with less
+// precision. The noise therefore widens the intervals of these coefficients more.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))

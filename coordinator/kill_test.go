@@ -189,9 +189,9 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 // The test kills a coordinator at every commit, before or after the commit reaches the disk. A
 // restarted coordinator must continue with the same round, and the transcript must equal that of
 // an undisturbed run bit for bit. The test also makes a commit fail, or appear to fail, while
-// the coordinator keeps running. Unless FEDPVI_LONG is set, it does so in two of four ways at each
-// commit, and in the other two at the next one. Of two studies with the same commits, one gets the
-// other ways.
+// the coordinator keeps running. With FEDPVI_LONG it tries all four ways at each commit, and with
+// -short at every eighth commit. Otherwise the ways alternate: the two before the commit reaches
+// the disk at one commit, and the two after it at the next.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -217,8 +217,8 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 }
 
 // killedEverywhere kills the coordinator of a study at every commit and every change of a file. The
-// store keeps values of more than long bytes in files. The sum of turn and the number of a commit
-// selects two of the four ways.
+// store keeps values of more than long bytes in files. If the sum of turn and the number of a
+// commit is even, the commit fails after it has reached the disk, and otherwise before.
 func killedEverywhere(t *testing.T, document []byte, rounds int, long int64, turn int) {
 	var undisturbed playedStudy
 	t.Run("undisturbed", func(t *testing.T) {

@@ -38,9 +38,10 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 	return nil
 }
 
-// drawMixture draws the variables of every record from the mixture. The vector theta contains
-// the weights, and then for each variable the means and the logarithms of the sds. A variable
-// with a known sd has only means.
+// drawMixture draws the variables of every record from the mixture at the unconstrained parameters
+// theta. The constrained parameters are the weights, and then for each variable the means and the
+// logarithms of the sds. If the study states the sd of the clusters, they are only the means, and
+// all weights are equal.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))

@@ -26,7 +26,7 @@ type Influence struct {
 }
 
 // widestInfluence is the largest number of parameters for which influences are computed. The
-// computation solves a system of this many linear equations for each client.
+// computation solves a system of up to this many linear equations for each client.
 const widestInfluence = 200
 
 // influences returns the influence of every client on the reference, the largest first. For each

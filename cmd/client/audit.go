@@ -59,8 +59,8 @@ func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Po
 }
 
 // auditConfiguration writes the configuration of a run to the audit log. It is called after the
-// records were read and before the first connection. The time at which the records were read
-// depends on the records.
+// records were read and before the first connection. An earlier line would show how long the
+// records were read, which depends on the records.
 func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client.Member, policy *client.Policy) {
 	attrs := append(audit.User(os.Getuid(), os.Getpid()), ofStudy(m)...)
 	fingerprint, err := k.Fingerprint()

@@ -1,7 +1,11 @@
 // Package sums adds up the vectors of the clients of a study. No party can read a single vector.
 // For each plan only one sum can be opened, and this sum contains the vectors of at least U_min of
 // the M clients. Both hold even if the coordinator and the network are malicious and collude with
-// up to h = 2·U_min − M − 1 clients. The arithmetic is in package packed.
+// up to h clients:
+//
+//	h = 2·U_min − M − 1
+//
+// The arithmetic is in package packed.
 //
 // # Messages
 //

@@ -8,9 +8,10 @@
 // last envelope therefore identifies the whole transcript, and two clients can compare their
 // transcripts by comparing one hash.
 //
-// A client signs three kinds of messages. An approval is the client's consent to take part, before
-// the study starts. A release is the client's answer to a plan. The body of a release is encrypted,
-// and has the same size in all answers of the study. A leave ends the client's participation.
+// The package has three kinds of messages that clients sign. An approval is the client's consent to
+// take part, before the study starts. A release is the client's answer to a plan. The body of a
+// release is encrypted, and has the same size in all answers of the study. A leave ends the
+// client's participation. Package sums has further messages of clients for secure sums.
 //
 // This package processes the size and the hash of the bodies, and does not interpret their content.
 package transcript

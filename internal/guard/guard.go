@@ -1,6 +1,6 @@
 // Package guard recovers from panics in computations on private records. A panic would end the
-// program, and the parties that wait for an answer of the program would notice this end. It would
-// reveal information about a record without a privacy cost.
+// program, and the parties that wait for an answer of the program would notice this. They would
+// learn something about a record that no privacy cost covers.
 package guard
 
 import (

@@ -22,9 +22,12 @@ func Padded(n, size int) int { return Tiles(n, size) * size }
 // also holds if parts of the sum are added separately, as on a graphics card
 // (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that part,
 // and then once for every other part that has a term. There are at most n − k such parts. Adding
-// zero causes no rounding. The error of an element is therefore at most γ·Σ|terms| with γ =
-// n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section
-// 3.1). The norm of the vector of Σ|terms| is at most n.
+// zero causes no rounding. The error of an element is therefore at most γ·Σ|terms| (Higham,
+// "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1), where
+//
+//	γ = n·2⁻²⁴/(1 − n·2⁻²⁴)
+//
+// The norm of the vector of Σ|terms| is at most n.
 func SumError(n int) float64 {
 	nu := float64(n) * 0x1p-24
 	if !(nu < 0.5) {

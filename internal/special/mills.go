@@ -7,8 +7,10 @@ import "math"
 // error is below 1e-15, and below 1e-15·x² for x above 1. The result for an element does not
 // depend on the number of elements.
 //
-// Let M = (1 − Φ(t))/φ(t) be the Mills ratio of t = |x|. Then the result is 1/M for negative x
-// and φ/(1 − φM) otherwise.
+// The result is computed from the Mills ratio M of t = |x|:
+//
+//	M = (1 − Φ(t))/φ(t)
+//	φ(x)/Φ(x) = 1/M if x < 0, and φ(x)/(1 − φ(x)·M) otherwise
 func NormalRatioAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {

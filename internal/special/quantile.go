@@ -71,8 +71,8 @@ func PoissonQuantile(mean, z float64) float64 {
 	})
 }
 
-// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials,
-// below 10⁹, and probability.
+// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials
+// and the probability p. The number of trials must be below 10⁹.
 func BinomialQuantile(trials, p, z float64) float64 {
 	const most = 1e9
 	switch {

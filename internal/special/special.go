@@ -37,8 +37,9 @@ func LogPhi(x float64) (value, slope float64) {
 	return -.5*x*x - logRoot2Pi + math.Log(r), 1 / r
 }
 
-// mills returns (1 − Φ(t))/φ(t) for large t, by Laplace's continued fraction 1/(t + 1/(t + 2/(t
-// + 3/(t + ...)))).
+// mills returns (1 − Φ(t))/φ(t) for large t, by Laplace's continued fraction
+//
+//	1/(t + 1/(t + 2/(t + 3/(t + ...))))
 func mills(t float64) float64 {
 	f := t
 	for k := 24; k >= 1; k-- {

@@ -54,8 +54,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// The checks of one case can run before those of the others. The report lists them in the same
-// order.
+// The checks of one case can run before those of the others. The report lists the checks in the
+// usual order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {

@@ -44,7 +44,10 @@ func newClaim(e accountant.Event) *claim {
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
 // tradeOff returns an upper bound on the true-positive rate of every attack at each of the given
-// false-positive rates. It computes the bound from δ(ε) in both directions.
+// false-positive rates. Here f is the false-positive rate. The bound is the smallest, over the
+// values of ε of claimedEpsilons, of
+//
+//	min(δ(ε) + e^ε·f, 1 − max(0, 1 − δ(ε) − f)/e^ε)
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
 	deltas, err := c.profile()
 	if err != nil {

@@ -30,8 +30,8 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 }
 
 // personPair returns two data sets of a client that differ by all rows of a person. These rows come
-// first in the data set. Rows at the beginning would show a faulty choice of rows, by which one
-// person changes which rows of other persons are kept.
+// first in the data set. If a faulty choice of rows depends on the rows before, the two data sets
+// keep different rows of the other persons.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0

@@ -128,7 +128,7 @@ func (w *writer) comment(text string) string {
 }
 
 // clean returns a text in one line without control characters, so that it can be a comment of the
-// study file
+// study file.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
 }

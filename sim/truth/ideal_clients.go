@@ -18,12 +18,18 @@ import (
 //
 //	g = (I + ΛΣ)⁻¹s    W = (I + ΛΣ)⁻¹Λ
 //
-// The release is a sum of clipped scores in units of Q = P + ΣW, the precision without noise. It is
-// made at a draw from this posterior, because nobody knows the mode better than the records
-// determine it. If a client is clipped, it adds to the information in proportion to the slope ρ
-// of the clip, averaged over directions. The variances are the diagonal of
+// The release is a sum of clipped scores in units of the precision without noise, which is the
+// precision P of the prior plus the sum of W over the clients. It is made at a draw from the
+// posterior with this precision, because nobody knows the mode better than the records determine
+// it. If a client is clipped, it adds to the information in proportion to ρ, the slope of the clip
+// averaged over directions:
 //
-//	(P + H(V + R)⁻¹H)⁻¹    with H = ΣρW and V = Σρ²W
+//	ρ = (1 − 1/d)·C/n
+//
+// Here d is the number of coordinates, C is the clip, and n > C is the root mean square norm of
+// the client's score. For a client that is not clipped ρ is 1. The variances are the diagonal of
+//
+//	(P + H(V + R)⁻¹H)⁻¹    with the sums over clients H = Σ ρW and V = Σ ρ²W
 //
 // R is as in [pooled.ideal], and the clip is the best of six.
 func (f *pooled) idealOfClients(noise float64, between []float64) ([]float64, error) {
@@ -112,8 +118,10 @@ func (f *pooled) marginal(between []float64) ([]*contributor, error) {
 	return all, nil
 }
 
-// measure sets c.white and c.norm. lower is L, the Cholesky root of the precision. The expected squared norm
-// is ‖L⁻¹g‖² + ‖L⁻¹WL⁻ᵀ‖².
+// measure sets c.white and c.norm. The argument lower is L, the Cholesky root of the precision. The
+// expected squared norm is
+//
+//	‖L⁻¹g‖² + ‖L⁻¹WL⁻ᵀ‖²
 func (c *contributor) measure(lower *mat.TriDense) error {
 	c.white = mat.NewVecDense(c.score.Len(), nil)
 	var half, whole mat.Dense

@@ -316,8 +316,9 @@ func (k *link) Confirm(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// Complain is a fault of the program if the plan is open, because no fault of a world changes a deal.
-// A client that is late may get the keys of a later version of the roster.
+// Complain makes the test fail if the plan is open, because no fault of a world changes a deal. A
+// complaint about a closed plan is possible: a client that is late may get the keys of a later
+// version of the roster.
 func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	w := k.life.p.w
 	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {

@@ -65,8 +65,7 @@ func files(t *testing.T) []file {
 }
 
 // floors lists the packages in layers, beginning with the lowest. A package may import only
-// packages of lower layers. The variable beside lists the exceptions, which are imports within a
-// layer.
+// packages of lower layers. TestImportsRunDownward has the exceptions, which are for tests.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -262,7 +261,7 @@ var forbidden = []struct {
 	{
 		"log", func(f file) bool {
 			return command(f) || client(f) || crypto(f) || transport(f) || coordinator(f) || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/testing/canary" || f.folder == "internal/testing/abuse" && f.test ||
-				f.path == "sim/audit/outcomes.go" || f.folder == "tools/plant/planted" // The one listens to the program's log, and the other is heard.
+				f.path == "sim/audit/outcomes.go" || f.folder == "tools/plant/planted" // outcomes.go reads the log of the program, to which planted faults write
 		},
 		"logs leave the machine; crypto defines the logged form of its values",
 	},

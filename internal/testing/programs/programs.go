@@ -184,8 +184,12 @@ func (r Regression) Softmax(classes []string) (*model.Model, error) {
 }
 
 // Characteristics returns a hierarchical logistic regression (section 3.3 of Prediger et al.,
-// d3p, 2022). The coefficients of group g are w_g = M c_g + η, where c_g = characteristics[g] is
-// public and the elements of M have the prior mixing. A record of group g has log odds x·w_g.
+// d3p, 2022). A record of group g has the log odds x·w_g, with the coefficients
+//
+//	w_g = M c_g + β
+//
+// Here c_g = characteristics[g] is public, the elements of M have the prior mixing, and β are the
+// coefficients that all groups share.
 func (r Regression) Characteristics(characteristics [][]float64, mixing model.Normal) (*model.Model, error) {
 	k := len(characteristics[0])
 	var flat []float64
@@ -201,9 +205,13 @@ func (r Regression) Characteristics(characteristics [][]float64, mixing model.No
 	return r.build(b, Logistic, y, b.Add(eta, b.Bilinear(x, m, c)))
 }
 
-// Network returns a neural network with one hidden layer of tanh units, η = v·tanh(Wx + b) + c,
-// and outcomes of family f. The prior of a unit's weights has the standard deviation of
-// r.Coefficients divided by the square root of the number of inputs.
+// Network returns a neural network with one hidden layer of tanh units, and outcomes of family f.
+// Its linear predictor is
+//
+//	η = v·tanh(Wx + b) + c
+//
+// The prior of a unit's weights has the standard deviation of r.Coefficients divided by the square
+// root of the number of inputs.
 func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	b := model.NewBuilder("neural network")
 	y, x := r.columns(b, f)
@@ -217,9 +225,12 @@ func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	return r.build(b, f, y, b.Add(b.Apply(ir.Dot, b.Apply(ir.Tanh, b.Dense(w, bias, x)), v), c))
 }
 
-// Mixture describes a mixture of Gaussians with independent variables in the column x. The
-// likelihood sums over the unknown component k of a record n: ℓ_n = log Σ_k w_k Π_v N(x_nv |
-// μ_vk, s_vk²).
+// Mixture describes a mixture of Gaussians with independent variables in the column x. The log
+// likelihood of a record n sums over its unknown component k:
+//
+//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_vk, s_vk²)
+//
+// Here w_k are the weights, and μ_vk and s_vk are the mean and the sd of variable v in component k.
 type Mixture struct {
 	Components    int
 	Variables     []string
