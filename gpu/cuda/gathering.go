@@ -46,9 +46,9 @@ func (g *Gathering) Leave() {
 
 // Descend computes one visit, together with the visits of the other members, and returns the error
 // of this visit. The records are on the device only during the visit, unless they are those of
-// [Tables]. If a launch fails, Descend
-// tries each half of its visits again, down to launches of one visit. A faulty visit, or too little
-// memory on the device, therefore does not make other visits fail.
+// [Tables]. If a launch fails, Descend tries each half of its visits again, down to launches of one
+// visit. A faulty visit, or too little memory on the device, therefore does not make other visits
+// fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{d, records, v, done}}
@@ -92,8 +92,8 @@ func launch(ready []gathered) {
 }
 
 // takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
-// launch fails, takeOrHalve tries each half of the visits again, and a single visit without the tables that
-// other visits have left on the device.
+// launch fails, takeOrHalve tries each half of the visits again. Before it tries a single visit
+// again, it frees the tables that other visits have left on the device.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not computed is unchanged and released nothing, so it can be computed again.

@@ -71,9 +71,9 @@ func places(d int, spans ...[2]int) error {
 }
 
 // formed returns a function from the number of threads of a block to the number of words of shared
-// memory that the block needs. The argument The argument dim is the number of coordinates, and
-// dense is the number of dense elements. The argument kept is the number of words for each thread,
-// and shared is the number of words for all threads.
+// memory that the block needs. The argument dim is the number of coordinates, and dense is the
+// number of coordinates on which every record depends. The argument kept is the number of words for
+// each thread, and shared is the number of words for all threads.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }

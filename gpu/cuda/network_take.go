@@ -101,8 +101,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	// The zeros after moves are for the memory of the releases, in which no kernel writes the
-	// padding between rows.
+	// The memory of the releases follows the moves. It starts as zeros, because no kernel writes
+	// the padding between rows.
 	rates := pack(make([]uint64, steps+len(releases)), moves)
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err

@@ -15,9 +15,10 @@ type Work struct {
 	Dim     int     // number of coordinates of θ
 }
 
-// [Work.Faster] estimates the computing time of a visit from these times in seconds. All but deviceVisit are rounded
-// from measurements of a logistic regression on an H100 and on 16 cores (docs/use/gpu.md). Times with the suffix
-// Record and Number are for each record of a batch, and for each number in a record.
+// [Work.Faster] estimates the computing time of a visit from these times in seconds. All but
+// deviceVisit are rounded from measurements of a logistic regression on an H100 and on 16 cores
+// (docs/use/gpu.md). Times with the suffix Record and Number are for each record of a batch, and
+// for each number in a record.
 const (
 	coreRecord, coreNumber     = 30e-9, 2e-9
 	deviceRecord, deviceNumber = 14e-9, 1e-9
@@ -38,5 +39,5 @@ func (w Work) Faster(cores int) bool {
 	return there <= here/2
 }
 
-// waves returns how often a machine computes that takes the given number of visits at a time.
+// waves returns the number of turns in which a machine computes the visits, atOnce in each turn.
 func waves(visits, atOnce int) float64 { return float64((visits + atOnce - 1) / atOnce) }

@@ -112,8 +112,12 @@ func (p *pass) decode(records int) {
 }
 
 // reverse does the backward pass: it replaces the outputs of each layer by the derivatives of the
-// loss −ELBO with respect to these outputs. The loss is minus the log likelihood at the drawn
-// latent vector, plus the divergence of q(z | x) from N(0, I), Σ ½(s² + m² − 1) − log s.
+// loss −ELBO with respect to these outputs. The loss is
+//
+//	−log p(x | z) + Σ (½(s² + m² − 1) − log s),
+//
+// where z is the drawn latent vector. The sum is the divergence of q(z | x), whose means are m and
+// whose sds are s, from N(0, I).
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)

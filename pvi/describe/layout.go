@@ -1,6 +1,7 @@
 // Package describe defines the release of tables that describe the records of a study: counts by
-// level, histograms, means and sds, of all records and by the levels of one column. A [Layout] defines
-// the vector of a record, and [Layout.Summary] computes estimates and intervals from the noisy sums.
+// level, histograms, means and sds, of all records and by the levels of one column. A [Layout]
+// defines the vector of a record, and [Layout.Summary] computes estimates and intervals from the
+// noisy sums.
 //
 // # The release
 //
@@ -11,10 +12,14 @@
 //   - if the value is a number, v/√2 and (2v²−1)/√2, where v is the value on the scale on which the
 //     public bounds are −1 and 1. Means and sds follow from their sums, without the error of bins.
 //
-// If a column divides the tables, each of its levels has its own cells, and a record adds only to the
-// cells of its level. Each column adds 1 to the squared norm of a vector. A number adds another (v² +
-// (2v²−1)²)/2, which is at most 1 and is 1 at the bounds. The norm of any vector is therefore at most
-// the root of the number of columns plus the number of numeric columns ([Layout.Norm]).
+// If a column divides the tables, each of its levels has its own cells, and a record adds only to
+// the cells of its level. Each column adds 1 to the squared norm of a vector. A number v adds
+// another
+//
+//	(v² + (2v²−1)²)/2,
+//
+// which is at most 1 and is 1 at the bounds. The norm of any vector is therefore at most the root
+// of the number of columns plus the number of numeric columns ([Layout.Norm]).
 package describe
 
 import (
@@ -110,8 +115,8 @@ func (l *Layout) Vector(dst, values []float64) {
 	}
 }
 
-// moment multiplies v and 2v² − 1, from which the mean and the sd of a column are estimated. The value
-// v of the column is scaled to [−1, 1], so the norm of the two products is at most 1.
+// moment multiplies v and 2v² − 1, from which the mean and the sd of a column are estimated. The
+// value v is in [−1, 1], so the norm of the two products is at most 1.
 const moment = 1 / math.Sqrt2
 
 // cell returns the cell of a value. A bin contains its lower edge, and the last bin contains both

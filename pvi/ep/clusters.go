@@ -9,16 +9,19 @@ import (
 
 // Clusters is a mixture of K normal clusters with independent variables. The weights, means and sds
 // of the clusters are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then
-// for each variable K means and K log sds. Let σ be the logistic function. Cluster 0 has the weight
-// σ(u_0 − log(K−1)). Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains after
-// clusters 0 to j−1. All weights are therefore equal at u = 0.
+// for each variable K means and K log sds. Cluster 0 has the weight σ(u_0 − log(K−1)), where σ is
+// the logistic function. Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains
+// after clusters 0 to j−1. All weights are therefore equal at u = 0.
 //
-// Under a diagonal cavity a record belongs to cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
-// μ_kv, s_kv²)], where w_k is the weight of cluster k. Given k, the coordinates of θ are
-// independent. The likelihood of stick j given k is the stick's share if k = j, one minus this
-// share if k > j, and constant if k < j. The likelihood of a mean and a log sd is the density of
-// one variable of the record. Each moment of the tilted distribution is therefore a mixture, over
-// k, of integrals over one log sd or one stick. A Gauss–Hermite rule approximates these integrals.
+// Under a diagonal cavity a record x belongs to cluster k with probability
+//
+//	r_k ∝ E[w_k]·Π_v E[N(x_v | μ_kv, s_kv²)],
+//
+// where w_k is the weight of cluster k. Given k, the coordinates of θ are independent. The
+// likelihood of stick j given k is the stick's share if k = j, one minus this share if k > j, and
+// constant if k < j. The likelihood of a mean and a log sd is the density of one variable of the
+// record. Each moment of the tilted distribution is therefore a mixture, over k, of integrals over
+// one log sd or one stick. A Gauss–Hermite rule approximates these integrals.
 type Clusters struct {
 	weighted
 	clusters, variables int

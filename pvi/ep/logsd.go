@@ -31,9 +31,10 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set sets the mean and variance of u, and computes moves, variances and weights from them. Let p
-// be the power. The density N(y; c, e^2u) raised to p is, up to a constant, e^((1−p)u)·N(y; c,
-// e^2u/p).
+// set sets the mean and variance of u, and computes moves, variances and weights from them. With
+// the power p, a density is, up to a constant,
+//
+//	N(y; c, e^2u)^p = e^((1−p)u)·N(y; c, e^2u/p).
 func (r *spreadRule) set(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range hermite.Points {

@@ -15,10 +15,13 @@ import (
 // units are independent normals. The mean and variance of η are therefore sums of integrals, each
 // over the input of one unit. The filter assumes that η is normal. Let m be the cavity's mean of a
 // coordinate, s its variance, and Z(m, s) the expected likelihood of the record. Then the tilted
-// mean of the coordinate is m + s·∂log Z/∂m, and its tilted variance is s − s²((∂log Z/∂m)² − 2∂log
-// Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable
-// Learning of Bayesian Neural Networks", 2015, equations 5 and 6, there for rectified linear
-// units).
+// distribution of the coordinate has the moments
+//
+//	mean = m + s·∂log Z/∂m
+//	variance = s − s²·((∂log Z/∂m)² − 2·∂log Z/∂s)
+//
+// (Minka 2001; Hernández-Lobato and Adams, "Probabilistic Backpropagation for Scalable Learning of
+// Bayesian Neural Networks", 2015, equations 5 and 6, there for rectified linear units).
 type Network struct {
 	weighted
 	hidden, inputs int

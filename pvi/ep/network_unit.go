@@ -72,7 +72,10 @@ type binaryOutcome struct{ *tilt }
 func (binaryOutcome) set(*solver.Approximation) {}
 
 // slopes implements networkOutcome. Let m and s be the mean and variance of η. Z is the likelihood
-// smoothed with a Gaussian of variance s, so it satisfies the diffusion equation ∂Z/∂s = ½∂²Z/∂m².
+// smoothed with a Gaussian of variance s, so it satisfies the diffusion equation
+//
+//	∂Z/∂s = ½·∂²Z/∂m².
+//
 // Therefore ∂log Z/∂s = (g² − h)/2, where g = ∂log Z/∂m and h = −∂²log Z/∂m².
 func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
 	g, h := o.tilt.slopes(y, mean, variance)

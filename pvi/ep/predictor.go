@@ -26,14 +26,19 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns g = ∂log Z/∂mean and h = −∂²log Z/∂mean², where Z(mean, variance) = ∫ N(η; mean,
-// variance)·p(y|η)^power dη. The tilted mean of η is mean + variance·g, and its tilted variance is
-// variance·(1 − variance·h).
+// slopes returns g = ∂log Z/∂mean and h = −∂²log Z/∂mean², where
 //
-// For a probit outcome with power 1, Z = Φ(±mean/√(1 + variance)), with + for y = 1 and − for y = 0
-// (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, equation 3.82). For a
-// normal outcome Z is a normal density. Otherwise both derivatives come from a Gauss–Hermite rule
-// around the mode.
+//	Z(mean, variance) = ∫ N(η; mean, variance)·p(y | η)^power dη.
+//
+// The tilted mean of η is mean + variance·g, and its tilted variance is variance·(1 − variance·h).
+//
+// For a probit outcome with power 1,
+//
+//	Z = Φ(±mean/√(1 + variance)),
+//
+// with + for y = 1 and − for y = 0 (Rasmussen and Williams, "Gaussian Processes for Machine
+// Learning", 2006, equation 3.82). For a normal outcome Z is a normal density. Otherwise both
+// derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
 	// The sd of the noise is known here: otherwise its logarithm would be a second predictor of the

@@ -9,9 +9,13 @@ import (
 // or more predictors Aθ. The matrix A has the rows of the design that belong to the record. Let m
 // and V be the mean and covariance of the cavity, and Z the normalising constant of the tilted
 // distribution. Let g be the gradient of log Z with respect to the predictors' means, and H minus
-// its Hessian. The tilted mean is m + VAᵀg and the tilted covariance is V − VAᵀHAV (Minka 2001,
-// section 3.3; Seeger, "Expectation propagation for exponential families", 2005). In a diagonal
-// family the site matches means and variances only.
+// its Hessian. The tilted distribution has the moments
+//
+//	mean = m + VAᵀg
+//	covariance = V − VAᵀHAV
+//
+// (Minka 2001, section 3.3; Seeger, "Expectation propagation for exponential families", 2005). In a
+// diagonal family the site matches means and variances only.
 type Regression struct {
 	weighted
 	of     *solver.Regression

@@ -9,8 +9,12 @@ import (
 )
 
 // slopes sets g and h to the gradient of log Z with respect to the predictors' means, and to minus
-// the Hessian of log Z. In terms of the tilted moments of z, the field g is R⁻ᵀE[z] and the field h
-// is R⁻ᵀ(I − Cov[z])R⁻¹, where R is the root of the predictors' covariance (see [tilts]).
+// the Hessian of log Z. In terms of the tilted moments of z,
+//
+//	g = R⁻ᵀE[z]
+//	h = R⁻ᵀ(I − Cov[z])R⁻¹,
+//
+// where R is the root of the predictors' covariance (see [tilts]).
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -23,11 +27,15 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the natural parameters of the record's site. The site is a Gaussian
-// function of the predictors minus their cavity means. Let R be the lower Cholesky root of the
-// predictors' cavity covariance, and z the standardised predictors, so that the predictors are their
-// means plus Rz. E[z] and Cov[z] are the tilted mean and covariance. Then g is the site's precision
-// times mean, R⁻ᵀCov[z]⁻¹E[z], and h is its precision, R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the natural parameters of the record's site, which is a Gaussian function
+// of the predictors minus their cavity means. The precision times mean is g, and the precision is
+// h:
+//
+//	g = R⁻ᵀCov[z]⁻¹E[z]
+//	h = R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹,
+//
+// where E[z] and Cov[z] are the tilted moments of z, and R is the root of the predictors'
+// covariance (see [tilts]).
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)

@@ -22,8 +22,8 @@ type SEPOptions struct {
 	// StepSize and Recency determine the length of the steps. In one pass over the records, which
 	// is 1/Rate steps, the factor moves by a share of the way to the sum of the records' sites.
 	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p).
-	// The factor is thus a weighted average of sums. The weight of sum n is proportional to
-	// n^Recency, so Recency 0 gives the plain average.
+	// While the second bound is the smaller one, the factor is a weighted average of sums. The
+	// weight of sum n is about proportional to n^Recency, so Recency 0 gives the plain average.
 	StepSize, Recency float64
 
 	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. Overlap
@@ -60,8 +60,8 @@ type SEPOptions struct {
 	Improper study.Improper
 
 	// Raw computes the contributions of records in coordinates around the origin. By default the
-	// coordinates are around the mean of the cavity. There contributions are smaller, and the clip changes
-	// them less.
+	// coordinates are around the mean of the cavity. There contributions are smaller, and the clip
+	// changes them less.
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
@@ -112,9 +112,9 @@ func (o *SEPOptions) check(d int) error {
 }
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
-// factor. The argument outer is the product of the prior and the other clients' factors. The argument
-// noise is the sd of the noise in the factor's precisions. The argument number is the number of steps
-// that the client has taken, so that each call has a different number.
+// factor. The argument outer is the product of the prior and the other clients' factors. The
+// argument noise is the sd of the noise in the factor's precisions. The argument number is the
+// number of steps that the client has taken, so that each call has a different number.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
@@ -136,11 +136,11 @@ func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Publi
 // length is smaller than that of share in a diagonal family, because the step of each coordinate
 // ignores the steps of the others.
 //
-// The bound is as follows. Let D be the diagonal of the precision H. Steps of length β by D⁻¹
-// converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a sum of positive
-// semidefinite matrices, one for each record, and each is at most ω times its own diagonal, where ω
-// is the number of coordinates on which a record depends. λ is therefore at most ω. If q's mean
-// glides, the steps become shorter as if ω passes were one pass.
+// The bound is as follows. Let D be the diagonal of the precision H. Steps of length β along D⁻¹
+// times the gradient converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a
+// sum of positive semidefinite matrices, one for each record. Each of them is at most ω times its
+// own diagonal, where ω is the number of coordinates on which a record depends. Therefore λ ≤ ω. If
+// q's mean glides, the steps become shorter as if ω passes were one pass.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -149,9 +149,9 @@ func (o *SEPOptions) moving(t int) float64 {
 	return o.Rate * min(o.StepSize/o.Overlap, (1+o.Recency)/(1+o.Recency+passes))
 }
 
-// momentum returns the factor by which step t multiplies the velocity of step t−1. With this
-// factor, Overlap short steps in one direction add up to one whole step, where Overlap is the
-// option.
+// momentum returns the factor by which step t multiplies the velocity of step t−1. It rises like
+// t/(t+3) up to 1 − 1/Overlap. With this largest factor, a short step and the velocity that it
+// leaves behind move the mean as far as Overlap short steps, which is one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0

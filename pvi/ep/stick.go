@@ -6,10 +6,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The field
-// after is n, the number of clusters after this one. The cluster takes the share σ(u − log n) of the
-// weight that the clusters before it leave, where σ is the logistic function. The n clusters after it have
-// the remaining weight.
+// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The
+// field after is n, the number of clusters after this one. The cluster takes the share σ(u − log n)
+// of the weight that the clusters before it leave, where σ is the logistic function. The n clusters
+// after it have the remaining weight.
 type stick struct {
 	after int
 	sd    float64 // sd of the normal prior of the coordinate u in q
@@ -57,9 +57,9 @@ func (t *tiltedStick) normalise() {
 
 // prior returns the first two moments of u around the argument mean, after the normal density of u
 // is multiplied by r(u)^share. The function r(u) is the density of u under the uniform prior of the
-// weights divided by the normal prior density of u. Under the uniform prior, let s be the share of
-// the remaining weight that the cluster takes. The share s has density n·(1 − s)^(n−1), so u has
-// density n·s·(1 − s)^n.
+// weights divided by the normal prior density of u. Let s = σ(u − log n) be the share that the
+// cluster takes. Under the uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 −
+// s)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

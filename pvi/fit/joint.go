@@ -342,8 +342,12 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 }
 
 // untie converts a mean m and a root S of coordinates whose means are linear in other coordinates.
-// If θ = Mθ + m + Sz, then θ has the mean (I − M)⁻¹m and the root (I − M)⁻¹S. The sum I + M + M² +
-// … is finite, because no chain of means is longer than the number of coordinates.
+// If
+//
+//	θ = Mθ + m + Sz,
+//
+// then θ has the mean (I − M)⁻¹m and the root (I − M)⁻¹S. The inverse is the finite sum I + M + M²
+// + …, because no chain of means is longer than the number of coordinates.
 func untie(g *hierarchy.Normals, slope *mat.Dense) {
 	n := len(g.Mean)
 	mean, root := mat.NewVecDense(n, slices.Clone(g.Mean)), mat.DenseCopyOf(g.Root)

@@ -30,7 +30,7 @@ type Predicted struct {
 	Each func(visit func(record int, quantities []Quantity, density float64) error) error
 }
 
-// logLikelihood is the name of the quantity whose predictive mean is reported.
+// logLikelihood is the name of the quantity whose log predictive density is reported.
 const logLikelihood = "log_lik"
 
 // Posterior calls visit with numbered draws of θ. The draws must be the same at each call.

@@ -162,7 +162,7 @@ func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 // study gives, or else points on the diagonal of the box of the public bounds. These points differ
 // from each other, so that the components are identified. The log density of record n is
 //
-// \tℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
+//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //
 // If the study gives one known sd for all components, the weights are equal.
 func (m *Model) mixture() (*model.Model, error) {

@@ -25,7 +25,7 @@ type Quantity struct {
 	// positive.
 	*Spread
 
-	Undefined int `json:"undefined,omitempty"` // number of the [QuantityDraws] draws in which the quantity is not finite
+	Undefined int `json:"undefined,omitempty"` // number of draws in which the quantity is not finite; 1 if it is not finite at the point estimate
 }
 
 // A Spread has the mean and the sd of a quantity, the median, and the central 95 % and 90 %

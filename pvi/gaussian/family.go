@@ -67,9 +67,12 @@ type Family interface {
 	// ProjectLikelihood writes to dst the factor of this family that approximates a likelihood
 	// exp(sᵀθ − θᵀSθ/2), when q has the given mean m. The likelihood is in the layout of Full(d).
 	// The factor is the gradient of the expected log likelihood with respect to the mean parameters
-	// of q. For a full family the factor is the likelihood itself. For a diagonal family the
-	// precision of the factor is diag(S), and the precision times mean is diag(S)m + s − Sm (Khan
-	// and Lin, "Conjugate-Computation Variational Inference", 2017).
+	// of q. For a full family the factor is the likelihood itself. For a diagonal family it has
+	//
+	//	precision = diag(S)
+	//	precision times mean = diag(S)m + s − Sm
+	//
+	// (Khan and Lin, "Conjugate-Computation Variational Inference", 2017).
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Region is a normal distribution that covers the posterior of the standardised spreads. The
-// spread τ of an effect is the quantile of the prior of τ at the probability Φ(z), where z is the
-// standardised spread.
+// A Region is a normal distribution that covers a posterior: that of the hyperparameters of a
+// [Joint], or that of the standardised spreads of a [Prior]. The spread τ of an effect is the
+// quantile of the prior of τ at the probability Φ(z), where z is the standardised spread.
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
@@ -73,11 +73,11 @@ const (
 // towards returns a region that covers the posterior with the given log density, up to a constant.
 // It approaches the posterior in several turns:
 //
-//   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the turn
-//     before.
+//   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the
+//   turn before.
 //   - β is the largest power for which the effective number of points is at least a third of n.
-//   - While β is below 1, a region is not wider than its distribution. Otherwise regions of six or more
-//     spreads would never get smaller.
+//   - While β is below 1, a region is not wider than its distribution. Otherwise regions of six or
+//   more spreads would never get smaller.
 //   - The last turn begins with a region that is wider than its distribution and has β = 1.
 //
 // The function turned is called for each new region, and may change the region.
@@ -146,11 +146,12 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights of points of a region from which the mean and the covariance of a posterior of k
-// spreads are computed. The weights are proportional to exp(logs) if this gives an effective number of at
-// least 2(k + 1) points. Otherwise so few points are inside the posterior that their covariance would be
-// too small. The weights are then those of a distribution between the region and the posterior, which is
-// wider than the posterior.
+// honest returns weights of the points of a region, from which the mean and the covariance of a
+// posterior of k spreads are computed. The weights are proportional to exp(logs) if this gives an
+// effective number of at least 2(k + 1) points, or of a third of the points if that is less.
+// Otherwise so few points are inside the posterior that their covariance would be too small. The
+// weights are then those of a distribution between the region and the posterior, which is wider
+// than the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }
@@ -205,7 +206,8 @@ func (r *Region) setRoot(cov *mat.SymDense) bool {
 	return true
 }
 
-// at returns the point of r that belongs to the standard normal numbers x: the mean plus the root times x.
+// at returns the point of r that belongs to the standard normal numbers x: the mean plus the root
+// times x.
 func (r *Region) at(x []float64) []float64 {
 	z := slices.Clone(r.mean)
 	for a, row := range r.root {
@@ -216,8 +218,8 @@ func (r *Region) at(x []float64) []float64 {
 	return z
 }
 
-// A point has standardised spreads, and the log density of its region at these spreads, up to a
-// constant.
+// A point has a value z of the spreads or hyperparameters, and the log density of its region at
+// this value, up to a constant.
 type point struct {
 	z   []float64
 	log float64

@@ -218,8 +218,7 @@ func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 
 // FactorMessages describes messages that are changes of factors and are not hidden by a mechanism.
 // An element of a factor is at most the bound on a record times the largest number of records of a
-// client, and messages have room for a change that is up to 128 times as large. A client whose
-// steps lead to a larger change shortens it.
+// client. A message has room for a change that is at least 2^headroomBits = 64 times as large.
 //
 // If m is not nil, the factor is a function of statistics that m releases. The factor is then at
 // most a few times as large as the largest statistics with their noise.

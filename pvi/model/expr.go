@@ -17,8 +17,9 @@ func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: op}, args)
 }
 
-// logOf returns the result of the operation op on e, if op is the logarithm of a probability p or of 1 − p
-// that can also be computed where p or 1 − p is rounded to 0.
+// logOf returns op(e) if op(e) is the logarithm of a probability p or of 1 − p, and another
+// operation computes this logarithm even where p or 1 − p rounds to 0. It also simplifies log(1 +
+// (eˣ − 1)) to x.
 func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	if !b.has(e) {
 		return e, false

@@ -125,7 +125,7 @@ func (l laplace) evaluations() int {
 type triangle [2][2]Expr
 
 // mode returns the mode u of the function, and a matrix S. The product SSᵀ is the inverse of the
-// precision near the mode, which is the matrix of negative second derivatives.
+// precision near the mode. The precision is the matrix of negative second derivatives.
 func (l laplace) mode() (u []Expr, spread triangle) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
@@ -161,8 +161,11 @@ var stencil = []float64{-1.5, -.5, .5, 1.5}
 //
 // A step of Newton's method ends at the mode if the second derivative is constant. But many log
 // densities have terms such as eᵘ. Here the second derivative is assumed to be proportional to
-// e^(rate·u). If n is the step of Newton's method, the step to the mode is log(1 + rate·n)/rate, and
-// on the way the second derivative changes by the factor 1 + rate·n.
+// e^(rate·u). If n is the step of Newton's method, the step to the mode is
+//
+//	log(1 + rate·n)/rate,
+//
+// and on the way the second derivative changes by the factor 1 + rate·n.
 func (l laplace) along(u, direction []Expr) (move, precision Expr) {
 	var f [4]Expr
 	for i, x := range stencil {
@@ -212,8 +215,9 @@ func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	return direction, spread
 }
 
-// inverseRoot returns S with SSᵀ = A⁻¹, for a 2×2 matrix A. If A is not positive definite, S belongs
-// to a positive definite matrix that is close to A.
+// inverseRoot returns S with SSᵀ = A⁻¹, for a 2×2 matrix A. It first raises the diagonal of A to
+// l.least, and limits the correlation in A to ±mostCorrelation, so that the matrix is positive
+// definite.
 func (l laplace) inverseRoot(a triangle) (s triangle) {
 	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.atLeast(a[i][i], l.least)) }
 	s[0][0] = l.Apply(ir.Inv, sd(0))

@@ -90,7 +90,7 @@ type sitePhase interface {
 // this state.
 type kept struct {
 	Verdicts tally
-	InARow   int    `json:",omitempty"` // number of rejected rounds since the last accepted round
+	InARow   int    `json:",omitempty"` // number of failed rounds since the last accepted round (see [History])
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 

@@ -266,9 +266,10 @@ type Federation struct {
 	// Combine is the way in which the releases of a round move λ.
 	Combine Combination
 
-	// MaxRejected is the number of rejected rounds in a row after which the coordinator ends the
-	// study and clients stop answering. A value of 0 means that there is no limit. The default is 0
-	// in version 1 and 3 in version 2.
+	// MaxRejected is the number of failed rounds in a row after which the coordinator ends the
+	// study and clients stop answering. A round has failed if it was rejected, or if it was void
+	// although clients answered. A value of 0 means that there is no limit. The default is 0 in
+	// version 1 and 3 in version 2.
 	MaxRejected int
 
 	// Pace is the number of seconds between a plan and the answer of a client. If the client needs

@@ -100,8 +100,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of src. It decodes four words at a time, because this needs
-// fewer bounds checks.
+// decode sets dst to the little-endian words of src. It decodes four words at a time, because this
+// needs fewer bounds checks.
 func decode(dst []uint64, src []byte) {
 	for len(dst) >= 4 && len(src) >= 32 {
 		d, f := dst[:4:4], src[:32:32]

@@ -55,12 +55,16 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 	return m, m.SetMessages(s.FactorMessages(nil))
 }
 
-// newStart returns the mechanism that releases the statistics from which clients start, or nil
-// if clients do not start from statistics. The study gives the share of the total μ² that the
+// newStart returns the mechanism that releases the statistics from which clients start, or nil if
+// clients do not start from statistics. The study gives the share of the total μ² that the
 // statistics cost. To compute their noise, newStart takes the μ² of T gradient steps with sampling
-// rate q and noise multiplier σ as q²T/σ². This formula is exact for full batches (see
-// [accountant]) and approximate for others. The stated cost does not depend on the formula, because
-// the accountant composes the costs of the statistics and of the steps.
+// rate q and noise multiplier σ as
+//
+//	μ² = q²T/σ².
+//
+// This formula is exact for full batches (see [accountant]) and approximate for others. The stated
+// cost does not depend on the formula, because the accountant composes the costs of the statistics
+// and of the steps.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {

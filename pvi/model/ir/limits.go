@@ -17,6 +17,6 @@ const (
 )
 
 // Block is the number of rows that an evaluator computes at a time. For each row of a block and
-// each element of a node it stores two numbers, the value and the adjoint. MaxBlockBytes limits the
-// memory of a block.
+// each element of a node it stores the value and the adjoint and, for a density, the derivatives
+// with respect to the arguments. MaxBlockBytes limits the memory of a block.
 const Block = 64

@@ -226,9 +226,13 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward adds to the adjoint x̄ of the argument x of a softmax or log softmax. Let s =
-// softmax(x), and let a bar mark an adjoint. If the result is s, x̄ = s∘(s̄ − s·s̄), where ∘
-// multiplies element by element. If the result is y = log softmax(x), x̄ = ȳ − s Σȳ.
+// rescaleBackward adds to the adjoint of the argument x of a softmax or log softmax. Let s =
+// softmax(x), and let a bar mark an adjoint. The adjoint of x gets
+//
+//	s∘(s̄ − s·s̄)	for the result s,
+//	ȳ − s Σȳ	for the result y = log softmax(x),
+//
+// where ∘ multiplies element by element, and s·s̄ is a dot product.
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
 	if !m.active[a] {
 		return

@@ -100,8 +100,12 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT computes −(ν+1)/2·log1p(z²/ν) − log σ plus a normalising constant, with z = (y−μ)/σ, for
-// outcome y, ν degrees of freedom, location μ and scale σ.
+// studentT computes
+//
+//	−(ν+1)/2·log1p(z²/ν) − log σ + c with z = (y−μ)/σ
+//
+// for outcome y, ν degrees of freedom, location μ and scale σ. The constant c normalises the
+// density (see studentNorm).
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
 	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
@@ -192,8 +196,11 @@ func poissonLog(t *term, s *scratch) {
 	}
 }
 
-// negBinomialLog computes k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k! for count k, log
-// mean η and dispersion φ, with s = softplus(η − log φ).
+// negBinomialLog computes
+//
+//	k(η − log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k! with s = softplus(η − log φ)
+//
+// for count k, log mean η and dispersion φ.
 func negBinomialLog(t *term, sc *scratch) {
 	n := len(t.out)
 	eta, phi := t.a[0][:n], t.a[1][:n]

@@ -9,8 +9,8 @@ import (
 
 // priorTerm returns the log density d at x, the derivative dx of the log density with respect to x,
 // and the derivatives da with respect to up to three arguments. The density is normalised on its
-// whole support. If the parameter has a narrower constraint, as for a half-Cauchy prior, the log
-// density is too small by a constant.
+// whole support, except for Uniform and Dirichlet. If the parameter has a narrower constraint, as
+// for a half-Cauchy prior, the log density is too small by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:

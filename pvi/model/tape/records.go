@@ -89,9 +89,10 @@ func (r *Records) Begin() {
 	}
 }
 
-// Shift makes the following calls of [Records.Forward] add amounts[l] to one element of a node in lane l,
-// before other nodes read the element. The node must be an operation that reads parameters for a record.
-// For the operation Global all amounts must be equal. If amounts is nil, the shift ends.
+// Shift makes the following calls of [Records.Forward] add amounts[l] to one element of a node in
+// lane l, before other nodes read the element. The node must be an operation that reads parameters
+// for a record. For the operation Global all amounts must be equal. If amounts is nil, the shift
+// ends.
 func (r *Records) Shift(node, element int, amounts []float64) {
 	r.shift = shift{node, element, amounts}
 	if n := &r.nodes[node]; n.Op == ir.Global {
