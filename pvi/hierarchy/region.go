@@ -74,10 +74,10 @@ const (
 // It approaches the posterior in several turns:
 //
 //   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the
-//   turn before.
+//     turn before.
 //   - β is the largest power for which the effective number of points is at least a third of n.
 //   - While β is below 1, a region is not wider than its distribution. Otherwise regions of six or
-//   more spreads would never get smaller.
+//     more spreads would never get smaller.
 //   - The last turn begins with a region that is wider than its distribution and has β = 1.
 //
 // The function turned is called for each new region, and may change the region.
