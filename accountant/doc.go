@@ -41,15 +41,14 @@
 //
 // # Adding an event
 //
-// A new kind of release needs changes in two files:
+// A new kind of release is a new file and a line:
 //
-//  1. event.go (or a file beside it, such as sampled.go): a comparable struct with an
-//     Adjacency, with the methods addTo and laws. addTo checks the fields and calls
+//  1. a file such as sampled.go: a struct with fields of the types float64 and int, and an
+//     Adjacency at the end. Its methods are addTo and laws. addTo checks the fields and calls
 //     t.gaussian for Gaussian noise or t.sample for any other noise. laws returns the
 //     laws of the loss, and its comment contains the proof. law.go and pair.go contain the
-//     usual laws.
-//  2. encoding.go: a new number among the kinds, a case in eventWriter.event and a case in
-//     eventReader.event. Ledgers keep these numbers for ever.
+//     usual laws;
+//  2. a line in kinds, in encoding.go. Ledgers keep the number of a kind for ever.
 //
 // Tests: an entry in the table of encoding_test.go, reference values or a closed form as in
 // sampled_test.go, and the extremes of soundness_test.go.

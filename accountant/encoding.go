@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 )
 
 // The encoding of an event for ledgers and messages is a byte for the version, then the event. An
@@ -24,19 +26,21 @@ const (
 	maxEventDepth = 16
 )
 
-// These are the kinds of events in the encoding. The meaning of a number never changes.
-const (
-	kindGaussian byte = 1 + iota
-	kindDiscreteGaussian
-	kindPoisson
-	kindWithoutReplacement
-	kindRandomAllocation
-	kindPermutation
-	kindLaplace
-	kindApproximate
-	kindRepeated
-	kindComposed
-)
+// kinds lists the events that have an encoding. The index of an event is its number in the encoding,
+// whose meaning never changes. The fields of an event are float64, int and Adjacency, except in Repeated
+// and Composed.
+var kinds = [...]Event{
+	1:  Gaussian{},
+	2:  DiscreteGaussian{},
+	3:  Poisson{},
+	4:  WithoutReplacement{},
+	5:  RandomAllocation{},
+	6:  Permutation{},
+	7:  Laplace{},
+	8:  Approximate{},
+	9:  Repeated{},
+	10: Composed{},
+}
 
 // ErrEventForm is returned for bytes that are not the encoding of an event.
 var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
@@ -83,57 +87,45 @@ type eventWriter struct {
 	err error
 }
 
-// fields appends the kind, the fields and the adjacency of an event to the encoding.
-func (w *eventWriter) fields(kind byte, a Adjacency, values ...any) {
-	w.b = append(w.b, kind)
-	for _, v := range values {
-		switch v := v.(type) {
-		case float64:
-			w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(v+0)) // adding 0 turns −0 into 0
-		case int:
-			w.b = binary.LittleEndian.AppendUint64(w.b, uint64(v))
-		}
-	}
-	if a != "" {
-		w.b = append(w.b, adjacencyCode(a))
-	}
-}
-
 func (w *eventWriter) event(e Event, depth int) {
 	if depth > maxEventDepth {
 		w.err = fmt.Errorf("events are nested more than %d deep: list them side by side in one Composed", maxEventDepth)
 		return
 	}
+	kind := slices.IndexFunc(kinds[1:], func(k Event) bool { return reflect.TypeOf(k) == reflect.TypeOf(e) }) + 1
+	w.b = append(w.b, byte(kind))
 	switch e := e.(type) {
-	case Gaussian:
-		w.fields(kindGaussian, e.Adjacency, e.Sensitivity, e.Sigma)
-	case DiscreteGaussian:
-		w.fields(kindDiscreteGaussian, e.Adjacency, e.Sensitivity, e.Sigma, e.Shares, e.Dim)
-	case Poisson:
-		w.fields(kindPoisson, e.Adjacency, e.Rate, e.Sigma)
-	case WithoutReplacement:
-		w.fields(kindWithoutReplacement, e.Adjacency, e.Rate, e.Sigma)
-	case RandomAllocation:
-		w.fields(kindRandomAllocation, e.Adjacency, e.Steps, e.Picks, e.Sigma)
-	case Permutation:
-		w.fields(kindPermutation, e.Adjacency, e.Sigma)
-	case Laplace:
-		w.fields(kindLaplace, e.Adjacency, e.Sensitivity, e.Scale)
-	case Approximate:
-		w.fields(kindApproximate, e.Adjacency, e.Epsilon, e.Delta)
 	case Repeated:
-		w.fields(kindRepeated, "", e.Times)
+		w.count(e.Times)
 		w.event(e.Event, depth+1)
 	case Composed:
-		w.b = append(w.b, kindComposed)
 		w.b = binary.LittleEndian.AppendUint32(w.b, uint32(len(e)))
 		for _, inner := range e {
 			w.event(inner, depth+1)
 		}
 	default:
-		w.err = fmt.Errorf("%T has no encoding", e)
+		if kind == 0 {
+			w.err = fmt.Errorf("%T has no encoding", e)
+			return
+		}
+		w.fields(reflect.ValueOf(e))
 	}
 }
+
+func (w *eventWriter) fields(event reflect.Value) {
+	for _, field := range event.Fields() {
+		switch x := field.Interface().(type) {
+		case float64:
+			w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(x+0)) // adding 0 turns −0 into 0
+		case int:
+			w.count(x)
+		case Adjacency:
+			w.b = append(w.b, adjacencyCode(x))
+		}
+	}
+}
+
+func (w *eventWriter) count(n int) { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
 
 // An eventReader decodes an event. After the first error it reads no more bytes.
 type eventReader struct {
@@ -199,35 +191,30 @@ func (r *eventReader) event(depth int) Event {
 	if depth > maxEventDepth {
 		r.failed = true
 	}
-	kind := r.take(1)[0]
-	if r.failed {
+	kind := int(r.take(1)[0])
+	if r.failed || kind == 0 || kind >= len(kinds) {
+		r.failed = true
 		return nil
 	}
-	switch kind {
-	case kindGaussian:
-		return Gaussian{r.float(), r.float(), r.adjacency()}
-	case kindDiscreteGaussian:
-		return DiscreteGaussian{r.float(), r.float(), r.count(), r.count(), r.adjacency()}
-	case kindPoisson:
-		return Poisson{r.float(), r.float(), r.adjacency()}
-	case kindWithoutReplacement:
-		return WithoutReplacement{r.float(), r.float(), r.adjacency()}
-	case kindRandomAllocation:
-		return RandomAllocation{r.count(), r.count(), r.float(), r.adjacency()}
-	case kindPermutation:
-		return Permutation{r.float(), r.adjacency()}
-	case kindLaplace:
-		return Laplace{r.float(), r.float(), r.adjacency()}
-	case kindApproximate:
-		return Approximate{r.float(), r.float(), r.adjacency()}
-	case kindRepeated:
+	switch kinds[kind].(type) {
+	case Repeated:
 		times := r.count()
 		return Repeated{Event: r.event(depth + 1), Times: times}
-	case kindComposed:
+	case Composed:
 		return r.composed(depth)
 	}
-	r.failed = true
-	return nil
+	event := reflect.New(reflect.TypeOf(kinds[kind])).Elem()
+	for _, field := range event.Fields() {
+		switch field.Interface().(type) {
+		case float64:
+			field.SetFloat(r.float())
+		case int:
+			field.SetInt(int64(r.count()))
+		case Adjacency:
+			field.SetString(string(r.adjacency()))
+		}
+	}
+	return event.Interface().(Event)
 }
 
 // composed reads a Composed event. The memory that it allocates is proportional to the number of

@@ -41,6 +41,9 @@ func fromHex(t *testing.T, text string) []byte {
 }
 
 func TestEventEncoding(t *testing.T) {
+	if len(oneOfEach) != len(kinds)-1 {
+		t.Errorf("%d kinds are tested, of %d", len(oneOfEach), len(kinds)-1)
+	}
 	for _, c := range oneOfEach {
 		want := fromHex(t, c.encoding)
 		if got, err := MarshalEvent(c.event); err != nil || !bytes.Equal(got, want) {

@@ -23,7 +23,7 @@ const maxClipOverShare = 1 << 10
 // stays unused.
 const maxTotal = 1 << 62
 
-// Config describes a [GaussianSum].
+// Config describes a [Sum].
 type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
 	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
@@ -66,16 +66,8 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return factor * float64(max(1, c.PerUnit))
 }
 
-// fit returns an error if the noise is too small or too large for a clip of C lattice steps, or if
-// a sum could overflow.
-//
-// Proof that no sum overflows: an element of a vector is at most C in absolute value, because the
-// norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
-// sample is at most bound. Any sum of at most Releases releases, or of parts of releases, is
-// therefore at most Releases·(Terms·C + bound). The computation of this number in floats has four
-// roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number is
-// below 2^62·(1+2^-49) < 2^63.
-func (c Config) fit(clip float64, sigma, bound int64) error {
+// fitNoise returns an error if the noise is too small or too large for a clip of C lattice steps.
+func (c Config) fitNoise(clip float64, sigma int64) error {
 	perUnit := float64(max(1, c.PerUnit))
 	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {
 		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, and at most %d times is supported: use a noise multiplier of at least %.3g, or at most %.0f noise shares",
@@ -85,6 +77,18 @@ func (c Config) fit(clip float64, sigma, bound int64) error {
 		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step: use at most %.3g with %d noise shares",
 			c.NoiseMultiplier, math.Ldexp(math.Sqrt(float64(c.Shares)), sigmaBits-1), c.Shares)
 	}
+	return nil
+}
+
+// fit returns an error if a sum could overflow, for a clip of C lattice steps.
+//
+// Proof that no sum overflows: an element of a vector is at most C in absolute value, because the
+// norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
+// sample is at most bound. Any sum of at most Releases releases, or of parts of releases, is
+// therefore at most Releases·(Terms·C + bound). The computation of this number in floats has four
+// roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number is
+// below 2^62·(1+2^-49) < 2^63.
+func (c Config) fit(clip float64, bound int64) error {
 	perRelease := float64(c.Terms)*clip + float64(bound)
 	most := math.Ceil(maxTotal/perRelease) - 1
 	switch {

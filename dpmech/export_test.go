@@ -4,6 +4,8 @@ import "math/big"
 
 // This file gives the external tests access to internals.
 
+var GaussianMass = gaussianMass
+
 // A Binomial gives tests access to the sampler of batch sizes.
 type Binomial struct{ *binomial }
 

@@ -1,6 +1,11 @@
 package dpmech
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+)
 
 // maxLaps bounds the size of a sample, so that sums of samples cannot overflow. No sample exceeds
 // maxLaps·σ + σ in absolute value. The statistical distance to the unbounded distribution is the
@@ -68,6 +73,29 @@ func (g DiscreteGaussian) Bound() int64 { return int64(sampleBound(g.num, g.den)
 // sampleBound returns the largest possible absolute value of a sample, which is below
 // 2^47.
 func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
+
+// Mass returns the probability of k.
+func (g DiscreteGaussian) Mass(k int64) float64 { return gaussianMass(float64(k), g.Sigma()) }
+
+// gaussianMass returns the probability of k under N_Z(0, σ²). The sum of exp(−j²/2σ²) over all
+// integers j is σ√(2π) times the sum of exp(−2π²σ²j²) (Poisson summation). For σ ≥ 1 the terms with
+// |j| > 1 of the second sum, and for σ < 1 the terms with |j| > 8 of the first sum, are too small to
+// change a float64.
+func gaussianMass(k, sigma float64) float64 {
+	total := sigma * math.Sqrt(2*math.Pi) * (1 + 2*math.Exp(-2*math.Pi*math.Pi*sigma*sigma))
+	if sigma < 1 {
+		total = 1
+		for j := 1.0; j <= 8; j++ {
+			total += 2 * math.Exp(-j*j/(2*sigma*sigma))
+		}
+	}
+	return math.Exp(-k*k/(2*sigma*sigma)) / total
+}
+
+// Event implements [Law]. For the proof see [accountant.DiscreteGaussian].
+func (g DiscreteGaussian) Event(sensitivity float64, shares, dim int, adjacency accountant.Adjacency) accountant.Event {
+	return accountant.DiscreteGaussian{Sensitivity: sensitivity, Sigma: g.Sigma(), Shares: shares, Dim: dim, Adjacency: adjacency}
+}
 
 // Fill sets every element of dst to an independent sample.
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {

@@ -2,7 +2,6 @@ package dpmech_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -31,86 +30,6 @@ func chiSquare(observed, expected []float64) float64 {
 // rejectBelow is the probability with which each statistical test in this package rejects a
 // correct sampler. Seeds are fixed, so a test that passes keeps passing.
 const rejectBelow = 1e-5
-
-func TestDiscreteGaussianFrequencies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
-	const draws = 400_000
-	for _, sigma := range []int64{1, 2, 3, 10, 100} {
-		g, err := dpmech.NewDiscreteGaussian(sigma)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src := seeded.Stream(1, "frequencies", uint64(sigma))
-		reach := 8 * sigma
-		observed := make([]float64, 2*reach+1)
-		expected := make([]float64, 2*reach+1)
-		var norm float64
-		for i := range expected {
-			x := float64(int64(i) - reach)
-			expected[i] = math.Exp(-x * x / (2 * float64(sigma*sigma)))
-			norm += expected[i]
-		}
-		for i := range expected {
-			expected[i] *= draws / norm
-		}
-		for range draws {
-			observed[g.Sample(src)+reach]++
-		}
-		if p := chiSquare(observed, expected); p < rejectBelow {
-			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
-		}
-	}
-}
-
-// The test checks the moments of samples for a σ that mechanisms use, and the numbers of samples
-// in cells of equal probability.
-func TestDiscreteGaussianWide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
-	const draws = 400_000
-	for _, sigma := range []int64{1 << 20, 12_345_678, dpmech.MaxSigma} {
-		g, err := dpmech.NewDiscreteGaussian(sigma)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src := seeded.Stream(2, "wide", uint64(sigma))
-		const cells = 100
-		observed, expected := make([]float64, cells), make([]float64, cells)
-		var sum, squares, fourths float64
-		for range draws {
-			z := float64(g.Sample(src)) / float64(sigma)
-			observed[int(cells*distuv.UnitNormal.CDF(z))]++
-			sum += z
-			squares += z * z
-			fourths += z * z * z * z
-		}
-		for i := range expected {
-			expected[i] = draws / cells
-		}
-		if p := chiSquare(observed, expected); p < rejectBelow {
-			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
-		}
-		// The limits are five standard errors. The standard errors of the first, second and
-		// fourth moment are 1/√n, √2/√n and √96/√n for n draws.
-		se := 1 / math.Sqrt(draws)
-		for _, m := range []struct {
-			name      string
-			got, want float64
-			sd        float64
-		}{
-			{"mean", sum / draws, 0, 1},
-			{"variance", squares / draws, 1, math.Sqrt2},
-			{"fourth moment", fourths / draws, 3, math.Sqrt(96)},
-		} {
-			if math.Abs(m.got-m.want) > 5*m.sd*se {
-				t.Errorf("σ = %d: %s is %g, want %g", sigma, m.name, m.got, m.want)
-			}
-		}
-	}
-}
 
 func TestDiscreteGaussianRange(t *testing.T) {
 	for _, sigma := range []int64{0, -1, dpmech.MaxSigma + 1} {

@@ -160,7 +160,10 @@ func (s *ProductSum) derive() error {
 	}
 	s.sigma, s.noise = int64(share), newSliced(uint64(share))
 	limits := Config{NoiseMultiplier: s.cfg.NoiseMultiplier, Shares: 1, Terms: max(1, s.sampler.MaxBatch()), Releases: 1}
-	if err := limits.fit(sensitivity, s.sigma, s.noise.bound); err != nil {
+	if err := limits.fitNoise(sensitivity, s.sigma); err != nil {
+		return err
+	}
+	if err := limits.fit(sensitivity, s.noise.bound); err != nil {
 		return err
 	}
 	if float64(s.cfg.Together)*sensitivity+float64(s.noise.bound) >= 1<<51 {

@@ -36,7 +36,7 @@ func (r Range) Of(n int) int64 {
 // on every machine.
 func (m *GaussianSum) Range() Range {
 	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))
-	noise := int64(math.Ceil(float64(m.sigma) * z))
+	noise := int64(math.Ceil(float64(m.sd) * z))
 	return Range{int64(m.cfg.Terms) * m.clip, min(noise, m.noise.Bound())}
 }
 

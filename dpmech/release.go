@@ -18,17 +18,17 @@ type Query func(add func(v []float64) error) error
 // before it calls query. A vector that is not finite adds zero.
 //
 // The function query can add any number of vectors. If there are more than Config.Terms, the sum is
-// saturated (see [GaussianSum]). No error is returned, because an error would reveal the number of
+// saturated (see [Sum]). No error is returned, because an error would reveal the number of
 // vectors.
 //
 // Release returns an error if query adds a part of a vector, or if query returns an error. Then dst
 // and sum are zero, and no information about the vectors was released. If query panics, the noise
 // alone is released.
-func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
+func (m *Sum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
-		return fmt.Errorf("gaussian sum: %w", err)
+		return fmt.Errorf("%s sum: %w", m.name, err)
 	}
-	m.noise.Fill(dst, src)
+	m.draw(dst, src)
 	a := Accumulator{of: m, sum: sum}
 	err := a.gather(mostVectors, func() error { return query(a.AddVectors) })
 	m.saturate(sum)
@@ -42,7 +42,7 @@ const mostVectors = 1 << 27
 
 // saturate limits every element of a sum to ±Terms·C, the range of the sums of Config.Terms vectors
 // of norm at most C.
-func (m *GaussianSum) saturate(sum []int64) {
+func (m *Sum) saturate(sum []int64) {
 	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
 	for i, n := range sum {
 		sum[i] = min(max(n, -most), most)
@@ -66,10 +66,10 @@ func (a *Accumulator) gather(limit int, query func() error) (err error) {
 }
 
 // An Accumulator is the sum of the vectors of a release, before the noise. It clips and
-// truncates every vector. Its sum cannot be read before [GaussianSum.ReleaseSum] adds the noise.
+// truncates every vector. Its sum cannot be read before [Sum.ReleaseSum] adds the noise.
 // An Accumulator is not safe for concurrent use.
 type Accumulator struct {
-	of    *GaussianSum
+	of    *Sum
 	sum   []int64
 	terms int
 	most  int   // maximum number of vectors
@@ -82,7 +82,7 @@ type Accumulator struct {
 }
 
 // NewAccumulator returns an empty sum.
-func (m *GaussianSum) NewAccumulator() *Accumulator {
+func (m *Sum) NewAccumulator() *Accumulator {
 	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim), most: mostVectors, formed: make([]float64, m.cfg.Dim)}
 }
 
@@ -125,7 +125,7 @@ func (a *Accumulator) join(factor float64, v []float64) {
 // caller ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
-		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
+		return a.fail(fmt.Errorf("vector has %d elements, want %d", len(v), len(a.sum)))
 	}
 	if a.joining {
 		a.join(1, v)
@@ -143,7 +143,7 @@ func (a *Accumulator) Add(v []float64) error {
 // integers are in lattice steps and contain no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
-		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
+		return a.fail(fmt.Errorf("vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
 	}
 	if a.terms >= a.most {
 		return a.fail(a.tooMany())
@@ -158,10 +158,11 @@ func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 }
 
 func (a *Accumulator) tooMany() error {
-	return fmt.Errorf("gaussian sum: more than %d vectors", a.most)
+	return fmt.Errorf("more than %d vectors", a.most)
 }
 
 func (a *Accumulator) fail(err error) error {
+	err = fmt.Errorf("%s sum: %w", a.of.name, err)
 	if a.err == nil {
 		a.err = err
 	}
@@ -175,29 +176,29 @@ type Noise struct {
 }
 
 type drawn struct {
-	of    *GaussianSum // mechanism that drew the noise; nil after the noise was used
+	of    *Sum // mechanism that drew the noise; nil after the noise was used
 	steps []int64
 }
 
 // Draw draws the noise of one release and stores it in the argument noise. Any noise that the
 // argument contained before is lost.
-func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
+func (m *Sum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
 	}
-	m.noise.Fill(noise.drawn.steps, src)
+	m.draw(noise.drawn.steps, src)
 	noise.drawn.of = m
 }
 
 // use copies the noise share to dst, sets sum to zero, and marks the share as used.
-func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
+func (m *Sum) use(noise *Noise, dst, sum []int64) error {
 	d := noise.drawn
 	if d == nil || d.of != m {
-		return errors.New("gaussian sum: no noise was drawn for this release")
+		return fmt.Errorf("%s sum: no noise was drawn for this release", m.name)
 	}
 	d.of = nil
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
-		return fmt.Errorf("gaussian sum: %w", err)
+		return fmt.Errorf("%s sum: %w", m.name, err)
 	}
 	copy(dst, d.steps)
 	clear(d.steps)
@@ -206,17 +207,17 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 }
 
 // ReleaseSum writes to dst the sum in the accumulator a with noise, and to the slice sum the same
-// sum without noise. [GaussianSum.Draw] must have drawn the noise before the program read the data.
+// sum without noise. [Sum.Draw] must have drawn the noise before the program read the data.
 // Only dst may be released. ReleaseSum uses up the noise and empties the accumulator, even if it
 // returns an error. After an error dst and sum are zero, or unchanged if the argument noise
 // contains no unused share. ReleaseSum allocates nothing.
-func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
+func (m *Sum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
 	}
 	if a.of != m {
-		return finish(dst, sum, errors.New("gaussian sum: the vectors were added up by another mechanism"))
+		return finish(dst, sum, fmt.Errorf("%s sum: the vectors were added up by another mechanism", m.name))
 	}
 	copy(sum, a.sum)
 	m.saturate(sum)
@@ -224,15 +225,15 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 }
 
 // ReleaseOne writes to dst the vector v with noise, and to the slice sum the clipped vector without
-// noise. Only dst may be released. [GaussianSum.Draw] must have drawn the noise before the program
+// noise. Only dst may be released. [Sum.Draw] must have drawn the noise before the program
 // read the data. ReleaseOne uses up the noise, even if it returns an error, and allocates nothing.
 // It returns an error if v is not finite.
-func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
+func (m *Sum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
 	}
 	if err := checkVector(m.cfg.Dim, v); err != nil {
-		return finish(dst, sum, fmt.Errorf("gaussian sum: %w", err))
+		return finish(dst, sum, fmt.Errorf("%s sum: %w", m.name, err))
 	}
 	m.gate.add(sum, v)
 	return finish(dst, sum, nil)

@@ -29,9 +29,9 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	d := len(a.sum)
 	switch {
 	case len(slopes) != len(rows):
-		return a.fail(fmt.Errorf("gaussian sum: %d slopes for %d rows", len(slopes), len(rows)))
+		return a.fail(fmt.Errorf("%d slopes for %d rows", len(slopes), len(rows)))
 	case !within(rows, len(x)/d):
-		return a.fail(errors.New("gaussian sum: a row is not in the table"))
+		return a.fail(errors.New("a row is not in the table"))
 	case a.joining:
 		for l, row := range rows {
 			a.join(slopes[l], x[int(row)*d:][:d])

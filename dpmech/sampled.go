@@ -160,7 +160,7 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 		return nil, err
 	}
 	discreteness := accountant.DiscreteGaussian{
-		Sigma:     float64(s.gate.sigma),
+		Sigma:     float64(s.gate.sd),
 		Shares:    shares,
 		Dim:       s.cfg.Dim,
 		Adjacency: adjacency,
@@ -172,7 +172,7 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 // share and c is the clip of all records of a unit, both in lattice steps. The bound follows from
 // √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
-	n, sigma := float64(shares), float64(s.gate.sigma)
+	n, sigma := float64(shares), float64(s.gate.sd)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
 }
 
@@ -297,7 +297,7 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 	}
 	r.taken++
 	r.batch = r.sampler.Next(r.batch[:0], streams.Sampling)
-	r.of.gate.noise.Fill(dst, streams.Noise)
+	r.of.gate.draw(dst, streams.Noise)
 	return r.gather(dst, query)
 }
 

@@ -16,9 +16,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// draws is the size of the samples of statistical tests. make statistics raises it to
-// 10⁷.
-var draws = flag.Int("draws", 50_000, "size of the samples of statistical tests")
+// draws is the size of the samples of statistical tests. Use 10⁷ for a thorough test.
+var draws = flag.Int("draws", 400_000, "size of the samples of statistical tests")
 
 // sigmas lists values of σ = num/den over the range of the sampler.
 var sigmas = [][2]int64{
@@ -35,30 +34,19 @@ var sigmas = [][2]int64{
 	{1 << 20, 1},
 	{24_691_357, 2},
 	{1 << 25, 1},
+	{dpmech.MaxSigma, 1},
 }
 
-// A pmf contains the exact probabilities of N_Z(0, σ²) on [−reach, reach], with reach ≥ 9σ + 9.
+// A pmf contains the probabilities of N_Z(0, σ²) on [−reach, reach], with reach ≥ 9σ + 9.
 type pmf struct {
 	reach int
 	p     []float64 // probabilities of −reach, ..., reach
 }
 
 func newPMF(sigma float64) pmf {
-	reach := int(9*sigma) + 9
-	law := pmf{reach, make([]float64, 2*reach+1)}
-	var norm float64
-	for i := range law.p { // begin with small terms, for accuracy
-		x := float64(reach - i/2)
-		w := math.Exp(-x * x / (2 * sigma * sigma))
-		norm += w
-		if i%2 == 0 {
-			law.p[reach+int(x)] = w
-		} else {
-			law.p[reach-int(x)] = w
-		}
-	}
-	for i := range law.p {
-		law.p[i] /= norm
+	law := pmf{reach: int(9*sigma) + 9}
+	for k := -law.reach; k <= law.reach; k++ {
+		law.p = append(law.p, dpmech.GaussianMass(float64(k), sigma))
 	}
 	return law
 }

@@ -12,7 +12,7 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	n := len(v) / d
 	switch {
 	case len(v) != n*d:
-		return a.fail(fmt.Errorf("gaussian sum: %d elements are not a whole number of vectors of %d", len(v), d))
+		return a.fail(fmt.Errorf("%d elements are not a whole number of vectors of %d", len(v), d))
 	case a.joining:
 		for ; len(v) > 0; v = v[d:] {
 			a.join(1, v[:d])

@@ -11,46 +11,6 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accounted tests whether the event of a mechanism agrees with the mechanism's noise and clip.
-// It compares the μ of the event with the μ that a separate formula gives (see [muOfGate]).
-func accounted(context.Context, task) (Check, error) {
-	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
-		for _, shares := range []int{1, 3} {
-			for _, aggregates := range []bool{false, true} {
-				got, want, err := muOfGate(adjacency, shares, aggregates)
-				if err != nil {
-					return Check{}, err
-				}
-				if math.Abs(got/want-1) > 1e-5 {
-					return certain(false, "%s, %d shares, aggregates %t: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, aggregates, got, want), nil
-				}
-			}
-		}
-	}
-	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for sums of many records"), nil
-}
-
-// muOfGate returns two values of μ for one mechanism: got, from the mechanism's accounting event,
-// and want, from the sensitivity divided by σ.
-func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
-	const clip, multiplier = 2.5, 1.25
-	gate, err := dpmech.NewGaussianSum(dpmech.Config{
-		Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency, Aggregates: aggregates,
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	profile, err := accountant.Account(gate.Event())
-	if err != nil {
-		return 0, 0, err
-	}
-	want = 1 / multiplier
-	if adjacency == accountant.ReplaceOne || aggregates {
-		want = 2 / multiplier
-	}
-	return profile.Mu(), want, nil
-}
-
 // accountedSamples tests one step of a sampled sum. For two inputs the distribution of the step
 // is known exactly. The accounted δ must be at least the exact δ.
 func accountedSamples(context.Context, task) (Check, error) {

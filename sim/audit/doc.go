@@ -20,9 +20,10 @@
 //
 // # Adding a mechanism
 //
-// Write a file with a direct test of the norms of vectors in a sum, and an attack on the release.
-// The file scores.go has examples of both. In the function suite (suite.go), append the test to the
-// list quick with the function single, and the attack to the list long with the function lazily.
-// The tests of aboutNoise are for Gaussian noise alone. Other noise needs a test of the size and
-// shape of the noise, which judges counts with chiSquareP or binomialP.
+// The audit tests sums with the noise of every family in [fedpvi/dpmech.Families] (noisy.go). A
+// mechanism that is not a [fedpvi/dpmech.Sum] needs a file with a direct test of the norms of vectors
+// in a sum, and an attack on the release, as in scores.go. In the function suite (suite.go),
+// append the test to the list quick with the function single, and the attack to the list long with
+// the function lazily. If the noise is not Gaussian, map it to normal variates for the tests of
+// aboutNoise, as the function normalScore does.
 package audit

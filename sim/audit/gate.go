@@ -16,21 +16,21 @@ import (
 // some vectors have one half that is zero.
 const gateDim = 6
 
-func newGate() (*dpmech.GaussianSum, error) {
-	return dpmech.NewGaussianSum(dpmech.Config{
-		Dim: gateDim, Clip: 1.7, NoiseMultiplier: 2, Shares: 1, Terms: 4, Releases: 1, Adjacency: accountant.AddRemove,
-	})
-}
+// gateClip is the clip of the sums in the tests of the gate.
+const gateClip = 1.7
 
-// norms tests that no vector adds more than the accounted sensitivity to a sum. It also tests
-// that a vector with an element that is not finite adds nothing.
-func norms(_ context.Context, t task) (Check, error) {
+// clipSteps returns the clip of a sum in lattice steps.
+func clipSteps(m *dpmech.Sum) float64 { return math.Floor(m.Clip() / m.Lattice().Step()) }
+
+// norms tests that no vector adds more than the clip to a sum. It also tests that a vector with an
+// element that is not finite adds nothing.
+func (f noisy) norms(_ context.Context, t task) (Check, error) {
 	const vectors = 4000
-	gate, err := newGate()
+	gate, err := f.sum(accountant.AddRemove)
 	if err != nil {
 		return Check{}, err
 	}
-	limit := big.NewFloat(gate.Event().(accountant.DiscreteGaussian).Sensitivity)
+	limit := big.NewFloat(clipSteps(gate))
 	allowed, _ := limit.Mul(limit, limit).Int(nil)
 	r := rand.New(seeded.Stream(t.seed, "norms"))
 	src := seeded.Stream(t.seed, "norms, noise")
@@ -48,7 +48,7 @@ func norms(_ context.Context, t task) (Check, error) {
 		}
 		if squared.Cmp(allowed) > 0 {
 			ratio, _ := new(big.Rat).SetFrac(squared, allowed).Float64()
-			return certain(false, "vector %d adds %.4g times the norm that is accounted", n+1, math.Sqrt(ratio)), nil
+			return certain(false, "vector %d adds %.4g times the clip", n+1, math.Sqrt(ratio)), nil
 		}
 		if !special.Finite(v) && squared.Sign() != 0 {
 			return certain(false, "vector %d is not finite and does not add zero", n+1), nil
@@ -58,7 +58,7 @@ func norms(_ context.Context, t task) (Check, error) {
 		}
 	}
 	ratio, _ := new(big.Rat).SetFrac(largest, allowed).Float64()
-	return certain(true, "no more than %.6f of the accounted norm in %d vectors", math.Sqrt(ratio), vectors), nil
+	return certain(true, "no more than %.6f of the clip in %d vectors", math.Sqrt(ratio), vectors), nil
 }
 
 // hostileVector returns a random vector with elements of any size that a float can have. In some
@@ -91,8 +91,8 @@ func hostileVector(r *rand.Rand) []float64 {
 
 // oblivious tests that noise does not depend on the value that it hides, and is never used
 // twice.
-func oblivious(_ context.Context, t task) (Check, error) {
-	gate, err := newGate()
+func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
+	gate, err := f.sum(accountant.AddRemove)
 	if err != nil {
 		return Check{}, err
 	}

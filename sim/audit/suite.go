@@ -10,15 +10,16 @@ import (
 
 // suite returns the questions of an audit. The fastest come first.
 func suite() ([]question, error) {
-	quick := []question{
-		single("gate", "norms", norms),
-		single("gate", "noise is independent", oblivious),
+	var quick []question
+	for _, family := range dpmech.Families {
+		quick = append(quick, noisy(family).questions()...)
+	}
+	quick = append(quick,
 		single("products", "norms", productNorms),
-		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),
 		single("scores of records", "norms", scoreNorms),
 		single("scores of clients", "norms", clientNorms),
-	}
+	)
 	for _, s := range scoredCases {
 		quick = append(quick, single(s.name(), "accounting", s.charged), single(s.name(), "neighbours", s.neighbours))
 	}

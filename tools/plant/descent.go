@@ -6,7 +6,7 @@ const afterStep = "\ts.program.addPriorOf(s.points(), s.total, s.prior, s.option
 // descentFaults are faults that break the privacy of gradient steps.
 var descentFaults = []fault{
 	{"bare-spread", "no noise on gradients in the spread", []edit{{
-		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", After: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.draw(dst, streams.Noise)\n", After: `
 	if len(dst) == 2 && planted.Is("bare-spread") {
 		clear(dst[len(dst)/2:])
 	}

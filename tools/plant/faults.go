@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
+	"fedpvi/dpmech"
 	"fedpvi/tools/plant/overlay"
 )
 
@@ -25,7 +27,9 @@ func editsOf(faults []fault) (edits []edit) {
 
 // Lines of code that several faults use as anchors.
 const (
-	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
+	drawNoise   = "\tm.law.Fill(dst, src)\n"
+	changeOfSum = "\tfactor := m.cfg.sensitivity(adjacency)\n"
+	costOfSum   = "\tsensitivity := m.sensitivity(adjacency)\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
 	addRows     = "func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {\n"
 	addVectors  = "func (g *gate) addVectors(sum []int64, v []float64) {\n\td := len(sum)\n"
@@ -37,35 +41,31 @@ const (
 
 // faults are the faults that an audit must find. Some of them occurred in published programs.
 // The other faults are as easy to make.
-var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
+var faults = slices.Concat(noiseFaults(), gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
+
+// noiseFaults returns the faults of the noise of every family, and of its cost.
+func noiseFaults() (all []fault) {
+	for _, family := range dpmech.Families {
+		for _, f := range []struct{ name, says, anchor, code string }{
+			{"noise-half", "noise × 0.5", drawNoise, "for i := range dst {\ndst[i] /= 2\n}"},
+			{"noise-0.8", "noise × 0.8", drawNoise, "for i := range dst {\ndst[i] = dst[i] / 5 * 4\n}"},
+			{"noise-quarter", "noise × 0.25", drawNoise, "for i := range dst {\ndst[i] /= 4\n}"},
+			{"bare-coordinate", "a coordinate without noise", drawNoise, "if len(dst) > 1 {\ndst[1] = 0\n}"},
+			{"sensitivity-doubled", "twice the accounted sensitivity", changeOfSum, "factor /= 2"},
+			{"uncharged", "a release without a charge", costOfSum, "sensitivity = 0"},
+			{"replace-as-remove", "replacing accounted as removing", changeOfSum, "factor = 1"},
+			{"part-as-record", "a part's change accounted as a record's", changeOfSum, "if m.cfg.Aggregates {\nfactor = adjacency.Factor()\n}"},
+		} {
+			name := f.name + "-" + family.Name
+			code := fmt.Sprintf("if m.name == %q && planted.Is(%q) {\n%s\n}\n", family.Name, name, f.code)
+			all = append(all, fault{name, f.says + " (" + family.Name + ")", []edit{{File: "dpmech/sum.go", Anchor: f.anchor, After: code}}})
+		}
+	}
+	return all
+}
 
 // gateFaults are faults in mechanisms, in sampling and in the clients' stored state.
 var gateFaults = []fault{
-	{"noise-half", "noise × 0.5", []edit{{
-		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
-	if planted.Is("noise-half") {
-		for i := range dst {
-			dst[i] /= 2
-		}
-	}
-`,
-	}}},
-	{"noise-0.8", "noise × 0.8", []edit{{
-		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
-	if planted.Is("noise-0.8") {
-		for i := range dst {
-			dst[i] = dst[i] / 5 * 4
-		}
-	}
-`,
-	}}},
-	{"bare-coordinate", "a coordinate without noise", []edit{{
-		File: "dpmech/gaussian.go", Anchor: sampleNoise, After: `
-	if len(dst) > 1 && planted.Is("bare-coordinate") {
-		dst[1] = 0
-	}
-`,
-	}}},
 	{"no-clipping", "no clipping", []edit{{
 		File: "dpmech/gate.go", Anchor: addVector, After: `
 	if planted.Is("no-clipping") {
@@ -165,28 +165,14 @@ var gateFaults = []fault{
 	}
 `,
 	}}},
-	{"replace-as-remove", "replacing accounted as removing", []edit{{
-		File: "dpmech/sum.go", Anchor: "\treturn accountant.DiscreteGaussian{\n", Before: `
-	if planted.Is("replace-as-remove") {
-		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
-	}
-`,
-	}}},
-	{"part-as-record", "a part's change accounted as a record's", []edit{{
-		File: "dpmech/sum.go", Anchor: "\treturn accountant.DiscreteGaussian{\n", Before: `
-	if planted.Is("part-as-record") && m.cfg.Aggregates {
-		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip) * adjacency.Factor(), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
-	}
-`,
-	}}},
 	{"noise-reused", "noise reused across rounds", []edit{{
-		File: "dpmech/release.go", Anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", After: `
+		File: "dpmech/release.go", Anchor: "\tm.draw(noise.drawn.steps, src)\n", After: `
 	if planted.Is("noise-reused") {
 		planted.Reuse(noise, noise.drawn.steps)
 	}
 `,
 	}, {
-		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", After: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.draw(dst, streams.Noise)\n", After: `
 	if planted.Is("noise-reused") {
 		planted.Reuse(r, dst)
 	}

@@ -11,7 +11,7 @@ var propagationFaults = []fault{
 `,
 	}}},
 	{"sites-in-order", "records matched in a fixed order, as if drawn", []edit{{
-		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", Before: `
+		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.draw(dst, streams.Noise)\n", Before: `
 	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {
 		r.batch = planted.InOrder(r, r.batch[:0], 1, r.of.cfg.Records)
 	}

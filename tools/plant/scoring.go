@@ -97,7 +97,7 @@ var scoringFaults = []fault{
 `,
 	}}},
 	{"round-noise-reused", "the noise of a round used in the next", []edit{{
-		File: "dpmech/release.go", Anchor: "\tm.noise.Fill(dst, src)\n", After: `
+		File: "dpmech/release.go", Anchor: "\tm.draw(dst, src)\n", After: `
 	if planted.Is("round-noise-reused") {
 		planted.Reuse(m.cfg.Dim, dst)
 	}

@@ -73,7 +73,7 @@ var floors = [][]string{
 	{"dpmech/internal/stream", "internal/table/sqldata"},
 	{"dpmech"},
 	{"pvi/model/tape"},
-	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep", "pvi/population", "pvi/hierarchy"},
+	{"dpmech/seeded", "internal/testing/geometric", "pvi/study", "pvi/model", "pvi/onestep", "pvi/population", "pvi/hierarchy"},
 	{"internal/testing/noise", "internal/testing/programs"},
 	{"gpu"},
 	{"gpu/cuda"},
@@ -134,8 +134,8 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may also import the seeded random source and the test programs.
-			if f.test && (room == "dpmech/seeded" || room == "internal/testing/programs") {
+			// Tests may also import the seeded random source, the noise of tests and the test programs.
+			if f.test && (room == "dpmech/seeded" || room == "internal/testing/geometric" || room == "internal/testing/programs") {
 				continue
 			}
 			// Tests of the client run a coordinator.

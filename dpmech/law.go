@@ -1,0 +1,40 @@
+package dpmech
+
+import "fedpvi/accountant"
+
+// A Law is the distribution of the noise of one element of a [Sum], together with its cost. The
+// noise is an integer, in lattice steps.
+type Law interface {
+	// Fill sets every element of dst to an independent sample. The sampler must be exact: no
+	// decision may depend on the rounding of a float.
+	Fill(dst []int64, src *Stream)
+
+	// Bound returns the largest possible absolute value of a sample.
+	Bound() int64
+
+	// Mass returns the probability of k. Tests and audits compare Fill and Event with it.
+	Mass(k int64) float64
+
+	// Event returns the cost of the release of an integer vector with dim elements. The noise of
+	// every element is the sum of the given number of independent samples. The argument sensitivity
+	// is the largest L2 distance between the vectors of adjacent inputs, in lattice steps. The cost
+	// must also cover vectors that differ in several elements, and samples that are bounded. The
+	// comment of the method contains the proof. For noise with a proof of (ε, δ) return an
+	// [accountant.Approximate].
+	Event(sensitivity float64, shares, dim int, adjacency accountant.Adjacency) accountant.Event
+}
+
+// A Family contains the laws of one kind. [NewSum] returns a sum with noise of a family.
+type Family struct {
+	Name string
+
+	// New returns the law with the given standard deviation, or a slightly larger one. The shape of
+	// a law may depend on the sensitivity of the sum. Both arguments are in lattice steps.
+	New func(sd int64, sensitivity float64) (Law, error)
+}
+
+var gaussian = Family{"Gaussian", func(sd int64, _ float64) (Law, error) { return NewDiscreteGaussian(sd) }}
+
+// Families lists all families. The tests of this package, the audit (package sim/audit) and the
+// planted faults (tools/plant) include every family of this list.
+var Families = []Family{gaussian}

@@ -1,0 +1,76 @@
+// Package geometric contains geometric noise, which no study uses. Tests check that the parts of
+// this module that use a [dpmech.Law] work with a law that is not Gaussian. The package is also an
+// example of a law.
+package geometric
+
+import (
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+)
+
+// Family contains the laws with probabilities proportional to exp(−|k|/t), for integers t.
+var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dpmech.Law, error) {
+	// The variance is at least 2t² − 1/6, which is above sd² for the following t.
+	return law{int64(math.Ceil(float64(sd)*math.Sqrt2/2 + 0.1))}, nil
+}}
+
+type law struct{ t int64 }
+
+// most is the largest absolute value of a sample in units of t. The exact law exceeds it with a
+// probability of e^(−2^20), which is zero for a float64.
+const most = 1 << 20
+
+func (l law) Bound() int64 { return l.t * most }
+
+func (l law) Mass(k int64) float64 {
+	t := float64(l.t)
+	return math.Tanh(1/(2*t)) * math.Exp(-math.Abs(float64(k))/t)
+}
+
+func (l law) Fill(dst []int64, src *dpmech.Stream) {
+	for i := range dst {
+		dst[i] = sample(uint64(l.t), src)
+	}
+}
+
+// Event returns the cost of a pure ε. A distance of s in one element changes every log probability
+// by at most s/t, so a vector changes it by at most the L1 norm divided by t. The L1 norm is at most
+// √dim times the L2 norm. The other shares only add noise that does not depend on the data, so they
+// do not increase the cost.
+func (l law) Event(sensitivity float64, _, dim int, adjacency accountant.Adjacency) accountant.Event {
+	epsilon := sensitivity * math.Sqrt(float64(dim)) / float64(l.t) * (1 + 0x1p-50)
+	return accountant.Approximate{Epsilon: epsilon, Adjacency: adjacency}
+}
+
+// sample returns a sample of the law by algorithm 2 of Canonne, Kamath and Steinke ("The Discrete
+// Gaussian for Differential Privacy", 2020). All decisions compare integers.
+func sample(t uint64, src *dpmech.Stream) int64 {
+	for {
+		u := src.Uint64n(t)
+		if !expBelowOne(u, t, src) {
+			continue
+		}
+		v := uint64(0)
+		for v < most-1 && expBelowOne(1, 1, src) {
+			v++
+		}
+		x := int64(u + t*v)
+		if src.Uint64n(2) == 0 {
+			return x
+		}
+		if x != 0 {
+			return -x
+		}
+	}
+}
+
+// expBelowOne returns true with probability e^(−a/b), for a ≤ b.
+func expBelowOne(a, b uint64, src *dpmech.Stream) bool {
+	for k := uint64(1); ; k++ {
+		if src.Uint64n(b) >= a || src.Uint64n(k) != 0 {
+			return k%2 == 1
+		}
+	}
+}

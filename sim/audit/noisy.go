@@ -1,0 +1,231 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// A noisy tests sums with the noise of one family.
+type noisy dpmech.Family
+
+func (f noisy) name() string { return "sums with " + f.Name + " noise" }
+
+func (f noisy) sum(adjacency accountant.Adjacency) (*dpmech.Sum, error) {
+	return dpmech.NewSum(dpmech.Config{
+		Dim: gateDim, Clip: gateClip, NoiseMultiplier: 2, Shares: 1, Terms: 4, Releases: 1, Adjacency: adjacency,
+	}, dpmech.Family(f))
+}
+
+// questions returns all questions about the sums.
+func (f noisy) questions() []question {
+	all := []question{
+		single(f.name(), "norms", f.norms),
+		single(f.name(), "noise is independent", f.oblivious),
+		single(f.name(), "accounting", f.accounted),
+		aboutNoise(f.name(), f.quiet),
+	}
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
+		all = append(all, lazily(f.name()+", "+string(adjacency), func() (attack, error) { return f.attack(adjacency) }))
+	}
+	return all
+}
+
+// cells contains the probabilities of cells of equal width, in the order of their values. The middle
+// of the slice is at zero.
+type cells []float64
+
+// cellsOf returns the probabilities of n cells under the law. It takes the mass at the midpoint of a
+// cell for the whole cell, so a mass that jumps should do so between cells.
+func cellsOf(law dpmech.Law, width float64, n int) cells {
+	p := make(cells, n)
+	for i := range p {
+		p[i] = width * law.Mass(int64(math.Floor((float64(i-n/2)+.5)*width)))
+	}
+	return p
+}
+
+// shared returns the probabilities for the sum of the given number of samples. The cells must have
+// room for the sum.
+func (p cells) shared(shares int) cells {
+	fft := fourier.NewFFT(len(p))
+	c := fft.Coefficients(nil, p)
+	for i, x := range c {
+		for range shares - 1 {
+			c[i] *= x
+		}
+	}
+	sum := fft.Sequence(nil, c)
+	for i := range sum {
+		sum[i] /= float64(len(p))
+	}
+	return sum
+}
+
+// moved returns the probabilities for a sample plus the given number of cells, on a circle.
+func (p cells) moved(distance int) cells {
+	at := len(p) - distance
+	return slices.Concat(p[at:], p[:at])
+}
+
+// excess returns the sum of max(0, weight·P(x) − odds·Q(x)) over all vectors x of one or two
+// elements. P and Q are the probabilities of x for independent elements with the probabilities p and
+// q. For weight 1 and odds e^ε this is δ(ε).
+func (p cells) excess(q cells, elements int, weight, odds float64) (sum float64) {
+	for i, x := range p {
+		if elements == 2 {
+			sum += p.excess(q, 1, weight*x, odds*q[i])
+		} else {
+			sum += max(0, weight*x-odds*q[i])
+		}
+	}
+	return sum
+}
+
+// accounted tests the cost of a release. The accounted δ(ε) must be at least the δ(ε) of two inputs
+// that differ by the sensitivity in one element, or by equal parts of it in two elements. The exact
+// δ(ε) follows from the probabilities of the noise.
+func (f noisy) accounted(context.Context, task) (Check, error) {
+	at := 0
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
+		for _, shares := range []int{1, 3} {
+			for _, aggregates := range []bool{false, true} {
+				for dim := 1; dim <= 2; dim++ {
+					says, err := f.undercharged(dpmech.Config{
+						Dim: dim, Clip: 2.5, NoiseMultiplier: 1.25, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency, Aggregates: aggregates,
+					})
+					if err != nil {
+						return Check{}, err
+					}
+					if says != "" {
+						return certain(false, "%s, %d shares, %d elements, aggregates %t: %s", adjacency, shares, dim, aggregates, says), nil
+					}
+					at++
+				}
+			}
+		}
+	}
+	return certain(true, "δ(ε) covers two inputs of a release, with %d settings: for every adjacency, for one share and for three, for records and for sums of many records", at), nil
+}
+
+// undercharged describes a δ(ε) of the accounted cost that is below the exact δ(ε) of two inputs. It
+// returns an empty text if there is none.
+func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
+	m, err := dpmech.NewSum(cfg, dpmech.Family(f))
+	if err != nil {
+		return "", err
+	}
+	profile, err := accountant.Account(m.Event())
+	if err != nil {
+		return "", err
+	}
+	factor := 1
+	if cfg.Adjacency == accountant.ReplaceOne || cfg.Aggregates {
+		factor = 2
+	}
+	p, q := inputs(m, factor)
+	for _, epsilon := range Epsilons {
+		claimed, err := profile.Delta(epsilon)
+		if err != nil {
+			return "", err
+		}
+		odds := math.Exp(epsilon)
+		seen := max(p.excess(q, m.Dim(), 1, odds), q.excess(p, m.Dim(), 1, odds))
+		if !(claimed.Upper >= seen*(1-1e-5)-1e-12) { // more than the error of the cells
+			return fmt.Sprintf("δ(%g) = %.5g is accounted, two inputs give away %.5g", epsilon, claimed.Upper, seen), nil
+		}
+	}
+	return "", nil
+}
+
+// inputs returns the probabilities of an element for two inputs of a sum. The inputs differ by the
+// clip times the factor, in one element or by equal parts in two elements.
+func inputs(m *dpmech.Sum, factor int) (p, q cells) {
+	distance, n := 512, 1<<15 // of one element, in cells
+	if m.Dim() == 2 {
+		distance, n = 32, 1<<11
+	}
+	width := clipSteps(m) / math.Sqrt(float64(m.Dim())) / float64(distance)
+	p = cellsOf(m.Law(), width, n).shared(m.Shares())
+	return p, p.moved(factor * distance)
+}
+
+// quiet collects the noise of releases of zero. It maps the noise to normal variates by the
+// distribution functions of the law and of the normal distribution.
+func (f noisy) quiet(ctx context.Context, seed uint64) (noises, error) {
+	const runs, releases = 200, 4
+	m, err := f.sum(accountant.AddRemove)
+	if err != nil {
+		return nil, err
+	}
+	normal := normalScore(m)
+	dst, sum := make([]int64, gateDim), make([]int64, gateDim)
+	return collect(ctx, runs, seed, f.name(), func(seed uint64) (all [][][]float64, err error) {
+		src := seeded.Stream(seed, "quiet")
+		for range releases {
+			if err := m.Release(dst, sum, src, func(func([]float64) error) error { return nil }); err != nil {
+				return nil, err
+			}
+			scores := make([]float64, gateDim)
+			for i, x := range dst {
+				scores[i] = normal(x)
+			}
+			all = append(all, [][]float64{scores})
+		}
+		return all, nil
+	})
+}
+
+// normalScore returns a function that maps a sample of the noise to a normal variate.
+func normalScore(m *dpmech.Sum) func(x int64) float64 {
+	const n = 1 << 15
+	width := clipSteps(m) / 512
+	p := cellsOf(m.Law(), width, n)
+	below := make([]float64, n+1)
+	for i, x := range p {
+		below[i+1] = below[i] + x
+	}
+	return func(x int64) float64 {
+		at := min(max(float64(x)/width+n/2, 0), n-1)
+		i := int(at)
+		mass := below[i] + (at-float64(i))*p[i]
+		return distuv.UnitNormal.Quantile(min(max(mass, 1e-15), 1-1e-15))
+	}
+}
+
+// attack returns an attack that tests whether a sum contains a vector that is far longer than the
+// clip. Under replace-one it tests which of two opposite vectors the sum contains.
+func (f noisy) attack(adjacency accountant.Adjacency) (attack, error) {
+	m, err := f.sum(adjacency)
+	if err != nil {
+		return attack{}, err
+	}
+	return attack{
+		claim: newClaim(m.Event()),
+		learn: linearOnly,
+		observe: func(seed uint64, world, run int) ([]float64, error) {
+			dst, sum := make([]int64, gateDim), make([]int64, gateDim)
+			src := seeded.Stream(runSeed(seed, f.name()+string(adjacency), world, run), "attack")
+			err := m.Release(dst, sum, src, func(add func([]float64) error) error {
+				v := []float64{1e3, 0, 0, 0, 0, 0}
+				switch {
+				case world == 1:
+					return add(v)
+				case adjacency == accountant.ReplaceOne:
+					v[0] = -v[0]
+					return add(v)
+				}
+				return nil
+			})
+			return asFloats(dst), err
+		},
+	}, nil
+}
