@@ -21,12 +21,25 @@ import (
 
 func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")) }
 
+var errParquet = errors.New("this Parquet file ends early, is damaged, or is of a kind that cannot be read: " + table.Again)
+
+// damaged returns the error for a Parquet file that could not be read. The error of the Parquet package
+// is left out, because it may contain bytes of the file. It may also be io.EOF, for a column that has
+// fewer values than its file states, and the file would seem to have ended.
+func damaged(err error) error {
+	var reading *os.PathError
+	if errors.As(err, &reading) {
+		return reading
+	}
+	return errParquet
+}
+
 // guarded reads a Parquet file as the method parquet does. If the decoder panics, guarded returns
 // an error.
 func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
 	var err error
 	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
-		return errors.New("this Parquet file is damaged, or of a kind that cannot be read: " + table.Again)
+		return errParquet
 	}
 	return err
 }
@@ -35,8 +48,7 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
-		// the error of the Parquet package may contain bytes of the file
-		return errors.New("this Parquet file ends early or is damaged: " + table.Again)
+		return damaged(err)
 	}
 	rows := &parquetReader{ctx: ctx, show: s.Progress, all: file.NumRows(), groups: file.RowGroups()}
 	for _, field := range file.Root().Columns() {
@@ -99,7 +111,7 @@ func (p *parquetReader) Next() ([]table.Cell, error) {
 	for i, c := range p.columns {
 		v, err := c.next()
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", p.names[i], err)
+			return nil, fmt.Errorf("column %s: %w", p.names[i], damaged(err))
 		}
 		p.cells[i] = c.cell(v)
 	}

@@ -1,0 +1,55 @@
+package origin_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	metadata "github.com/parquet-go/parquet-go/format"
+
+	"fedpvi/internal/table/origin"
+)
+
+// A Parquet file that states more rows than its columns have is damaged. Its rows must not pass for all
+// rows of a table.
+func TestParquetWithTooFewValues(t *testing.T) {
+	type row struct {
+		Count int64 `parquet:"count"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	if _, err := w.Write([]row{{1}, {2}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const tail = 8 // bytes after the metadata: their length and the mark of the format
+	whole := b.Bytes()
+	mark := len(whole) - tail
+	from := mark - int(binary.LittleEndian.Uint32(whole[mark:]))
+	for _, more := range []int64{0, 1, 1 << 40} {
+		var meta metadata.FileMetaData
+		protocol := new(thrift.CompactProtocol)
+		err := thrift.Unmarshal(protocol, whole[from:mark], &meta)
+		meta.NumRows += more
+		meta.RowGroups[0].NumRows += more
+		footer, e := thrift.Marshal(protocol, meta)
+		if err := errors.Join(err, e); err != nil {
+			t.Fatal(err)
+		}
+		changed := append(bytes.Clone(whole[:from]), footer...)
+		changed = append(binary.LittleEndian.AppendUint32(changed, uint32(len(footer))), whole[len(whole)-4:]...)
+		all, _, err := rows(t, origin.Source{From: file(t, "records.parquet", changed)})
+		switch {
+		case more == 0 && (err != nil || len(all) != 3): // the header and two rows
+			t.Errorf("the file as it was written: %d rows, %v", len(all)-1, err)
+		case more > 0 && (err == nil || !strings.Contains(err.Error(), "damaged")):
+			t.Errorf("%d rows more than values: %d rows, %v", more, len(all)-1, err)
+		}
+	}
+}
