@@ -1,9 +1,13 @@
 package client_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -75,6 +79,33 @@ func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 		if len(s.taken) != len(n.clients) {
 			t.Errorf("%s: %d clients took a device", name, len(s.taken))
 		}
+	}
+}
+
+// The test makes the devices of clients fail, the second time with one record more. The clients' logs
+// must give the same reasons, so that nobody can learn the number of records from a log.
+func TestLogsOfFailedDevices(t *testing.T) {
+	var reasons [2][]string
+	for world, added := range []string{"", "0.5,a,yes\n"} {
+		st, records, _, _ := simulated(t, federatedStudy(logistic, everyone, ofRecords, ""))
+		n := newRealNetwork(t, st, records)
+		n.device = newSource(false, gone{})
+		f, err := os.OpenFile(filepath.Join(records, "client-1.csv"), os.O_APPEND|os.O_WRONLY, 0)
+		check(t, err)
+		_, err = f.WriteString(added)
+		check(t, errors.Join(err, f.Close()))
+		var log bytes.Buffer
+		n.log = slog.New(slog.NewTextHandler(&log, nil))
+		n.play()
+		for line := range strings.Lines(log.String()) {
+			if _, why, ok := strings.Cut(line, "the processor computes the steps"); ok {
+				reasons[world] = append(reasons[world], why)
+			}
+		}
+		slices.Sort(reasons[world])
+	}
+	if len(reasons[0]) == 0 || !slices.Equal(reasons[0], reasons[1]) {
+		t.Errorf("without the record\n%q\nand with it\n%q", reasons[0], reasons[1])
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -99,6 +100,7 @@ type realNetwork struct {
 	clients  []identity.Name
 	gossip   string // address on which clients gossip; empty for none
 	device   device.Source
+	log      *slog.Logger // log of all clients; nil for none
 	now      func() time.Time
 	refuse   error // if set, every connection attempt returns this error
 }
@@ -194,6 +196,7 @@ func (n *realNetwork) open(m int) *client.Client {
 	n.t.Helper()
 	c, err := client.Open(client.Options{
 		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: n.now, Create: true,
+		Log: n.log,
 	})
 	check(n.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return noise.Of(n.document, len(n.clients), federationSeed, m, ask) })

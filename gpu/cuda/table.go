@@ -95,10 +95,10 @@ func (t *Table) put(c content) (*Table, error) {
 	words = append(words, c.priors...)
 	memory, err := t.device.Alloc(8 * len(words))
 	if err != nil {
-		return nil, fmt.Errorf("cuda: a table of %d records: %w", t.records, err)
+		return nil, fmt.Errorf("cuda: a table of records: %w", err)
 	}
 	if err := t.device.Write(memory, words); err != nil {
-		return nil, errors.Join(fmt.Errorf("cuda: a table of %d records: %w", t.records, err), t.device.Free(memory))
+		return nil, errors.Join(fmt.Errorf("cuda: a table of records: %w", err), t.device.Free(memory))
 	}
 	address := func(place int) uint64 { return memory + uint64(8*place) }
 	t.memory, t.rows, t.outcomes, t.model = memory, address(rows), address(outcomes), address(model)

@@ -102,12 +102,8 @@ type Memory struct {
 // content is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
-	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
-		if m.at, err = cu.MemAlloc(size); plain(err) == code(cu.OutOfMemory) {
-			if free, total, e := cu.MemInfo(); e == nil {
-				return fmt.Errorf("%w: %d of %d bytes are free", ErrMemory, free, total)
-			}
-		}
+	err := d.do("take memory", func() (err error) {
+		m.at, err = cu.MemAlloc(size)
 		return err
 	})
 	if err != nil {
@@ -152,7 +148,7 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 // bytes that are copied.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
-		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}
+		return &Error{m.d.String(), doing, errors.New("the memory is too small"), ""}
 	}
 	return nil
 }
@@ -160,7 +156,7 @@ func (m *Memory) fits(doing string, size int64) error {
 // Set copies the elements of src to the beginning of the memory. It returns when the copy is done.
 func Set[T Numbers](m *Memory, src []T) error {
 	at, size := bytesOf(src)
-	doing := fmt.Sprintf("copy %d bytes to it", size)
+	const doing = "copy to it"
 	if err := m.fits(doing, size); err != nil || size == 0 {
 		return err
 	}
@@ -170,7 +166,7 @@ func Set[T Numbers](m *Memory, src []T) error {
 // Get copies the beginning of the memory to dst. It returns when the copy is done.
 func Get[T Numbers](dst []T, m *Memory) error {
 	at, size := bytesOf(dst)
-	doing := fmt.Sprintf("copy %d bytes from it", size)
+	const doing = "copy from it"
 	if err := m.fits(doing, size); err != nil || size == 0 {
 		return err
 	}

@@ -231,7 +231,7 @@ func TestWork(t *testing.T) {
 		{"", []string{"done"}},
 		{"FAKE_DEVICES=1", []string{"[no CUDA device]", "cuda:1", "the driver sees 1"}},
 		{"FAKE_MAJOR=7", []string{"[too old]", "cuda:1", "7.0", "7.5"}},
-		{"FAKE_MEMORY=20", []string{"[not enough memory on the GPU]", "cuda:1: take 16 bytes", "4 of 20 bytes are free", "--device cpu"}},
+		{"FAKE_MEMORY=20", []string{"[not enough memory on the GPU]", "cuda:1: take memory", "nvidia-smi", "--device cpu"}},
 		{"FAKE_FAIL=cuLaunchKernel=700", []string{"cuda:1: launch kernel add", "a planted failure (FAKE_700)", "report it"}},
 		{"FAKE_FAIL=cuModuleLoadDataEx=222", []string{"cuda:1: compile the kernels", "newer"}},
 	} {

@@ -18,11 +18,12 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error is the failure of an operation on a GPU.
+// An Error is the failure of an operation on a GPU. It names no size of memory or of a copy, because
+// these sizes depend on the number of records and on the batches, and a client logs the error.
 type Error struct {
 	// Device is cuda:N, or cuda if no device was chosen yet.
 	Device string
-	// Doing names the operation, as in "copy 80 bytes to the GPU".
+	// Doing names the operation, as in "copy to it".
 	Doing string
 	// Cause is ErrNoDriver, ErrNoDevice, ErrOld or ErrMemory, an error code of the driver, or
 	// another error.
