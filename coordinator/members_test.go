@@ -41,7 +41,7 @@ func (p *party) entryNow() roster.Entry {
 	return e
 }
 
-// succeed makes new keys for a party, signed with the keys before.
+// succeed makes new keys for a party. The earlier identity signs them.
 func (p *party) succeed() *successor {
 	t := p.house.t
 	t.Helper()
@@ -192,7 +192,7 @@ func TestRosterChangesKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// checkRotated checks a study after playRotated: the new keys, the keys before, the revocation and
+// checkRotated checks a study after playRotated: the new keys, the earlier keys, the revocation and
 // the bundle.
 func checkRotated(t *testing.T, h *house, parties []*party) {
 	t.Helper()
@@ -285,8 +285,8 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 
 // The test lets clients stay away for 91 days before the study begins, and for 400 days within it,
 // with a restart or without. They must be able to come back with their identities alone, and the
-// study must end as if nothing had happened. The requests are sent again, and those of others and with
-// keys before are refused.
+// study must end as if nothing had happened. The test also sends each request a second time. Requests
+// of others, and requests with earlier keys, must be refused.
 //
 //abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
 //abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
@@ -349,9 +349,9 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 	}
 }
 
-// The test checks that new keys need the identity before them: a thief with a stolen identity can
-// make new keys at most once, and then the client notices; an identity that was replaced makes no
-// keys and signs no messages.
+// The test checks that only the present identity of a client can make new keys. A thief with a stolen
+// identity can make new keys at most once, and then the client notices. An identity that was replaced
+// makes no keys and signs no messages.
 //
 //abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
 func TestStolenIdentityAfterRotation(t *testing.T) {
@@ -360,7 +360,7 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 	parties := h.invite(two...)
 	admit(t, parties...)
 	north := parties[0]
-	thief := *north // has the keys before
+	thief := *north // has the earlier keys
 	for _, p := range parties {
 		_, err := p.step(t.Context())
 		check(t, err)
@@ -467,7 +467,7 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 
 // A client sends an answer again because the reply was lost. Meanwhile the plan was closed, and the
 // coordinator and this client have new keys. The answer must be acknowledged as before. The
-// coordinator's sealing key before must be gone.
+// coordinator's earlier sealing key must be gone.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
