@@ -30,8 +30,7 @@ var familiesAsFormulas = []struct {
 	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
 }
 
-// A formula has the log density of the family of the catalogue that means the same, for records and
-// for the prior.
+// A formula has the log density of the family with the same meaning, for records and for the prior.
 func TestFormulasOfFamilies(t *testing.T) {
 	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
 	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))

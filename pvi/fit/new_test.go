@@ -125,8 +125,8 @@ func TestLogPredictiveDensity(t *testing.T) {
 	}
 }
 
-// A program's own quantities replace those of its density. Quantities of a file without the outcome
-// are the others.
+// A program's own quantities replace those of its density. For a file without the outcome, only
+// quantities that do not need the outcome are computed.
 func TestPredictionsWithoutOutcome(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "k[n] ~ poisson_log(eta);", `
 generated quantities {
@@ -173,7 +173,7 @@ generated quantities {
 	}
 }
 
-// A family and the same formula predict alike.
+// A family and the formula with the same meaning have the same predictions.
 func TestPredictionsOfFamilies(t *testing.T) {
 	for _, f := range familiesAsFormulas {
 		if strings.Contains(f.formula, "|") {

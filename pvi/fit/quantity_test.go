@@ -28,8 +28,8 @@ generated quantities {
 """
 `
 
-// The posterior of quantities is the exact one if it has a closed form: of a linear function, of a
-// log-normal number, of a probability, and of a new outcome.
+// The posterior of a quantity agrees with its closed form. The test has a linear function, a
+// log-normal number, a probability and a new outcome.
 func TestQuantitiesOfAPosterior(t *testing.T) {
 	m := parsed(t, quantityModel)
 	family := gaussian.Full(3)
@@ -88,7 +88,8 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 }
 
-// At a point estimate, quantities have the values of their formulas, and there are no random ones.
+// At a point estimate, quantities have the values of their formulas, and random quantities are left
+// out.
 func TestQuantitiesAtAPoint(t *testing.T) {
 	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
 	if err != nil {

@@ -103,7 +103,8 @@ func (w *writer) numberOf(n *node) expression {
 }
 
 // ends returns the smallest and the largest value that an expression has if each of its columns is
-// at one of its bounds. For an expression with indicators of levels it returns 0 and 1.
+// at one of its bounds. If there are more than 8 columns, the further columns are at their lower
+// bounds. For an expression with indicators of levels it returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1

@@ -42,7 +42,7 @@ func cases(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// Each formula has the program, and the priors, that testdata has.
+// The program and the priors of each formula agree with the files in testdata.
 func TestPrograms(t *testing.T) {
 	for name, request := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +71,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A formula that cannot be used is refused with the code, at the column, and with the remedy that are
-// said here.
+// A formula that cannot be used is refused, with the expected code, column and remedy.
 func TestRefused(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {

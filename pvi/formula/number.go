@@ -219,7 +219,8 @@ const points = 512
 
 // moments returns the mean and the sd of an expression over synthetic records. In such records each
 // column is uniform around its public centre, independently of the others, and clamped to its
-// bounds. For an expression that depends on levels, moments returns 0 and 1.
+// bounds. For an expression that depends on levels, moments returns 0 and 1. It replaces an sd of 0
+// by 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
@@ -256,9 +257,9 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite checks an expression at some values of its columns. Each column in turn is set to each of its
-// two bounds, and the other columns are set to their centres. If the expression is not finite there,
-// finite refuses it.
+// finite checks an expression at some values of its columns. Each column in turn is set to each of
+// its two bounds, and the other columns are set to their centres. If the expression is not finite
+// there, finite refuses it.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return

@@ -220,8 +220,8 @@ func (w *writer) monotonic(v *variable, n *node) {
 // A namer makes unused names for a program from names of columns and levels.
 type namer struct{ used map[string]bool }
 
-// taken lists words that a formula's program does not use as names of variables, besides those of [syntax.Reserved]:
-// words of C++, and names that the program has already.
+// taken lists words that a formula's program does not use as names of variables, besides those of
+// [syntax.Reserved]: words of C++, and names that the program has already.
 var taken = strings.Fields(`auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline
 	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)

@@ -32,7 +32,8 @@ func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	return joint
 }
 
-// Effects with a log spread as the hyperparameter have the posterior of a fine grid over the spread.
+// With the log spread as the hyperparameter, effects have the posterior of a fine grid over the
+// spread.
 func TestJointIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n, groups int
@@ -67,8 +68,8 @@ var singles = map[string]func(x float64) float64{
 	"uniform":     func(x float64) float64 { return -math.Log1p(math.Exp(-x)) - math.Log1p(math.Exp(x)) },
 }
 
-// A single and a normal coordinate that a likelihood ties together have the moments of quadrature
-// over both. Expectation propagation is not exact: a tenth of an sd is allowed.
+// A single and a normal coordinate that both enter the likelihood have the moments that quadrature
+// over both gives. Expectation propagation is not exact, so the test allows a tenth of an sd.
 func TestSinglesAgainstQuadrature(t *testing.T) {
 	for name, log := range singles {
 		single := hierarchy.NewSingle(log)

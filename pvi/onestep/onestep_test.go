@@ -239,8 +239,8 @@ func inverse(m [][]float64) (inv [][]float64) {
 	return inv
 }
 
-// Eigenvalues no larger than the noise are raised to √2 times the sd of the noise, before the
-// prior's precision is added. The test checks the length of the step that results.
+// Eigenvalues of the curvature below √2 times the sd of its noise are raised to this number, before
+// the prior's precision is added. The test checks the length of the step that results.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},

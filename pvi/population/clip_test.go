@@ -36,7 +36,8 @@ func TestClipOfSkewedModels(t *testing.T) {
 }
 
 // If gradients have a gamma distribution with mean 0 and a skewness of up to 1.5, a low clip moves
-// their mean by less than the counted sd, which is at most four times as large at that skewness.
+// their mean by less than the sd that is counted for this bias. At a skewness of 1.5 the counted sd
+// is at most four times the actual bias.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}
 	for _, c := range []float64{.52, .6, .66} {

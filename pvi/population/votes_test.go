@@ -40,8 +40,9 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// Votes without noise tell the scale of every coordinate. If noise hides the votes, draws of a
-// coordinate's information go from a hundredth of the expected one to that of made-up records.
+// From votes without noise, the scale of every coordinate is found. If noise hides the votes, the
+// draws of a coordinate's information range from a hundredth of the expected information to the
+// information of made-up records.
 func TestScalesFromVotes(t *testing.T) {
 	const clients = 50
 	want := []float64{1, .3, 1e-3}

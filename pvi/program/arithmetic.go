@@ -233,8 +233,8 @@ func (s *stager) row(a value, r int) value {
 // a product.
 const mostFactors = 16
 
-// power returns the value of a^b. It refuses the power if a may be negative and b is not 2, ½ or a
-// small integer.
+// power returns the value of a^b. If a may be negative or 0, it refuses the power unless b is 2, ½
+// or a nonzero integer of at most mostFactors in absolute value.
 func (s *stager) power(a, b value, at syntax.Span) value {
 	if b.fixed() && b.shape.single() {
 		switch x := b.number(); {

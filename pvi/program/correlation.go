@@ -7,9 +7,12 @@ import (
 
 // A parameter of type cholesky_factor_corr[K] is a lower triangular matrix L with positive diagonal
 // for which LLᵀ is a correlation matrix. The coordinates of this parameter are the canonical
-// partial correlations z in (−1, 1), row by row: L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i. The
-// diagonal element of a row is the positive number with which the row has the norm 1 (Lewandowski,
-// Kurowicka and Joe 2009).
+// partial correlations z in (−1, 1), row by row:
+//
+//	L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i.
+//
+// The diagonal element of a row is the positive number with which the row has the norm 1
+// (Lewandowski, Kurowicka and Joe 2009).
 
 func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	if len(d.Type.Array) > 0 || len(d.Type.Sizes) != 1 || len(d.Type.Bounds) > 0 {

@@ -495,8 +495,9 @@ func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
 }
 
 // writeOrdered returns the log probability of a class, given a predictor η and ordered cut points
-// c. With the logistic function F, class k has the probability F(c_k − η) − F(c_{k−1} − η), which
-// equals F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
+// c. With the logistic function F, class k has the probability
+//
+//	F(c_k − η) − F(c_{k−1} − η) = F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
 func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
 	p := pen{s, at}
 	return p.ordered("ordered_logistic", y, a, ir.LogInvLogit, func(low, high, eta value) value {

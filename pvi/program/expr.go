@@ -100,9 +100,9 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined joins the separate elements of a value into one node or into one list of constants, and returns
-// the joined value. It returns a value without separate elements unchanged. All elements must have been
-// assigned.
+// joined joins the separate elements of a value into one node or into one list of constants, and
+// returns the joined value. It returns a value without separate elements unchanged. All elements
+// must have been assigned.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v

@@ -81,8 +81,9 @@ func gammaLog(y, mean, shape float64) float64 {
 
 func lognormalLog(y, mean, sd float64) float64 { return normalLog(math.Log(y), mean, sd) - math.Log(y) }
 
-// mixed returns the log density of an outcome that is 0 with the probability share, and else has
-// the log density other, of which zero is the log probability of 0.
+// mixed returns the log density of an outcome that is 0 with probability share, and otherwise has
+// the log density other. The argument zero is the log probability that an outcome with this other
+// density is 0.
 func mixed(y, share, zero, other float64) float64 {
 	if y == 0 {
 		return math.Log(share + (1-share)*math.Exp(zero))
@@ -90,8 +91,8 @@ func mixed(y, share, zero, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// past returns the log density of an outcome that is 0 with the probability share, and else has
-// the log density other among numbers above 0.
+// past returns the log density of an outcome that is 0 with probability share, and otherwise has
+// the log density other of numbers above 0.
 func past(y, share, other float64) float64 {
 	if y == 0 {
 		return math.Log(share)
@@ -465,8 +466,8 @@ func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	return x
 }
 
-// The program of each formula gives a record the density that is written by hand from the formula,
-// and its gradient is that of this density by differences.
+// The program of each formula gives a record the density that was written by hand from the formula.
+// The gradient of the program agrees with differences of that density.
 func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	all := formulas(t)
 	if len(all) < 25 || len(all) != len(naive) {

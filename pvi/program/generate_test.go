@@ -134,7 +134,7 @@ func TestRandomNumbers(t *testing.T) {
 	}
 }
 
-// Draws of containers are independent, also if an argument is a number.
+// Draws of containers are independent, even if an argument is a single number.
 func TestRandomContainers(t *testing.T) {
 	for _, call := range []string{"normal_rng([a, a]', c)", "student_t_rng(5, [0, 0]', c)", "neg_binomial_2_rng([2, 2]', c)", "bernoulli_rng([.4, .4]')"} {
 		g := generated(t, fmt.Sprintf("vector[2] x = to_vector(%s);", call)).Quantities.Generator([32]byte{2})

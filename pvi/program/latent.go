@@ -22,8 +22,8 @@ const (
 	skew
 )
 
-// quadrature returns how the latents are integrated. There are more points if a latent has a density that
-// is not nearly normal on the unconstrained scale.
+// quadrature returns how the latents are integrated. There are more points if the density of a
+// latent is skew on the unconstrained scale.
 func (s *stager) quadrature() model.Quadrature {
 	q := model.Quadrature{Points: 15, LeastPrecision: 1}
 	if len(s.freed) == 2 {
@@ -121,9 +121,9 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 	return constant(0)
 }
 
-// addLaw sets the density of y, which consists of elements of a parameter of latents. It returns false if
-// one of the elements already has a density. The caller must then add the density to the log density as a
-// further factor.
+// addLaw sets the density of y, which consists of elements of a parameter of latents. It returns
+// false if one of the elements already has a density. The caller must then add the density to the
+// log density as a further factor.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {
@@ -254,8 +254,8 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// placed has a latent's unconstrained value, as a function of a latent of about unit scale, and the log
-// density of that latent.
+// placed has a latent's unconstrained value, as a function of a latent of about unit scale, and the
+// log density of that latent.
 type placed struct {
 	*latent
 	at, log model.Expr
@@ -319,8 +319,8 @@ func (s *stager) markIntegral(record model.Expr) {
 	s.b.MarkDensity(record, s.b.Apply(ir.Stack, all...))
 }
 
-// advice returns a sentence that states how to make a program with latents smaller. It returns "" for a
-// program without latents.
+// advice returns a sentence that states how to make a program with latents smaller. It returns ""
+// for a program without latents.
 func (s *stager) advice() string {
 	if len(s.hidden) == 0 {
 		return ""

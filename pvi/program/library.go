@@ -298,8 +298,8 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container of the given kind with n elements, which are all v. If n is the number of
-// records, the result is a value for each record.
+// repeat returns a container of the given kind with n elements, which are all v. If n is the number
+// of records, the result is a value for each record.
 func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s repeats one number.", e.Text)
@@ -318,8 +318,8 @@ func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{kind, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value in one container of the given kind: a vector, a row vector or an
-// array. It reads a matrix column by column.
+// flat returns the elements of a value in one container of the given kind: a vector, a row vector
+// or an array. It reads a matrix column by column.
 func (s *stager) flat(kind base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {

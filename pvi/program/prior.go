@@ -37,8 +37,8 @@ type prior struct {
 	first   int
 }
 
-// addProper makes a density the prior of y, if y consists of elements of a parameter or of latents of the
-// record. It returns false if the density must instead be added to the log density.
+// addProper makes a density the prior of y, if y consists of elements of a parameter or of latents
+// of the record. It returns false if the density must instead be added to the log density.
 func (s *stager) addProper(d density, name string, y value, args []value, at syntax.Span) bool {
 	if y.from != nil && y.from.latents != nil {
 		return s.addLaw(d, name, y, args, at)
@@ -46,9 +46,9 @@ func (s *stager) addProper(d density, name string, y value, args []value, at syn
 	return s.isPrior(y, args) && s.addPrior(d, name, y, args, at)
 }
 
-// addPrior makes a density the prior of y, which consists of elements of a parameter. It returns false if
-// one of the elements already has a prior, or if no parameter can have this density as its prior. The
-// caller must then add the density to the log density as a further factor.
+// addPrior makes a density the prior of y, which consists of elements of a parameter. It returns
+// false if one of the elements already has a prior, or if no parameter can have this density as its
+// prior. The caller must then add the density to the log density as a further factor.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]
@@ -66,7 +66,8 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// checkPrior refuses a density that cannot be the density of y, which consists of elements of a parameter.
+// checkPrior refuses a density that cannot be the density of y, which consists of elements of a
+// parameter.
 func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
 	info, _ := d.prior.Info()
 	for k, a := range args {

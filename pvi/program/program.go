@@ -19,10 +19,11 @@ type Data struct {
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
 	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
 	// Predict adds quantities of records to a program that generates none. The quantity log_lik is
-	// the log density of the record. Two more quantities are added if the program gives the log
-	// density of a record by a single statement for one outcome. For an outcome named y, they are
-	// y_expected, the mean of the outcome, and y_rep, a new outcome. Either is left out if the
-	// compiler cannot compute it for the outcome's distribution.
+	// the log density of the record. Two more quantities are added if no number of a record is
+	// integrated out, and if the program gives the log density of a record by a single statement
+	// for one outcome. For an outcome named y, they are y_expected, the mean of the outcome, and
+	// y_rep, a new outcome. Either is left out if the compiler cannot compute it for the outcome's
+	// distribution.
 	Predict bool
 }
 

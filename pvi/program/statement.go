@@ -371,7 +371,7 @@ func (s *stager) addTerm(e *syntax.Expr) {
 
 // add adds a value to a log density. If the value depends on the record, or if the statement is in
 // the loop over the records, add changes the log density of a record. Otherwise it changes the log
-// density of the prior.
+// density of the prior, unless the value is a constant, which add leaves out.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record is no term of a log density.")

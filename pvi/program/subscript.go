@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements along one axis. It selects elements at constant positions, or one element
-// whose index is a value of the record.
+// A subscript selects elements along one axis. It selects elements at constant positions, or one
+// element whose index is a value of the record.
 type subscript struct {
 	role   role // role of the index: index for the variable of the loop over the records, rows if each record has its own index, and otherwise plain
 	at     syntax.Span
@@ -177,8 +177,8 @@ func (s *stager) at(v value, positions []int, result shape, span syntax.Span) va
 	return s.joined(out, span)
 }
 
-// positions returns the positions, counted from 0, of the elements that constant subscripts select in a
-// value with the shape sh, and the shape of the result.
+// positions returns the positions, counted from 0, of the elements that constant subscripts select
+// in a value with the shape sh, and the shape of the result.
 func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(sh.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
@@ -321,8 +321,8 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked is the largest number of elements of a record's own vector that can be indexed by another
-// value of the record.
+// mostPicked is the largest number of elements of a record's own vector that can be indexed by
+// another value of the record.
 const mostPicked = 64
 
 // pick returns the element of v whose index is the argument place. The vector v and the index are

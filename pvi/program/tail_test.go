@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// A log probability is right where the probability or 1 − it is rounded to 0.
+// A log probability p is accurate even if e^p or 1 − e^p is rounded to 0.
 func TestProbabilitiesNearZeroAndOne(t *testing.T) {
 	const logPhi40 = -804.608442 // log Φ(−40), by its asymptotic series
 	for _, c := range []struct {

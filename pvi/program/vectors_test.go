@@ -16,8 +16,9 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A vector has data, and what Stan computes with them: the log density up to a constant and its
-// gradient in the unconstrained space, and generated quantities, at several points.
+// A vector is a test case from Stan. It has data, and the numbers that Stan computes for the data
+// at several points: the log density up to a constant, its gradient in the unconstrained space, and
+// generated quantities.
 type vector struct {
 	Data   map[string]any
 	Points []struct {
@@ -56,11 +57,11 @@ func filesWithVectors(t *testing.T, folders ...string) (files []string) {
 	return files
 }
 
-// The log densities and gradients of our own programs are those of Stan itself (CmdStan's
-// compiler and math library, by pystan 3.10). bench/stan_vectors.py made the vectors. The log
-// density may differ by one constant for each program, because Stan drops constants. In the
-// programs with normal distribution functions, whose derivatives Stan approximates,
-// bench/exact_vectors.py replaced its numbers by exact ones.
+// The log densities and gradients of the programs in testdata agree with those of Stan itself
+// (CmdStan's compiler and math library, by pystan 3.10). bench/stan_vectors.py made the vectors.
+// The log density may differ by one constant for each program, because Stan drops constants. Stan
+// approximates the derivatives of normal distribution functions, so bench/exact_vectors.py replaced
+// the numbers of programs with these functions by exact ones.
 func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "accepted", "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
@@ -70,8 +71,8 @@ func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	}
 }
 
-// Generated quantities of programs, and those that the compiler adds to a program, have the values that
-// Stan computes.
+// Generated quantities of programs, and quantities that the compiler adds to a program, have the
+// values that Stan computes.
 func TestGeneratedQuantitiesAreThoseOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {

@@ -31,8 +31,8 @@ func TestClippedResidual(t *testing.T) {
 }
 
 // TestDispersion plays counts whose means are multiplied by a factor of known variance. The
-// interval of the learned variance must hold the true one up to a tenth, and say nothing if there
-// is only noise.
+// interval of the learned dispersion, widened by a tenth, must contain the true dispersion. If
+// there is only noise, the learned dispersion must be 1.
 func TestDispersion(t *testing.T) {
 	s := families["poisson"]
 	for _, c := range []struct{ frailty, multiplier float64 }{{0, .3}, {.5, .3}, {2, .3}, {1, 1e4}} {
@@ -65,8 +65,9 @@ func TestDispersion(t *testing.T) {
 	}
 }
 
-// TestHoldsTheTruthOfOverdispersedCounts checks that intervals hold the truth where counts vary
-// more than the model says. The posterior of the pooled records alone holds it less often.
+// TestHoldsTheTruthOfOverdispersedCounts checks intervals for counts whose variance is larger than
+// that of the model. The intervals contain the truth often enough, and more often than those of the
+// posterior of the pooled records.
 func TestHoldsTheTruthOfOverdispersedCounts(t *testing.T) {
 	s := families["poisson"]
 	s.frailty = 2

@@ -425,8 +425,8 @@ var bank = []formulated{
 	},
 }
 
-// observed returns the time until death or until the record is censored, and whether it is the first.
-// Times until a record is censored are even between 1 and 10.
+// observed returns the time until death or until the record is censored, and whether death came
+// first. Times until a record is censored are uniform between 1 and 10.
 func (d *drawer) observed(death float64) []float64 {
 	if left := 1 + 9*d.Float64(); death > left {
 		return []float64{left, 0}

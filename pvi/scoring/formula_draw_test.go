@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A formulated model is one of the bank of formulas. Its outcomes are drawn by hand-written samplers and
-// not by its program, and its true parameters are known.
+// A formulated model is a model of the bank of formulas. Its outcomes are drawn by hand-written
+// samplers and not by its program, and its true parameters are known.
 type formulated struct {
 	name, text, family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
@@ -167,8 +167,8 @@ func (d *drawer) logistic() float64 {
 	return math.Log(u / (1 - u))
 }
 
-// study returns a study of the formula. head has the tables
-// that are not about the model.
+// study returns a study of the formula. The argument head has the tables of the study that do not
+// describe the model.
 func (f formulated) study(head string) string {
 	var b strings.Builder
 	b.WriteString(head)

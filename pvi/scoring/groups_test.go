@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// grouped are settings whose intercepts or slopes vary between groups. One has a slope of a column
-// that is no term.
+// grouped has settings whose intercepts or slopes vary between groups. In one of them the slope of
+// a column that is not a term varies.
 var grouped = map[string]setting{
 	"groups, linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 3, 5, 0.5, 0, "g", 12, 0},
 	"groups, logistic": {logistic.model, logistic.outcome, 4000, 3, 5, 0.5, 0, "1 + x2 | g", 8, 0},
@@ -98,8 +98,8 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// Almost without noise the posterior of a linear regression with known noise is the exact one,
-// spreads included.
+// If the noise is close to zero, the posterior of a linear regression with known noise is near the
+// exact one, also for spreads.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3
@@ -115,7 +115,8 @@ func TestGroupsWithoutNoise(t *testing.T) {
 	}
 }
 
-// With nothing but noise the posterior is the prior, where an effect has the sd of its moments.
+// If the noise hides all records, the posterior is near the prior. In the prior, an effect has the
+// sd of its moments.
 func TestGroupsInNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	for name, s := range grouped {
@@ -129,7 +130,7 @@ func TestGroupsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// Effects that are zero look small, and their spread as well.
+// If all effects are zero, the interval of their spread is near zero.
 func TestLabelsOfNothing(t *testing.T) {
 	s := grouped["groups, linear"]
 	w := s.worldAt(t, 0.5, 5, func(truth []float64) { clear(truth[4:]) })
@@ -141,7 +142,7 @@ func TestLabelsOfNothing(t *testing.T) {
 	}
 }
 
-// A record's regressors are a function of the record, whatever was in the buffer.
+// A record's regressors depend on the record only, and not on the previous content of the buffer.
 func TestRowsAreSeparate(t *testing.T) {
 	for name, s := range grouped {
 		s.n = 200
@@ -172,9 +173,9 @@ func TestRowsAreSeparate(t *testing.T) {
 	}
 }
 
-// Ninety per cent intervals hold the truth, which is drawn from the prior: fixed effects, effects
-// of groups, and spreads. With twelve replications they hold .92, .92 and .85. Of 32 spreads they
-// hold .9 less four standard errors or more.
+// At ε = 1, 90 % intervals contain the truth often enough. The truth is drawn from the prior. With
+// twelve replications, intervals contain .92 of the fixed effects, .92 of the effects of groups and
+// .85 of the spreads. The limit for the 32 spreads of this test is .9 minus four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A widened sd is at least as large as the error with four of five draws of the margins, and no larger
-// than the prior's unless it was before. Correlations stay.
+// A widened sd is at least as large as the errors of four fifths of the draws of the margins,
+// unless this would exceed the prior's sd. It is not larger than the prior's sd, unless it was
+// before. Correlations do not change.
 func TestWiden(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const d, draws = 4, 30

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A vector of a program's record is no longer than the clip of its round, or not finite, whatever
-// sums were opened before. It is a function of the record: in another file, beside other records,
-// it has the same bits.
+// A vector of a program's record has at most the norm of the round's clip or is not finite, for any
+// sums that were opened before. The vector is a function of the record: it has the same bits in
+// another file with other records.
 //
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip
 func TestVectorsOfProgramsAreClipped(t *testing.T) {
@@ -30,7 +30,7 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 			for _, seed := range []uint64{1} {
 				records := s.hostile(t, w.model.Study, r, n)
 				other := s.hostile(t, w.model.Study, r, n)
-				for i := range n / 2 { // the other file ends with records of the first
+				for i := range n / 2 { // the other file ends with the first records of this file
 					x, _ := records.Record(i)
 					y, _ := other.Record(n/2 + i)
 					copy(y, x)
@@ -72,7 +72,8 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 	}
 }
 
-// A record whose computation panics has no score, and the others have their own.
+// If the computation of a record panics, the record has no score, and the scores of the other
+// records do not change.
 func TestProgramRecordThatPanics(t *testing.T) {
 	w := programs["linear"].world(t, 300, 3, 1)
 	records, err := w.Open(w.records)
@@ -91,8 +92,9 @@ func TestProgramRecordThatPanics(t *testing.T) {
 	}
 }
 
-// programMode returns the mode and the inverse curvature of the posterior of all records of a program, by
-// Newton's method on the log density of the program with differences of its gradients.
+// programMode returns the mode of the posterior of all records of a program, and the inverse of the
+// curvature there. It uses Newton's method on the log density of the program, with differences of
+// its gradients.
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := w.model.Load(w.records)
@@ -143,8 +145,8 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 	return theta, cov
 }
 
-// Almost without noise the posterior of a program is that of the pooled records. Its sds have in them
-// what the clips may move, which is most for a scale.
+// If the noise is close to zero, the posterior of a program is near the posterior of the pooled
+// records. Its sds also contain the possible effect of the clips, which is largest for scales.
 func TestProgramsWithoutNoise(t *testing.T) {
 	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
@@ -168,7 +170,7 @@ func TestProgramsWithoutNoise(t *testing.T) {
 	}
 }
 
-// Where noise is all there is, the posterior of a program is its prior.
+// If the noise hides all records, the posterior of a program is near its prior.
 func TestProgramsInNothingButNoise(t *testing.T) {
 	for _, name := range []string{"ordered", "intercepts"} {
 		w := programs[name].world(t, 200, 1e6, 1)
@@ -183,8 +185,9 @@ func TestProgramsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// Ninety per cent intervals hold the truth, which is drawn from the prior or from a narrower
-// distribution, in studies that have arrived. FEDPVI_LONG plays every program 40 times.
+// In studies that have arrived, 90 % intervals contain the truth often enough. The truth is drawn
+// from the prior or from a narrower distribution. With FEDPVI_LONG the test plays every program 40
+// times.
 func TestProgramsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -201,7 +204,7 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 			w := programs[name].world(t, 2000, multiplier, 10_000+seed)
 			state := w.play(t, multiplier, 10_000+seed)
 			if !state.Arrived() {
-				astray++ // the reader of such a posterior is told that its intervals may miss
+				astray++ // a note on such a posterior states that its intervals may miss
 				continue
 			}
 			mean, cov := state.Posterior()
@@ -228,7 +231,8 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// In raw units (years, metres) the means are as far from those of the pooled records as the sds say.
+// If columns are in raw units (years, metres), the means differ from those of the pooled records as
+// much as the sds state.
 func TestRawUnits(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("40 studies of 10,000 records")
@@ -270,8 +274,8 @@ func TestProgramsThatMultiply(t *testing.T) {
 	}
 }
 
-// A covariate in metres gives the posterior of one in kilometres, whose coefficient has a prior of
-// the same width. What differs is rounding.
+// A covariate in metres leads to the same posterior, up to rounding, as the covariate in
+// kilometres, if the coefficients have priors of the same width.
 func TestUnitsOfAColumn(t *testing.T) {
 	raw := programs["raw"]
 	scaled := raw
@@ -296,9 +300,9 @@ func TestUnitsOfAColumn(t *testing.T) {
 	}
 }
 
-// A program that is a regression has nearly the intervals of the regression, and none that hold less
-// of the pooled posterior. The two are not equal: a program releases margins of its outcome, and its
-// curvature is a mean over eight outcomes of a record.
+// A program that is a regression has nearly the means and sds of the regression. They are not
+// equal: a program releases margins of its outcome, and its curvature is a mean over eight outcomes
+// of a record.
 func TestProgramOfARegression(t *testing.T) {
 	twin := scripted{
 		columns: numericColumn("x0", -1, 1) + numericColumn("x1", -1, 1) + numericColumn("x2", -1, 1) + numericColumn("x3", -1, 1) +

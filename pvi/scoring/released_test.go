@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// releasedSum returns elements of a sum that records and noise of the given sd can have: the vectors
-// of all records together are at most as long as records times the clip of the round. Their
-// direction is random.
+// releasedSum returns a sum, in lattice steps, that records and noise of the given sd can have. The
+// vectors of all records add up to at most the number of records times the clip of the round. The
+// direction of the sum is random.
 func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float64) []int64 {
 	direction, squares := make([]float64, p.Size(round)), 0.0
 	for i := range direction {
@@ -29,8 +29,8 @@ func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float6
 	return sum
 }
 
-// After any sums that can be released there is a proper posterior, and no sd is much smaller than as
-// many records could make it. The models have cut points, and one has the spread of effects as well.
+// After any sums that can be released, the posterior is proper, and no sd is below .005 of the
+// prior's. The models have cut points, and one of them has the spread of effects as well.
 func TestEveryReleaseHasAPosterior(t *testing.T) {
 	const records, clients, multiplier, rounds = 4000, 5, 3.73, 2
 	for _, f := range bank {

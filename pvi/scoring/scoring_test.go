@@ -35,11 +35,11 @@ type setting struct {
 	outcome string // keys of the outcome's column
 	n, d    int    // records, and numeric regressors
 	clients int
-	scale   float64 // of the regressors, within their bounds of ±1
+	scale   float64 // scale of the regressors, whose bounds are ±1
 	shared  float64 // correlation of the regressors
 
-	// groups is a group term by the column g, or empty. With groups neither g nor the last numeric
-	// column is a regressor. levels is the number of groups.
+	// groups is a group term by the column g, or empty. With groups, neither g nor the last numeric
+	// column is a regressor. The field levels is the number of groups.
 	groups string
 	levels int
 
@@ -89,7 +89,7 @@ func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 	return s.worldAt(t, multiplier, seed, func([]float64) {})
 }
 
-// worldAt changes the truth before it draws outcomes.
+// worldAt does the same as world, but changes the truth before it draws outcomes.
 func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change func(truth []float64)) *world {
 	t.Helper()
 	st := s.study(t)
@@ -127,7 +127,7 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 			x := s.scale * (math.Sqrt(s.shared)*common + math.Sqrt(1-s.shared)*r.NormFloat64())
 			row[j] = min(max(x, -1), 1)
 		}
-		if row[s.d] = float64(min(r.IntN(5), 2)); s.groups != "" { // levels a and b in a fifth each
+		if row[s.d] = float64(min(r.IntN(5), 2)); s.groups != "" { // levels a and b have probability 1/5 each
 			row[s.d] = float64(min(r.IntN(s.levels), r.IntN(s.levels))) // the first levels are the most frequent
 		}
 		records.Append(row)
@@ -188,8 +188,8 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 	return s
 }
 
-// pooled returns the mode and the inverse curvature there of all records without privacy, by
-// Fisher scoring and at the end Newton's method.
+// pooled returns the mode of the posterior of all records without privacy, and the inverse of the
+// curvature there. It computes them by Fisher scoring and, at the end, by Newton's method.
 func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	t.Helper()
 	return mode(t, w.model, w.records)
@@ -283,7 +283,8 @@ func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.Sym
 	return theta, cov
 }
 
-// held returns the share of the mass of N(mean, cov), over coordinates, within intervals of 90 %.
+// held returns the probability under N(mean, cov) of the 90 % interval of a coordinate, averaged
+// over coordinates.
 func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
 	own, wide := s.Posterior()
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -317,8 +318,9 @@ func both(a, b map[string]setting) map[string]setting {
 	return all
 }
 
-// A vector is never longer than the round's clip, whatever the record, also for regressors and
-// outcomes beyond every bound: then elements may be not finite, and the mechanism adds zero.
+// A vector of any record has at most the norm of the round's clip, even if regressors and outcomes
+// are beyond their bounds. Elements of such a vector may not be finite, and the mechanism then adds
+// zero.
 func TestVectorsAreClipped(t *testing.T) {
 	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
@@ -356,8 +358,8 @@ func TestVectorsAreClipped(t *testing.T) {
 	}
 }
 
-// The shares of a study's rounds add up to its budget: μ² = Σ (w_t/σ)² = 1/m², with m the
-// multiplier of the whole budget.
+// The costs of a study's rounds add up to its budget: μ² = Σ (w_t/σ)² = 1/m², where m is the noise
+// multiplier of a single release that uses the whole budget.
 func TestBudget(t *testing.T) {
 	for _, multiplier := range []float64{0.1, 3.7, 50} {
 		w := logistic.world(t, multiplier, 1)
@@ -372,7 +374,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Almost without noise the posterior is that of the pooled records.
+// If the noise is close to zero, the posterior is near the posterior of the pooled records.
 func TestWithoutNoise(t *testing.T) {
 	for name, s := range families {
 		t.Run(name, func(t *testing.T) {
@@ -393,7 +395,7 @@ func TestWithoutNoise(t *testing.T) {
 	}
 }
 
-// With nothing but noise the posterior is the prior.
+// If the noise hides all records, the posterior is near the prior.
 func TestNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	w := logistic.world(t, multiplier, 3)
@@ -405,9 +407,10 @@ func TestNothingButNoise(t *testing.T) {
 	}
 }
 
-// Intervals of 90 % hold draws of the pooled posterior, at ε = 1 (multiplier 3.73): at least .82 on
-// average over families, which is .90 less four standard errors, and two thirds in each, where four
-// replications say little. Over 16 replications linear regression with learned noise holds least.
+// At ε = 1 (multiplier 3.73), 90 % intervals contain enough of the pooled posterior. The share
+// averaged over families must be at least .82, which is .90 minus four standard errors. The share
+// of one family has a large error, because there are only four replications, and must be at least
+// two thirds. In 16 replications, linear regression with learned noise had the smallest share.
 func TestHoldsThePooledPosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of statistics")
@@ -437,8 +440,9 @@ func TestHoldsThePooledPosterior(t *testing.T) {
 	}
 }
 
-// With columns correlated at .995 and little noise, the curvature in some directions is a thousandth
-// of that of independent columns. Intervals hold the pooled posterior nevertheless.
+// If columns are correlated at .995, the curvature in some directions is a thousandth of that of
+// independent columns. Even then, and with little noise, intervals contain enough of the pooled
+// posterior.
 func TestCorrelatedColumns(t *testing.T) {
 	s := families["linear"]
 	s.n, s.d, s.shared = 4000, 8, 0.995
@@ -454,8 +458,9 @@ func TestCorrelatedColumns(t *testing.T) {
 	}
 }
 
-// The widths that are foreseen from public numbers are within a factor of two of those of studies whose
-// records are like made-up ones, in the median over five studies. Single studies differ by more.
+// The widths that Foresee returns are within a factor of two of the widths in studies whose records
+// have the distribution of the made-up records. The test compares the median over five studies,
+// because single studies differ by more.
 func TestForesee(t *testing.T) {
 	s := logistic
 	s.scale = 1 / math.Sqrt(3) // as wide as uniform columns
@@ -496,8 +501,9 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// The prior mean makes counts with a mean of e³ look far more dispersed than they are. A step does
-// not follow that to where all counts look alike: no coordinate moves by more than a prior sd.
+// At the prior mean, counts with a mean of e³ look far more dispersed than they are. A step must
+// not move to a dispersion at which all counts look alike: no coordinate moves by more than one
+// prior sd.
 func TestStepsAreShort(t *testing.T) {
 	const multiplier = 0.5
 	s := families["negative"]

@@ -19,10 +19,10 @@ func randomDefinite(d int, r *rand.Rand) *mat.SymDense {
 	return plus(term{1, congruent(a, nil)}, term{1, diagonal(d, func(int) float64 { return 1 })})
 }
 
-// TestLearnedSecant compares the posterior mean of y = Λs with the mean over draws of Λ = A(I + G)Aᵀ,
-// weighted by the likelihood of the released difference. The noise is such that the most probable
-// variance of G is among the smaller ones, and the test computes it by itself. With 400,000 draws
-// the standard error is below 1 % of the sds of y.
+// TestLearnedSecant compares the posterior mean of y = Λs with the mean over draws of Λ = A(I +
+// G)Aᵀ, weighted by the likelihood of the released difference. With the noise of the test, the most
+// probable variance of G is one of the smaller ones. The test computes this variance by other code.
+// With 400,000 draws the standard error is below 1 % of the sds of y.
 func TestLearnedSecant(t *testing.T) {
 	const d, draws = 3, 400_000
 	r := rand.New(rand.NewPCG(1, 1))

@@ -73,8 +73,8 @@ func (e *Examined) Persons() string {
 	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
 }
 
-// A ColumnRule describes a column: its values, and the treatment of a record with a missing value or with
-// another value.
+// A ColumnRule describes a column: its values, and the treatment of a record with a missing value
+// or with another value.
 type ColumnRule struct {
 	Name    string `json:"name"`
 	Values  string `json:"values"`

@@ -137,7 +137,8 @@ func percent(v describe.Value) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
-// decimal returns a value as text, to a hundredth of the width of its interval.
+// decimal returns a value as text. The last digit stands for at most 1, and otherwise for a tenth
+// to a hundredth of the width of the value's interval. There are at most 6 decimals.
 func decimal(v describe.Value) string {
 	digits := 2
 	if width := v.High - v.Low; width > 0 {

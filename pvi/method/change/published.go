@@ -71,12 +71,22 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 // noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.
 // The function damping returns α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
 //
-// Let C = 1. Round t opens c + const − L_t + N_t, where c is 1 with the records and 0 without them,
-// N_t is the round's noise, and L_t is the noise in the other clients' factors. If n_t is the
-// client's share of N_t, then L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t). The noise in the client's own
-// factor does not hide the record, because the client's change has the norm of the clip in any
-// case. The sums are Gaussian, and c shifts the mean of each by 1, so μ² = 1ᵀΣ⁻¹1, where Σ is the
-// covariance of the sums. A Kalman filter that predicts L from the sums computes μ in O(T).
+// Let C = 1. Round t opens
+//
+//	c + const − L_t + N_t,
+//
+// where c is 1 with the records and 0 without them, N_t is the round's noise, and L_t is the noise
+// in the other clients' factors. If n_t is the client's share of N_t, then
+//
+//	L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t).
+//
+// The noise in the client's own factor does not hide the record, because the client's change has
+// the norm of the clip in any case. The sums are Gaussian with a covariance Σ, and c shifts the
+// mean of each by 1. Therefore
+//
+//	μ² = 1ᵀΣ⁻¹1.
+//
+// A Kalman filter that predicts L from the sums computes μ in O(T).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
 	total := noiseMultiplier * noiseMultiplier
 	others := total * float64(clients-1) / float64(clients)

@@ -152,10 +152,7 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns an upper bound on the number of coordinates of θ on which one record depends. Each
-// cluster of a mixture is counted separately. A step moves each of these coordinates as if the others
-// were fixed. If the covariance of q is full, a step moves all coordinates together, and overlap
-// returns 1.
+// overlap returns the result of [Method.Overlap] for the method of a study.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -172,10 +169,10 @@ func glides(s *method.Setting) bool {
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns an upper bound on the number of coordinates of θ on which one record depends. Each
-// cluster of a mixture is counted separately. A step moves each of these coordinates as if the others
-// were fixed. If the covariance of q is full, a step moves all coordinates together, and Overlap
-// returns 1.
+// Overlap returns an upper bound on the number of coordinates of θ on which one record depends.
+// Each cluster of a mixture is counted separately. A step moves each of these coordinates as if the
+// others were fixed. If the covariance of q is full, a step moves all coordinates together, and
+// Overlap returns 1.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged over steps.

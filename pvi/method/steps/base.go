@@ -77,10 +77,9 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 }
 
 // terms returns the largest number of vectors that the range of a release must have room for. If
-// the releases of several clients are added up, this is the largest size of a batch, for the number
-// of records for which the method computes its cost. The range of a release is then public.
-// Otherwise the sums of single steps do not leave the client, and terms returns 0. The value 0
-// means that any number of vectors is possible.
+// the releases of several clients are added up, this is the largest batch of b.sampled, so the
+// range is public. Otherwise the sums of single steps do not leave the client, and terms returns 0:
+// the range then covers every possible batch. While b.sampled itself is made, terms returns 0 too.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0

@@ -16,9 +16,9 @@ import (
 // simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
 // neighbouring values gave equally good results.
 const (
-	// fullTotal is a client's number of steps in the whole study, and fullLeast is the smallest number of
-	// steps of a round, if batches contain all records. sampledTotal and sampledLeast are the same numbers
-	// for sampled batches.
+	// fullTotal is a client's number of steps in the whole study, and fullLeast is the smallest
+	// number of steps of a round, if batches contain all records. sampledTotal and sampledLeast are
+	// the same numbers for sampled batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
@@ -35,8 +35,8 @@ const (
 	// bias.
 	clipIntervals = 0.9
 
-	// If a study has more than manyRecords records, over all clients, its travel and clip are those
-	// of paces.many.
+	// If a study has at least manyRecords records, over all clients, its travel and clip are those
+	// of paces.many, or of paces.summed if it opens sums over all clients.
 	manyRecords = 10_000
 
 	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and the
@@ -63,8 +63,8 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// This pace is for studies that open sums over the records of all clients. The noise of these
-	// sums is smaller, relative to the signal, than the noise of a client's own sums.
+	// This pace is for studies with many records that open sums over all clients. The noise of
+	// these sums is smaller, relative to the signal, than the noise of a client's own sums.
 	summed: pace{10, 0.84},
 }
 
@@ -155,16 +155,16 @@ func (g *Gradients) pace() pace {
 	return paces.many
 }
 
-// signal returns a ratio of signal to noise in one coordinate, over all steps of the study together. The
-// signal is the sum of all records' gradients, if all of them have the norm of the clip C and the same
-// direction. For N nominal records, d coefficients and M clients that each add their own noise, the ratio
-// is
+// signal returns a ratio of signal to noise in one coordinate, over all steps of the study
+// together. The signal is the sum of all records' gradients, if all of them have the norm of the
+// clip C and the same direction. For N nominal records, d coefficients and M clients that each add
+// their own noise, the ratio is
 //
 //	N μ / √(d M).
 //
-// μ is the Gaussian-DP parameter of the study's ε. Noise of sd C/μ in the sum over the whole study has
-// this ε, for any number of steps. For sampled batches with much noise, this follows from Dong, Roth and
-// Su 2022, theorem 11.
+// μ is the Gaussian-DP parameter of the study's ε. Noise of sd C/μ in the sum over the whole study
+// has this ε, for any number of steps. For sampled batches with much noise, this follows from Dong,
+// Roth and Su 2022, theorem 11.
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -194,9 +194,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. If q
-// is moved by opened sums over all clients, this sd is small. Such a study has few steps with one
-// draw of θ each, and a wide q would make these steps noisy.
+// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. The sd
+// is smaller for studies with many records, and for studies that open sums over all clients. The
+// latter have few steps with one draw of θ each, and a wide q would make these steps noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03

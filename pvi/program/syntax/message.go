@@ -37,8 +37,8 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and column of the byte at an offset in a text. The line and column are counted
-// from 1.
+// Place returns the line and column of the byte at an offset in a text. The line and column are
+// counted from 1.
 func Place(text string, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1

@@ -18,8 +18,8 @@ var words = strings.Fields(`for in while repeat until if then else true false ta
 	lower upper offset multiplier void complex_vector complex_row_vector complex_matrix
 	functions data parameters model transformed generated quantities break continue return print reject fatal_error profile`)
 
-// Reserved reports whether Stan does not accept a word as a name: a word of the language, such as "upper" in
-// the bounds of types, or a word that ends with two underscores.
+// Reserved reports whether Stan does not accept a word as a name: a word of the language, such as
+// "upper" in the bounds of types, or a word that ends with two underscores.
 func Reserved(word string) bool {
 	return slices.Contains(words, word) || slices.Contains(types, word) || strings.HasSuffix(word, "__")
 }
