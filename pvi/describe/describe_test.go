@@ -82,8 +82,8 @@ func randomRecord(r *rand.Rand) []float64 {
 	return row
 }
 
-// No record has a vector that is longer than Norm, and at the bounds of all numbers the vector has
-// this length. A record adds 1 to one cell of each column, in its own group.
+// The norm of every record's vector is at most Norm, and equals Norm if all numbers are at their
+// bounds. A record adds 1 to one cell of each column, in its own group.
 func TestNorm(t *testing.T) {
 	l := describe.New(parse(t))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -203,7 +203,7 @@ func draw(t testing.TB, n int, seed uint64) (l *describe.Layout, sums []float64,
 	return l, sums, truths(records, st)
 }
 
-// Without noise the tables have the numbers of the records.
+// Without noise, the tables have the true numbers of the records.
 func TestExact(t *testing.T) {
 	l, sums, all := draw(t, 3000, 11)
 	s := l.Summary(sums, 1e-9, 3, .95)
@@ -221,9 +221,9 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// 90 % intervals of every kind hold the numbers of the records in about 90 % of draws of the noise,
-// with little noise, with much, and with noise that hides the groups. Those of quartiles hold more
-// often.
+// In about 90 % of draws of the noise, 90 % intervals of every kind contain the true numbers of the
+// records. The test has little noise, much noise, and noise that hides the groups. Intervals of
+// quartiles contain the numbers more often.
 func TestIntervalsHold(t *testing.T) {
 	const draws = 150
 	l, sums, all := draw(t, 3000, 12)
@@ -267,9 +267,9 @@ func TestIntervalsHold(t *testing.T) {
 	}
 }
 
-// A column of equal values has an estimated variance that the noise makes negative in about half of the
-// draws. The table then has the interval of the sd and no estimate, and the interval holds 0 or a number
-// near it.
+// For a column of equal values, the noise makes the estimated variance negative in about half of
+// the draws. The table then has the interval of the sd and no estimate. The interval contains 0 or
+// a number near 0.
 func TestSDOfEqualValues(t *testing.T) {
 	l := describe.New(parse(t))
 	sums, v := make([]float64, l.Size()), make([]float64, l.Size())

@@ -23,8 +23,8 @@ func encoded(t interface{ Fatal(...any) }, release []int64) []byte {
 	return b.Bytes()
 }
 
-// The test divides the bytes of random releases in random ways, and changes one thing. AddUp must accept the
-// releases if nothing was changed, and otherwise name the client or the sum.
+// The test divides the bytes of random releases in random ways, and changes one thing. AddUp must
+// accept the releases if nothing was changed, and otherwise name the client or the sum.
 func TestAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
@@ -95,9 +95,9 @@ func TestAddUp(t *testing.T) {
 	})
 }
 
-// The test adds up releases that are too long for an outcome, with the largest size of outcomes as it
-// is, and limits the memory that is allocated to the sum and little more. The releases together have
-// ten times as many bytes as the sum.
+// The test adds up releases that are too long for an outcome of the largest allowed size. The
+// releases together have ten times as many bytes as the sum. AddUp may allocate only little more
+// memory than the sum needs.
 func TestAddUpAtRealSize(t *testing.T) {
 	const clients = 10
 	size := MaxPublished/clients + 1

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// A log probability p is accurate even if e^p or 1 − e^p is rounded to 0.
+// The log of a probability p is accurate even if p or 1 − p is rounded to 0.
 func TestProbabilitiesNearZeroAndOne(t *testing.T) {
 	const logPhi40 = -804.608442 // log Φ(−40), by its asymptotic series
 	for _, c := range []struct {

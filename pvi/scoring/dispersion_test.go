@@ -66,8 +66,8 @@ func TestDispersion(t *testing.T) {
 }
 
 // TestHoldsTheTruthOfOverdispersedCounts checks intervals for counts whose variance is larger than
-// that of the model. The intervals contain the truth often enough, and more often than those of the
-// posterior of the pooled records.
+// that of the model. The intervals contain the truth often enough, and at least as often as those of
+// the posterior of the pooled records.
 func TestHoldsTheTruthOfOverdispersedCounts(t *testing.T) {
 	s := families["poisson"]
 	s.frailty = 2

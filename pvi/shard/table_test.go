@@ -126,8 +126,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// A table with too many rows is refused, also if all of its rows are left out. Otherwise a small
-// damaged file, which can state any number of rows, would be read for ever.
+// A table with too many rows is refused, even if all of its rows are left out. Otherwise a small
+// damaged file, which can state any number of rows, would be read without end.
 func TestTooManyRows(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

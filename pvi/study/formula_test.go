@@ -38,8 +38,8 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// The numbers that the program of a formula reads of a record are those of its columns, after their
-// transform, and indicators of levels.
+// The program of a formula reads two kinds of numbers of a record: those of its columns, after
+// their transform, and indicators of levels.
 func TestNumbersOfAFormula(t *testing.T) {
 	st, err := study.Parse("study.toml", []byte(formulaStudy))
 	if err != nil {
@@ -66,7 +66,8 @@ func TestNumbersOfAFormula(t *testing.T) {
 	}
 }
 
-// Keys that mean nothing beside a formula, and formulas that cannot be used, are refused with a remedy.
+// Keys that have no meaning for a formula, and formulas that cannot be used, are refused with a
+// remedy.
 func TestKeysOfFormulas(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"age + dose", "age + height", "1:15: E601 height is no column"},

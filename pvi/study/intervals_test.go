@@ -15,8 +15,8 @@ func with(version string, more ...string) []study.Override {
 	return all
 }
 
-// In version 2 only the solvers below have honest intervals, whatever the model and the privacy unit.
-// With any other, a study is refused unless it writes intervals = "none".
+// In version 2 only the solvers below have honest intervals, for every model and privacy unit. A
+// study with another solver is refused unless it writes intervals = "none".
 func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	models := []string{
 		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,

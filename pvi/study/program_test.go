@@ -52,8 +52,8 @@ delta = 1e-5
 clip = 2.0
 `
 
-// Attach puts the text of the program into the document, so that the digest covers it. Anything
-// but the name of a file beside the study is refused.
+// Attach puts the text of the program into the document, so that the digest covers it. A value that
+// is not the name of a file beside the study is refused.
 func TestAttach(t *testing.T) {
 	text := programText
 	read := func(name string) ([]byte, error) {
@@ -94,7 +94,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// The numbers that a program reads of a record are those that the study describes.
+// The numbers that a program reads of a record agree with the study's description.
 func TestNumbersOfAProgram(t *testing.T) {
 	document, err := study.Attach("study.toml", []byte(programStudy), func(string) ([]byte, error) { return []byte(programText), nil })
 	if err != nil {
@@ -128,7 +128,7 @@ func TestNumbersOfAProgram(t *testing.T) {
 	}
 }
 
-// The default solver of a program releases scores. It needs no clip, and has intervals.
+// The default solver of a program releases scores. It needs no clip, and it has intervals.
 func TestDefaultSolverOfPrograms(t *testing.T) {
 	source := programStudy
 	for _, line := range []string{"solver = \"dp-svi\"\n", "rounds = 5\n", "intervals = \"none\"\n", "clip = 2.0\n"} {
@@ -147,7 +147,7 @@ func TestDefaultSolverOfPrograms(t *testing.T) {
 	}
 }
 
-// Keys of a program that mean nothing are refused with a remedy.
+// Keys that have no meaning for a program are refused, with a remedy.
 func TestKeysOfPrograms(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`X = ["age", "dose"]`, `X = ["age", "height"]`, "is not declared"},
