@@ -33,6 +33,23 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
+// plain has the families of which models has no row. The function init adds a plain row for each.
+var plain = map[string]bool{}
+
+func init() {
+	rows := fmt.Sprint(models)
+	for _, f := range study.Families() {
+		if strings.Contains(rows, fmt.Sprintf("family = %q", f)) {
+			continue
+		}
+		outcome := map[study.OutcomeKind]string{
+			study.Measured: `"y"`, study.Binary: `"c", positive = "q"`, study.Count: `"n"`, study.Class: `"c"`,
+		}[(&study.Model{Family: f}).Kind()]
+		plain[string(f)] = true
+		models[string(f)] = fmt.Sprintf(`{ family = %q, outcome = %s, terms = ["u", "v"] }`, f, outcome)
+	}
+}
+
 func newModel(t testing.TB, name string) *Model {
 	t.Helper()
 	return modelOfCounts(t, name, 60)

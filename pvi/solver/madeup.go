@@ -1,39 +1,12 @@
 package solver
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"fedpvi/internal/special"
 )
-
-// A Described response has a Fisher information and can draw outcomes. From both, numbers about
-// typical records can be computed before any record is read. These numbers are public. All
-// responses of regressions without groups implement Described.
-type Described interface {
-	Response
-
-	// Information writes to w, by rows, the Fisher information at the predictors eta, which is the
-	// expected negative second derivative of the log likelihood with respect to the predictors.
-	Information(eta, w []float64)
-
-	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If the
-	// elements of z are independent standard normals, the outcome has the distribution of the
-	// response at eta. The function is continuous except where a discrete outcome jumps.
-	Outcome(eta []float64, z [2]float64) float64
-}
-
-// Described returns the response of an outcome. It returns an error if coefficients vary between
-// groups.
-func (o Outcome) Described() (Described, error) {
-	r, ok := o.Response().(Described)
-	if !ok {
-		return nil, fmt.Errorf("the information of a record of a %s model with groups is not known", o.Family)
-	}
-	return r, nil
-}
 
 func (logit) Outcome(eta []float64, z [2]float64) float64 {
 	return indicator(special.Phi(z[0]) < special.InvLogit(eta[0]))

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -100,6 +101,21 @@ func describedKeys(t *testing.T) map[string]bool {
 		}
 	}
 	return keys
+}
+
+// docs/use/study.md describes every family of likelihoods.
+func TestEveryFamilyIsDescribed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "study.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| family | outcome | distribution |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, f := range Families() {
+		if !strings.Contains(table, fmt.Sprintf("`%q`", f)) {
+			t.Errorf("docs/use/study.md: %s has no row", f)
+		}
+	}
 }
 
 // docs/use/study.md describes every key of the language, and Parse reads every key that the page

@@ -33,7 +33,7 @@ func readModel(s *Study, root *document.Table) (private bool) {
 		refuse(t, key, "is used only with program")
 	}
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
-	readChoice(t, "family", &s.Model.Family, familyNames()...)
+	readChoice(t, "family", &s.Model.Family, Families()...)
 	s.Model.Standardise = true
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
 		s.Model.Standardise = how != "none"

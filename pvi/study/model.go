@@ -81,7 +81,7 @@ type Scale struct {
 	About string // description of the parameter
 }
 
-// families has the description of each family, in the order in which messages list them.
+// families has the description of each family, in the order of [Families].
 var families = []family{
 	{
 		Linear, Measured,
@@ -120,7 +120,8 @@ var families = []family{
 	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // the kind is Binary if the study has the key positive
 }
 
-func familyNames() []Family {
+// Families returns the names of all families, in the order in which messages list them.
+func Families() []Family {
 	var names []Family
 	for _, f := range families {
 		names = append(names, f.name)

@@ -68,7 +68,7 @@ var outcomeModes = []mode{
 // noise. The text replaces the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
-var outcomeFamilies = []study.Family{study.Linear, study.Logistic, study.Probit, study.Poisson, study.NegativeBinomial, study.Softmax, study.Robust, study.Mixture, study.NeuralNetwork, study.ByProgram}
+var outcomeFamilies = append(study.Families(), study.ByProgram)
 
 // notNumbers are texts that a file has in place of a missing number. The studies declare these
 // texts as missing values. A record with any other text instead of a number is left out.
@@ -161,7 +161,8 @@ func (c combination) model() string {
 		return "data = { K = { levels = \"g\" } }\nprogram = " + strconv.Quote(outcomesProgram) + "\n"
 	case study.NeuralNetwork:
 		return "outcome = \"y\"\nterms = [\"x\"]\nhidden = 2\npositive = \">= 0.5\"\n"
-	case study.Logistic, study.Probit:
+	}
+	if c.kind() == study.Binary {
 		return regression + "positive = \">= 0.5\"\n"
 	}
 	return regression
@@ -172,12 +173,14 @@ const outcomesProgram = `data { int N; int K; vector[N] x; array[N] int<lower=1,
 parameters { real b; real<lower=0> spread; vector[K] a; real<lower=0> s; }
 model { b ~ normal(0, 1); spread ~ normal(0, 1); a ~ normal(0, spread); s ~ exponential(1); y ~ normal(a[g] + b * x, s); }`
 
+func (c combination) kind() study.OutcomeKind { return (&study.Model{Family: c.family}).Kind() }
+
 // outcome returns the text of the study file that declares the type of the outcome's column.
 func (c combination) outcome() string {
-	switch c.family {
-	case study.Poisson, study.NegativeBinomial:
+	switch c.kind() {
+	case study.Count:
 		return "type = \"numeric\"\nbounds = [0, 1000]\noutside = \"clamp\"\n"
-	case study.Softmax:
+	case study.Class:
 		return "type = \"categorical\"\nlevels = [\"0\", \"1\", \"2\"]\noutside = \"drop\"\n"
 	}
 	return "type = \"numeric\"\nbounds = [0, 1]\noutside = \"clamp\"\n"
@@ -191,10 +194,10 @@ func (c combination) study() (*study.Study, error) {
 // row has each text of notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
-	if c.family == study.Poisson || c.family == study.NegativeBinomial {
+	switch c.kind() {
+	case study.Count:
 		highest = "1000"
-	}
-	if c.family == study.Softmax {
+	case study.Class:
 		highest = "2"
 	}
 	var rows []string

@@ -155,13 +155,13 @@ func (c combination) anyRow(r *rand.Rand) string {
 		return strconv.FormatFloat(low+(high-low)*r.Float64(), 'g', -1, 64)
 	}
 	outcome := number(0, 1)
-	switch c.family {
-	case study.Poisson, study.NegativeBinomial:
+	switch c.kind() {
+	case study.Count:
 		outcome = one(append(notNumbers, "", "Inf", "-inf", "1e300", "-0", "400", strconv.Itoa(r.IntN(1001)))...) // a client refuses a file with a part of a count
 		if r.IntN(2) == 0 {
 			outcome = strconv.Itoa(r.IntN(1001))
 		}
-	case study.Softmax:
+	case study.Class:
 		outcome = one("0", "1", "2", "3", "")
 	}
 	return number(-1, 1) + "," + one("a", "b", longLevel, "undeclared", "") + "," + outcome
