@@ -10,8 +10,8 @@ import (
 // compositions of a few steps with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour is the largest number of points on the contour. maxContourWork limits the number of points on
-// the contour times the number of points of the quadrature.
+// maxContour is the largest number of points on the contour. maxContourWork limits the number of
+// points on the contour times the number of points of the quadrature.
 const (
 	maxContour     = 1 << 14
 	maxContourWork = 1 << 23

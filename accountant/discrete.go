@@ -42,10 +42,10 @@ type DiscreteGaussian struct {
 // is below 2⁻⁸ for |k| ≤ 64s and s > 1024.
 const minDiscreteSigma = 1024
 
-// smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower bound.
-// Adding noise is post-processing. Let s² be the variance of the discrete Gaussian. The sum then has the
-// distribution N(0, s² + smoothing), up to a max divergence of 4e^(−2π²·smoothing) (Poisson summation).
-// smoothingDivergence bounds this divergence.
+// smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower
+// bound. Adding noise is post-processing. Let s² be the variance of the discrete Gaussian. The sum
+// then has the distribution N(0, s² + smoothing), up to a max divergence of 4e^(−2π²·smoothing)
+// (Poisson summation). smoothingDivergence bounds this divergence.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110

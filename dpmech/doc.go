@@ -3,10 +3,10 @@
 //
 // A [Sum] clips every vector to an L2 bound, truncates it toward zero onto a grid whose step is a
 // power of two, adds the vectors as integers, and adds noise of a [Law] on the same grid. In a
-// [GaussianSum] the noise is an exact discrete Gaussian. Integer sums are exact and do not depend on the order. The bound therefore holds
-// for the numbers that the program computes, and not only for real numbers. The noise has no
-// floating-point pattern that an attacker could exploit (Mironov 2012; Jin et al. 2022; Haney et
-// al. 2022). Floats are used only after the noise.
+// [GaussianSum] the noise is an exact discrete Gaussian. Integer sums are exact and do not depend
+// on the order. The bound therefore holds for the numbers that the program computes, and not only
+// for real numbers. The noise has no floating-point pattern that an attacker could exploit (Mironov
+// 2012; Jin et al. 2022; Haney et al. 2022). Floats are used only after the noise.
 //
 // A [SampledSum] takes a sequence of steps. Each step releases a sum of this kind over a random
 // batch of records. The [Sampling] of a SampledSum draws the batches and states the cost of the

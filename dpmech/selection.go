@@ -11,9 +11,9 @@ const (
 	// of the stream are uniform.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md). A parallel machine
-	// can compute these values independently of each other. There is no proof that all sets are equally
-	// probable. It is a conjecture, like the security of block ciphers.
+	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md). A parallel
+	// machine can compute these values independently of each other. There is no proof that all sets
+	// are equally probable. It is a conjecture, like the security of block ciphers.
 	Feistel
 )
 

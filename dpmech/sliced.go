@@ -33,9 +33,9 @@ type slicedGaussian struct {
 	wedges []wedge
 	ends   []uint64 // ends[i] is the total area of wedges 0 to i
 
-	// To draw a point of the wedges, the sampler draws a number n below all. The point is in the first
-	// wedge i for which ends[i] exceeds n. guide[n>>shift] is the index of a wedge at which the search
-	// for this wedge can begin.
+	// To draw a point of the wedges, the sampler draws a number n below all. The point is in the
+	// first wedge i for which ends[i] exceeds n. guide[n>>shift] is the index of a wedge at which
+	// the search for this wedge can begin.
 	shift uint
 	guide [slicedColumns]uint16
 }

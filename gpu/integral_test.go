@@ -83,8 +83,8 @@ func (e effect) exact(y, trials, mu, sigma float64) float64 {
 
 const effectRecords = 6
 
-// records returns records at a random point of the parameters, as the columns of the model. latent draws
-// the latent of a record.
+// records returns records at a random point of the parameters, as the columns of the model. latent
+// draws the latent of a record.
 func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, sigma float64, columns [][]float64) {
 	mu, sigma = 1.5*r.NormFloat64(), .05+2.95*r.Float64()
 	columns = make([][]float64, 2)
@@ -96,7 +96,8 @@ func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, si
 	return mu, sigma, columns
 }
 
-// errors returns the errors of integrals with 15 and with 31 points, in increasing order. Records are drawn n times.
+// errors returns the errors of integrals with 15 and with 31 points, in increasing order. Records
+// are drawn n times.
 func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (few, many []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(30, 6))

@@ -13,8 +13,8 @@ import (
 )
 
 // In studies of version 2 a server refuses a release with an element beyond the clips of
-// federation.max_records records, or of one client, and twelve sds of the noise. It accepts an element
-// at its bound. Every kind of release that a mechanism hides has such a bound.
+// federation.max_records records, or of one client, and twelve sds of the noise. It accepts an
+// element at its bound. Every kind of release that a mechanism hides has such a bound.
 //
 //abuse:case A20 an answer beyond what the clip, max_records and the noise allow is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

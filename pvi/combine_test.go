@@ -46,8 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// The variance of a combination of Gaussian releases is at most its stated loss times that of the sum,
-// and close to it for many clients.
+// The variance of a combination of Gaussian releases is at most its stated loss times that of the
+// sum, and close to it for many clients.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {

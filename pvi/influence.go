@@ -11,10 +11,10 @@ type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the effect on the mean of q of leaving out the answer from this round: the largest change
-	// of a coordinate, in sds of q. If the study reports point estimates, the sds of q do not describe the
-	// uncertainty, and the unit is the sd of the prior. Shift is 0 if λ is rejected with or without the
-	// answer, or if the shift is not computed.
+	// Shift is the effect on the mean of q of leaving out the answer from this round: the largest
+	// change of a coordinate, in sds of q. If the study reports point estimates, the sds of q do
+	// not describe the uncertainty, and the unit is the sd of the prior. Shift is 0 if λ is
+	// rejected with or without the answer, or if the shift is not computed.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`

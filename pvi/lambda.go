@@ -233,8 +233,9 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged adds a multiple of the largest possible rounding error ([Protocol.boundary]) to the diagonal of
-// the precision of q, and reports whether q is then proper. It also computes the mean of this q.
+// nudged adds a multiple of the largest possible rounding error ([Protocol.boundary]) to the
+// diagonal of the precision of q, and reports whether q is then proper. It also computes the mean
+// of this q.
 func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)

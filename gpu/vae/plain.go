@@ -27,8 +27,8 @@ type Plain struct {
 // partRows is the number of rows of a layer in each part, the unit in which sums are released.
 const partRows = 4 * math32.TileRows
 
-// NewPlain returns sums of gradients over batches. The sums have no noise, and no gradient is clipped.
-// The sampler draws the batches with src.
+// NewPlain returns sums of gradients over batches. The sums have no noise, and no gradient is
+// clipped. The sampler draws the batches with src.
 func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
 	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range shape.Layers() {

@@ -170,8 +170,8 @@ func (t *Trainer) takeChunk(worker, task int) {
 	}
 }
 
-// compute computes the gradients of the records at the given positions of the batch, in the first rows
-// of p.
+// compute computes the gradients of the records at the given positions of the batch, in the first
+// rows of p.
 func (t *Trainer) compute(p *pass, places []int) {
 	for i, place := range places {
 		record, src := t.batch[place], t.streams[place/math32.TileRows]

@@ -116,9 +116,9 @@ func scaled(c *study.Column) *study.Column {
 	return &narrow
 }
 
-// expectedOf returns the names and the indices of those quantities of a record that are expected values.
-// The quantities of a family are the log density, the probabilities of classes or an expected
-// value, and a new outcome.
+// expectedOf returns the names and the indices of those quantities of a record that are expected
+// values. The quantities of a family are the log density, the probabilities of classes or an
+// expected value, and a new outcome.
 func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {
 		if strings.HasSuffix(name, "_expected") || st.Model.Program == nil && name != logLikelihood && !strings.HasSuffix(name, "_rep") {

@@ -67,7 +67,8 @@ func TestConditional(t *testing.T) {
 		eta := mean[0] + mean[1]*w.x + mean[2]*w.g
 		spread := math.Sqrt(sd[0]*sd[0] + sd[1]*sd[1]*w.x*w.x + sd[2]*sd[2]*w.g*w.g)
 		got := c.Rows[i]
-		// The median and the outer quantiles of 1,024 draws have sds of at most .04 and .09 in units of the spread.
+		// The median and the outer quantiles of 1,024 draws have sds of at most .04 and .09 in
+		// units of the spread.
 		for _, q := range []struct{ got, z, tolerance float64 }{{got.Of[0].Q50, 0, .16}, {got.Of[0].Lower, -1.96, .36}, {got.Of[0].Upper, 1.96, .36}} {
 			if low, high := logistic(eta+(q.z-q.tolerance)*spread), logistic(eta+(q.z+q.tolerance)*spread); got.Column != w.column || got.Value != w.value || !(low < q.got && q.got < high) {
 				t.Errorf("%s = %s: a quantile is %g, not between %g and %g for %s = %s", got.Column, got.Value, q.got, low, high, w.column, w.value)
@@ -140,8 +141,9 @@ type = "categorical"
 levels = ["a", "b"]
 `
 
-// The expected count of a Poisson regression by a formula is the exposure times the exponential of the
-// predictor, whose intercept is at the middle of x. The outcome itself is not among the columns.
+// The expected count of a Poisson regression by a formula is the exposure times the exponential of
+// the predictor, whose intercept is at the middle of x. The outcome itself is not among the
+// columns.
 func TestConditionalOfAFormula(t *testing.T) {
 	m := parsed(t, conditionalFormula)
 	theta := []float64{.5, .25, -.75}

@@ -154,8 +154,8 @@ func refused(format string, args ...any) error {
 // assign finds the role of each parameter. A parameter has the role normal if its density is normal
 // with a mean that is linear in normal parameters. A parameter has the role single if its density
 // has constant arguments and no other density reads the parameter. All other parameters are
-// hyperparameters. A parameter is also a hyperparameter if a factor, an sd, or a mean that is not
-// linear depends on it.
+// hyperparameters. A parameter is also a hyperparameter if one of these depends on it: a factor, an
+// sd, a mean that is not linear, or the density of a hyperparameter.
 func (j *joint) assign() {
 	n := len(j.program.Parameters)
 	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
@@ -195,7 +195,7 @@ func (j *joint) assign() {
 			}
 		}
 	}
-	// The mean of a normal density must be linear in normal parameters.
+	// All parameters on which the density of a hyperparameter depends must be hyperparameters.
 	for changed := true; changed; {
 		changed = false
 		for _, p := range j.program.Priors {

@@ -131,8 +131,8 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf stands in the name of a coefficient of log odds, between the name of the class and the name of
-// the term.
+// oddsOf stands in the name of a coefficient of log odds, between the name of the class and the
+// name of the term.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {

@@ -137,9 +137,9 @@ type Walk interface {
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore restores
-	// this state. It returns moves from λ = 0 to the saved λ, in order of preference, like Begin. The
-	// argument ended is true if the last outcome of the study has been applied.
+	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
+	// restores this state. It returns moves from λ = 0 to the saved λ, in order of preference, like
+	// Begin. The argument ended is true if the last outcome of the study has been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }

@@ -219,8 +219,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of this slope
-// from its posterior.
+// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of this
+// slope from its posterior.
 func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
 	guess := guessedSlope(r.clip(similar[len(similar)-1].late), r.dim)
 	precision := 1 / (slopeSD * slopeSD)

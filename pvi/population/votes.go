@@ -37,8 +37,8 @@ func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	}
 }
 
-// divide writes a vote of the given size for a position between two places. It divides the vote linearly
-// between these places. If the position is NaN, divide writes a NaN.
+// divide writes a vote of the given size for a position between two places. It divides the vote
+// linearly between these places. If the position is NaN, divide writes a NaN.
 func divide(dst []float64, position, size float64) {
 	if math.IsNaN(position) {
 		dst[0] = position

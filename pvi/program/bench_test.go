@@ -109,8 +109,8 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 // BenchmarkLatent measures the clipped gradient of a Poisson regression with a normal latent of the
-// record, and that of the same density at a given value of the latent. The first takes at most 20 times
-// as long with one covariate, and less with more of them.
+// record, and that of the same density at a given value of the latent. The first takes at most 20
+// times as long with one covariate, and less with more of them.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
 	for _, width := range []int{1, 60} {

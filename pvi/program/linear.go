@@ -22,9 +22,9 @@ type product struct {
 	x, parameter value
 }
 
-// coordinate returns the index in θ of the element of the parameter. [stager.asProduct]
-// combines products with successive indices. If the builder later changes the order of the parameters,
-// the index is wrong. The record program is then slower, because fewer products are combined, but its
+// coordinate returns the index in θ of the element of the parameter. [stager.asProduct] combines
+// products with successive indices. If the builder later changes the order of the parameters, the
+// index is wrong. The record program is then slower, because fewer products are combined, but its
 // results are correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 

@@ -87,8 +87,8 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// round returns the share of round t in the study's budget, summed over the blocks of the round. Here t is
-// counted from 0.
+// round returns the share of round t in the study's budget, summed over the blocks of the round.
+// Here t is counted from 0.
 func (b *budget) round(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s

@@ -1,12 +1,12 @@
 // Package scoring computes the posterior of a regression from noisy sums over its records. Round t
-// releases sums at a point θ_t that follows from earlier releases. The posterior follows from the sums of
-// all rounds. The package is pure: a [State] is a function of a [Problem] and of the sums so far, and all
-// machines compute the same state up to rounding.
+// releases sums at a point θ_t that follows from earlier releases. The posterior follows from the
+// sums of all rounds. The package is pure: a [State] is a function of a [Problem] and of the sums
+// so far, and all machines compute the same state up to rounding.
 //
 // # The releases
 //
-// A record adds a vector to the sum of a round ([Contributor.Vector]). The L2 norm of the vector is at
-// most the round's clip w_t. The vector has these blocks, each with a clip of its own:
+// A record adds a vector to the sum of a round ([Contributor.Vector]). The L2 norm of the vector is
+// at most the round's clip w_t. The vector has these blocks, each with a clip of its own:
 //
 //	score      the gradient of the record's log likelihood at θ_t, in public units, clipped to c_t
 //	lengths    a one-hot vector that marks the interval of the score's norm, in multiples of c_t
@@ -16,11 +16,11 @@
 //	           L2 norm is its Frobenius norm, clipped to k_t
 //	tables     values for the tables that describe the records, if the study asks for tables
 //
-// Every block is divided by its clip and multiplied by w_t√a, where a is the public share of the block in
-// the round's budget. The shares of a round's blocks add up to 1, so that the norm of the vector is at
-// most w_t√Σa = w_t. This holds for all points, units and clips, which may be any public numbers. A round
-// is one release of a Gaussian mechanism with clip w_t, and the study is a composition of such releases. A
-// record whose vector is not finite adds zero.
+// Every block is divided by its clip and multiplied by w_t√a, where a is the public share of the
+// block in the round's budget. The shares of a round's blocks add up to 1, so that the norm of the
+// vector is at most w_t√Σa = w_t. This holds for all points, units and clips, which may be any
+// public numbers. A round is one release of a Gaussian mechanism with clip w_t, and the study is a
+// composition of such releases. A record whose vector is not finite adds zero.
 //
 // # The posterior
 //

@@ -106,7 +106,8 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw returns the outcomes of records of a program, and these outcomes drawn anew at θ, by outcome.
+// Redraw returns the outcomes of records of a program, and these outcomes drawn anew at θ, by
+// outcome.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)

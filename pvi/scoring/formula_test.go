@@ -87,7 +87,8 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 				for _, y := range [][]float64{before[0], after[0]} {
 					slices.Sort(y)
 				}
-				// The grid moves the distribution a little. Chance alone exceeds 0.087 with probability 0.001.
+				// The grid moves the distribution a little. Chance alone exceeds 0.087 with
+				// probability 0.001.
 				if d := stat.KolmogorovSmirnov(before[0], nil, after[0], nil); d > 0.1 {
 					t.Errorf("the distributions differ by %.3f", d)
 				}
@@ -101,9 +102,9 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// holding are the results of the studies of a formula: for each study the share of its 90 % intervals
-// that hold the truth and the mean share of draws of the pooled posterior that they hold, and sums over
-// all coordinates.
+// holding are the results of the studies of a formula: for each study the share of its 90 %
+// intervals that hold the truth and the mean share of draws of the pooled posterior that they hold,
+// and sums over all coordinates.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares are those of (mean − pooled mode)/sd
@@ -147,8 +148,8 @@ func (h *holding) add(t *testing.T, f formulated, records int, seed uint64) {
 	h.draws = append(h.draws, draws)
 }
 
-// below reports whether a mean of shares is below 0.8 with 99 % confidence. The studies are independent,
-// and the coordinates of a study are not.
+// below reports whether a mean of shares is below 0.8 with 99 % confidence. The studies are
+// independent, and the coordinates of a study are not.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -158,8 +159,9 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the whole
-// bank and prints a table. A formula with a warning beside its posterior is in the table alone.
+// Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the
+// whole bank and prints a table. A formula with a warning beside its posterior is in the table
+// alone.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

@@ -66,9 +66,9 @@ type population interface {
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// released returns the expected sum of clipped scores of all records at the point of the observation
-	// o, if the outcomes are drawn at θ. The expectation is computed for records whose unclipped scores at
-	// θ add up to 0. The result is nil if the population does not compute it.
+	// released returns the expected sum of clipped scores of all records at the point of the
+	// observation o, if the outcomes are drawn at θ. The expectation is computed for records whose
+	// unclipped scores at θ add up to 0. The result is nil if the population does not compute it.
 	released(o *observation, theta []float64) []float64
 
 	// undrawn reports, for each record, whether an outcome of the record follows the margins

@@ -121,8 +121,8 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	return out
 }
 
-// heldMargins is the share of the draws of the margins for which intervals hold with at least their stated
-// probability.
+// heldMargins is the share of the draws of the margins for which intervals hold with at least their
+// stated probability.
 const heldMargins = 0.8
 
 // widen widens intervals so that they hold for most draws of the margins, and not only on average.

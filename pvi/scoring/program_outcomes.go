@@ -52,8 +52,8 @@ const (
 	mostGrids  = 7
 )
 
-// A conditional has the density of one number of each record, given the other numbers of the record. The
-// density does not depend on the present value of this number.
+// A conditional has the density of one number of each record, given the other numbers of the
+// record. The density does not depend on the present value of this number.
 type conditional struct {
 	*program
 	k     int       // index of the number

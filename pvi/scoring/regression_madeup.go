@@ -23,8 +23,8 @@ type madeUp struct {
 	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
-// with returns a copy of the made-up records in which the mean of each count is multiplied by a random
-// factor with mean 1 and variance frailty.
+// with returns a copy of the made-up records in which the mean of each count is multiplied by a
+// random factor with mean 1 and variance frailty.
 func (m *madeUp) with(frailty float64) *madeUp {
 	out := *m
 	out.frailty = frailty
@@ -174,8 +174,8 @@ type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
 
-// norm computes the information matrix of the record whose predictors are in w, stores its factor A in c,
-// and returns the Frobenius norm ‖A Aᵀ‖.
+// norm computes the information matrix of the record whose predictors are in w, stores its factor A
+// in c, and returns the Frobenius norm ‖A Aᵀ‖.
 func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	w.information()
 	k := w.predictors()
@@ -195,8 +195,8 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights has the Fisher information of a record about its predictors at one point, averaged over made-up
-// records.
+// weights has the Fisher information of a record about its predictors at one point, averaged over
+// made-up records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
 	levels [][]float64 // mean for each level, by factor and level, with the baseline last: over the first someRecords records, all given this level; nil if only the mean over all records is computed
@@ -269,8 +269,8 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. It computes the information of each made-up record about its predictors
-// at θ, and uses the mean of these for the curvature.
+// guess implements [population]. It computes the information of each made-up record about its
+// predictors at θ, and uses the mean of these for the curvature.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }

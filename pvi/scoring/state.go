@@ -329,7 +329,8 @@ func (s *State) count(counts []float64, sd float64) {
 // overdispersed counts the first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores adds a sum of scores to the path of the state, and computes the posterior and the next point.
+// takeScores adds a sum of scores to the path of the state, and computes the posterior and the next
+// point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]

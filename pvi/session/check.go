@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ErrNoPosterior is the error for a check of a study that reports only point estimates or has no model.
+// ErrNoPosterior is the error for a check of a study that reports only point estimates or has no
+// model.
 var ErrNoPosterior = errors.New("the study has no posterior, and records are compared with draws from a posterior")
 
 // Check compares the outcomes of records with outcomes drawn from the posterior

@@ -107,8 +107,8 @@ type course struct {
 	limits   wire.Limits
 }
 
-// newCourse returns the phases of a study in their order. It returns an error if the study takes steps
-// as a paper describes them, and the privacy claim of the paper is wrong (see
+// newCourse returns the phases of a study in their order. It returns an error if the study takes
+// steps as a paper describes them, and the privacy claim of the paper is wrong (see
 // [pvi.Protocol.Published]). Such studies are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}

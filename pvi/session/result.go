@@ -33,8 +33,8 @@ type Result struct {
 	Names      []string    `json:"names"`                // names of the coordinates of θ
 	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent if [Describe] leaves out q
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
-	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the study reports only point estimates
-	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or without sds
+	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the result has only point estimates
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if the posterior is a diagonal q, or without sds
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
 	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase

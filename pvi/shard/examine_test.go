@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Examine finds every value that does not fit in every row, also after the first of a row, and uses the
-// same records as Read.
+// Examine finds every value that does not fit in every row, also after the first of a row, and uses
+// the same records as Read.
 func TestExamine(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

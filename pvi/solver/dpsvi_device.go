@@ -36,8 +36,9 @@ type onDevice struct {
 // device can draw too. If the device does not support the solver's options, On returns an error and
 // changes nothing.
 //
-// Records are on the device only during a call of Propose, unless a has Tables. The device uses randomness in a
-// different order ([dpmech.Plan]), so the same seed gives different noise than on the CPU.
+// Records are on the device only during a call of Propose, unless a has Tables. The device uses
+// randomness in a different order ([dpmech.Plan]), so the same seed gives different noise than on
+// the CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {

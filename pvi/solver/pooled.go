@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. The change of a step is the largest change of a natural parameter
-// divided by the largest natural parameter. A limit of the change is the largest change for which the
-// condition in its comment applies.
+// These constants limit a pooled fit. The change of a step is the largest change of a natural
+// parameter divided by the largest natural parameter. A limit of the change is the largest change
+// for which the condition in its comment applies.
 const (
 	mostSteps = 1500
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
@@ -345,8 +345,8 @@ func (t Together) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// regressions reports whether t consists of several regressions. Other likelihoods may share memory, so
-// that they must not be used concurrently.
+// regressions reports whether t consists of several regressions. Other likelihoods may share
+// memory, so that they must not be used concurrently.
 func (t Together) regressions() bool {
 	for _, l := range t {
 		if _, ok := l.(*Regression); !ok {

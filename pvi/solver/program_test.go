@@ -114,8 +114,8 @@ func TestCurvatureOfPrograms(t *testing.T) {
 	}
 }
 
-// A pooled fit of many small groups, whose steps with Hessians at the mean of q do not settle, settles
-// with average Hessians.
+// A pooled fit of many small groups, whose steps with Hessians at the mean of q do not settle,
+// settles with average Hessians.
 func TestPooledAveragesHessiansThatDoNotSettle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of steps that do not settle")

@@ -226,8 +226,8 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. The field Slope is the derivative of the log likelihood, with respect
-// to the predictor, of a record whose count is two sds above the mean of the count.
+// Typical implements [Response]. The field Slope is the derivative of the log likelihood, with
+// respect to the predictor, of a record whose count is two sds above the mean of the count.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }

@@ -56,8 +56,8 @@ synthetic.records_per_client = 100
 	}
 }
 
-// A study with [describe] and no [model] has one round and spends its whole budget on the tables. Keys
-// that need a model are refused.
+// A study with [describe] and no [model] has one round and spends its whole budget on the tables.
+// Keys that need a model are refused.
 func TestStudyWithoutModel(t *testing.T) {
 	const text = `
 study = { version = 2, name = "alone" }

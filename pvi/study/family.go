@@ -186,8 +186,8 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 	return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
 }
 
-// comparable returns the value of a numeric column that is written in a comparison: a number, or a day of
-// a column of dates.
+// comparable returns the value of a numeric column that is written in a comparison: a number, or a
+// day of a column of dates.
 func (c *Column) comparable(text string) (value float64, ok bool) {
 	if c.Dated {
 		day, ok := asDay(text)

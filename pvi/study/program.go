@@ -49,8 +49,8 @@ type Constant struct {
 }
 
 // Number returns the value of part p of a program's variable for one record. The argument row has
-// the record's values. An indicator is 1 or 0. A level is given by its number, from 1. A numeric value
-// is transformed but not scaled.
+// the record's values. An indicator is 1 or 0. A level is given by its number, from 1. A numeric
+// value is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {

@@ -185,7 +185,8 @@ const (
 )
 
 // OfRecords reports whether the unit is a record, or a person with its records. Noise is then added
-// to sums over records. With the unit client, noise is added to a function of all records of a client.
+// to sums over records. With the unit client, noise is added to a function of all records of a
+// client.
 func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.

@@ -92,8 +92,8 @@ func TablesNote(s *describe.Summary) string {
 		100*s.Level, Number(s.NoiseSD))
 }
 
-// TablesCSV writes the tables as CSV, with one row for each number. The estimate is empty if the noise
-// leaves only an interval.
+// TablesCSV writes the tables as CSV, with one row for each number. The estimate is empty if the
+// noise leaves only an interval.
 func TablesCSV(w io.Writer, s *describe.Summary) error {
 	rows := [][]string{{"column", "group", "what", "level", "estimate", "low", "high", "unit"}}
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

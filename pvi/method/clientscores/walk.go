@@ -113,8 +113,8 @@ type memory struct {
 	steps []*step
 }
 
-// take returns the step that follows if the sum o is opened in the state from. If the memory does not have
-// the step, take computes it.
+// take returns the step that follows if the sum o is opened in the state from. If the memory does
+// not have the step, take computes it.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -148,7 +148,8 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(next, past)
 }
 
-// moveTo returns the move to the posterior of a state. It returns nil if λ does not fit on the lattice.
+// moveTo returns the move to the posterior of a state. It returns nil if λ does not fit on the
+// lattice.
 func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	at := w.method.lambdaOf(state)
 	if at == nil {

@@ -24,8 +24,8 @@ func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	return fours
 }
 
-// addFours writes a + b to dst. The functions addFours, subFours, mulFours and mulAddFours compute four
-// elements at a time, and leave out the last one to three elements of dst.
+// addFours writes a + b to dst. The functions addFours, subFours, mulFours and mulAddFours compute
+// four elements at a time, and leave out the last one to three elements of dst.
 //
 //go:noescape
 func addFours(dst, a, b []float64)
