@@ -32,8 +32,8 @@ import (
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
 // clients have opened it. In a study that opens messages it adds a constant to the sum, and to the
 // release of one client if it also has the name of a victim. If it withholds, it changes nothing and
-// does not deliver this release. It has the coordinator's key, and all that it says otherwise is true
-// or follows from the false sum.
+// does not deliver this release. It has the coordinator's key. All its other entries are
+// true, or follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
 	n      *realNetwork
@@ -239,7 +239,7 @@ func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// bundle returns the record of the study as the coordinator tells it.
+// bundle returns the record of the study as this dishonest coordinator writes it.
 func (l *falsifier) bundle(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -16,8 +16,8 @@ import (
 
 const secureFederation = "aggregation = \"secure\"\n"
 
-// secureStudy returns a study whose clients aggregate securely, and of whose clients a number is
-// needed.
+// secureStudy returns a study with secure aggregation. The argument fewest is the number of clients
+// that a sum needs.
 func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }

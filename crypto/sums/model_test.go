@@ -13,7 +13,8 @@ import (
 // U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps of
 // the model and no others.
 
-// A model has the sizes of a federation, and the faults that are planted in its honest clients.
+// A rules value has the sizes of a federation, and the faults that are planted in its honest
+// clients.
 type rules struct {
 	clients, corrupt, fewest int
 	packed                   int // secrets in a polynomial; 0 for clients − fewest + 1

@@ -335,7 +335,8 @@ func TestRunContinues(t *testing.T) {
 	}
 }
 
-// The verdict counts cells over the bars. Two outcomes of a cell are one cell.
+// The verdict counts the cells whose coverage is in the required range. It counts a cell once, also
+// if the cell has two outcomes.
 func TestVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	replication := func(truth *float64, pooled float64) *Replication {

@@ -103,7 +103,7 @@ func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []b
 }
 
 // A Parquet file of pyarrow with small pages and groups, Arrow data of pyarrow with small compressed
-// batches, and the same table as compressed CSV, have the rows of the CSV file. The name of a file is its content.
+// batches, and the same table as compressed CSV, have the rows of the CSV file. The bytes that name a file are its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer

@@ -172,7 +172,7 @@ func (p *party) leave() []byte {
 	return envelope
 }
 
-// release returns the signed envelope of an answer to plan 1. Its header names only the study.
+// release returns the signed envelope of an answer to plan 1.
 func (p *party) release(chain transcript.Chain, model transport.Hash, body []byte) []byte {
 	p.hub.t.Helper()
 	h := chain.ReleaseHeader(1, model, p.identity.Fingerprint(), 1, transport.Hash{1})

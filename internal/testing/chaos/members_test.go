@@ -174,7 +174,7 @@ func (w *world) sealingPath() string {
 }
 
 // openAnswer decrypts an answer with the key for which it was sealed. The coordinator destroys the
-// key before when it has a new one, and the last key when the study ends.
+// earlier key when it has a new one, and the last key when the study ends.
 func (w *world) openAnswer(h signed.Header, body []byte) ([]byte, error) {
 	payload, err := w.sealing.Open(body, h.Bytes(), w.maxRelease)
 	if err == nil {
