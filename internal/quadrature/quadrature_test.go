@@ -53,3 +53,27 @@ func TestRough(t *testing.T) {
 		}
 	}
 }
+
+// TestShort checks that short rules have at most a quarter of the points, and that they integrate
+// an exponential function as exactly as long ones do.
+func TestShort(t *testing.T) {
+	for dim := 1; dim <= 2; dim++ {
+		var means [2]float64
+		for i, r := range []*Rule{New(dim), Short(dim)} {
+			for n, w := range r.Weights {
+				var sum float64
+				for _, z := range r.Points[n*dim : (n+1)*dim] {
+					sum += .2 * z / math.Sqrt(float64(dim))
+				}
+				means[i] += w * math.Exp(sum)
+			}
+		}
+		want := math.Exp(.02)
+		if math.Abs(means[0]-want) > 1e-13 || math.Abs(means[1]-want) > 1e-13 || 4*len(Short(dim).Weights) > len(New(dim).Weights) {
+			t.Errorf("%d dimensions: means %v, want %v, with %d and %d points", dim, means, want, len(New(dim).Weights), len(Short(dim).Weights))
+		}
+	}
+	if Short(3) != nil {
+		t.Error("there is a short rule in three dimensions")
+	}
+}

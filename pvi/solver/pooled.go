@@ -53,7 +53,8 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 //
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
-// with quadrature rules of few points, then with the rules of the clients. If the steps of programs
+// with quadrature rules of few points, then with the rules of the clients, or with shorter rules for
+// records for which these are as accurate ([Regression.Compare]). If the steps of programs
 // with Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls
 // the function stop before every step, unless stop is nil. It returns [ErrUnsettled] if the
 // function stop returns true or if the steps have not settled after the largest number of steps.
@@ -69,10 +70,12 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	if family.Name() != "full" || !Mode(dst, prior, all) {
 		copy(dst, prior)
 	}
-	if !point {
-		f.roughly()
+	if !point && f.roughly() {
+		compare(all)
+		defer restore(all)
 	}
 	if f.begin() != nil {
+		restore(all)
 		copy(dst, prior)
 		if err := f.begin(); err != nil {
 			return err
@@ -92,6 +95,24 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return err
 }
 
+// compare makes all regressions use shorter rules where these are as accurate.
+func compare(all []Likelihood) {
+	for _, l := range all {
+		if r, ok := l.(*Regression); ok {
+			r.Compare()
+		}
+	}
+}
+
+// restore undoes compare.
+func restore(all []Likelihood) {
+	for _, l := range all {
+		if r, ok := l.(*Regression); ok {
+			r.Restore()
+		}
+	}
+}
+
 // atMean returns the programs that use the Hessian at the mean of q. Steps with this Hessian may not
 // settle if the Hessian varies much over q, as it does for the spreads of small groups.
 func atMean(all []Likelihood) (out []*Program) {
@@ -103,11 +124,11 @@ func atMean(all []Likelihood) (out []*Program) {
 	return out
 }
 
-// roughly takes steps with quadrature rules of few points. If these steps do not settle, roughly
-// computes two free energies with the clients' rules: at the new q and at the q before the steps.
-// If the free energy before the steps was larger, or if the new q has no finite free energy,
-// roughly moves back to the old q.
-func (f *fit) roughly() {
+// roughly takes steps with quadrature rules of few points, and reports whether these steps settled.
+// If they did not, roughly computes two free energies with the clients' rules: at the new q and at
+// the q before the steps. If the free energy before the steps was larger, or if the new q has no
+// finite free energy, roughly moves back to the old q.
+func (f *fit) roughly() bool {
 	start := slices.Clone(f.natural)
 	f.rough = true
 	err := f.begin()
@@ -116,13 +137,14 @@ func (f *fit) roughly() {
 	}
 	f.rough = false
 	if err == nil {
-		return
+		return true
 	}
 	_, rough, err1 := f.at(f.natural, f.prior, 1)
 	_, value, err2 := f.at(start, f.prior, 1)
 	if err1 != nil || err2 == nil && value > rough {
 		copy(f.natural, start)
 	}
+	return false
 }
 
 type fit struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/gaussian"
@@ -193,6 +194,57 @@ func TestAndersonSolvesLinearEquations(t *testing.T) {
 		steps.reset()
 		if steps.add(x, move(x)); steps.next(make([]float64, n), weight, damping) {
 			t.Error("one point is extrapolated")
+		}
+	}
+}
+
+// TestCompare checks that short rules change expectations by no more than rounding, that some
+// records get a short rule and others do not, and that Restore undoes Compare.
+func TestCompare(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Softmax, Classes: 3}} {
+		l := NewRegression(3, o)
+		k := o.Response().Size()
+		for i := range 60 {
+			for range k {
+				l.Load(0, 1)
+				l.Load(1+i%2, random.NormFloat64()*math.Pow(10, -float64(i%5)))
+				l.EndPredictor()
+			}
+			l.EndRecord(float64(i % 2))
+		}
+		family := gaussian.Full(3)
+		natural := []float64{1, 2, 3, 1000, 0, 3, 0, 0, 3}
+		q, err := NewApproximation(family, natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected := func() *Expected {
+			e := NewExpected(family)
+			l.AddExpected(e, q)
+			return e
+		}
+		want := expected()
+		l.Compare()
+		for range 2 { // the first call compares, and the second call uses the result
+			got := expected()
+			for _, pair := range [][2][]float64{{{got.Value}, {want.Value}}, {got.Gradient, want.Gradient}, {got.Hessian, want.Hessian}} {
+				size := floats.Norm(pair[1], math.Inf(1))
+				if off := floats.Distance(pair[0], pair[1], math.Inf(1)); off > 1e-12*size {
+					t.Errorf("%s: short rules change expectations of size %g by %g", o.Family, size, off)
+				}
+			}
+		}
+		counts := map[agreement]int{}
+		for _, a := range l.brief {
+			counts[a]++
+		}
+		if k <= 2 && (counts[agree] < 3 || counts[differ] < 3 || counts[notCompared] > 0) {
+			t.Errorf("%s: %d records have a short rule, %d have not, and %d were not compared", o.Family, counts[agree], counts[differ], counts[notCompared])
+		}
+		l.Restore()
+		if got := expected(); got.Value != want.Value || !slices.Equal(got.Hessian, want.Hessian) {
+			t.Errorf("%s: Restore did not restore the rule", o.Family)
 		}
 	}
 }

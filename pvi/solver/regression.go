@@ -2,6 +2,9 @@ package solver
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"fedpvi/internal/quadrature"
 )
@@ -17,7 +20,35 @@ type Regression struct {
 	rough    *quadrature.Rule // rule of few points
 	y        []float64
 	design   Design
+
+	// The field short is a rule with a fourth of the points of the field rule. The field brief has, for
+	// each record, whether both rules give the same expectations. AddExpected then uses the short rule.
+	// Both fields are nil unless [Regression.Compare] was called.
+	short *quadrature.Rule
+	brief []agreement
 }
+
+// An agreement is the result of a comparison of two rules for one record.
+type agreement byte
+
+const (
+	notCompared agreement = iota
+	agree
+	differ
+)
+
+// Compare makes the next call of AddExpected compare a short rule with the usual rule for each
+// record. From then on, AddExpected uses the short rule for the records for which both rules gave
+// the same expectations up to rounding. The caller must ensure that q hardly changes.
+// [Regression.Restore] undoes Compare.
+func (r *Regression) Compare() {
+	if r.short = quadrature.Short(r.response.Size()); r.short != nil {
+		r.brief = make([]agreement, len(r.y))
+	}
+}
+
+// Restore makes AddExpected use the usual rule for all records.
+func (r *Regression) Restore() { r.short, r.brief = nil, nil }
 
 // NewRegression returns a regression over R^dim without records. It panics if the family of o is
 // not a regression.
@@ -146,9 +177,45 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 		if !q.Point {
 			r.Spread(w.root, i, q)
 		}
-		e.Value += r.average(w, rule, y)
+		e.Value += r.average(w, r.choose(rule, i, w), y)
 		r.gather(e, i, w, diagonal)
 	}
+}
+
+// choose returns the rule for the expectations of record i, given the rule for all records without
+// a short rule. The distribution of the record's predictors is in w.
+func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrature.Rule {
+	if r.brief == nil || rule != r.rule {
+		return rule
+	}
+	if r.brief[i] == notCompared {
+		r.brief[i] = differ
+		if r.same(w, r.y[i]) {
+			r.brief[i] = agree
+		}
+	}
+	if r.brief[i] == agree {
+		return r.short
+	}
+	return rule
+}
+
+// same reports whether both rules give the same value, gradient and Hessian of a record with the
+// outcome y, up to rounding.
+func (r *Regression) same(w *workspace, y float64) bool {
+	var all [2][]float64
+	for i, rule := range []*quadrature.Rule{r.short, r.rule} {
+		value := r.average(w, rule, y)
+		all[i] = slices.Concat([]float64{value}, w.sumG, w.sumH)
+	}
+	k := len(w.mean)
+	for _, part := range [][2]int{{0, 1}, {1, 1 + k}, {1 + k, 1 + k + k*k}} {
+		a, b := all[0][part[0]:part[1]], all[1][part[0]:part[1]]
+		if !(floats.Distance(a, b, math.Inf(1)) <= rounding*floats.Norm(b, math.Inf(1))) {
+			return false
+		}
+	}
+	return true
 }
 
 // average returns the log likelihood of one record, averaged over the distribution of its
