@@ -57,8 +57,10 @@ const (
 	arrived      = 1e-10 // squared length of a step, in posterior sds, below which the search for the mode ends
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until the step
-// does not lower the log posterior.
+// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until it does not
+// lower the log posterior and does not end far beyond the highest point of its direction. Where the
+// curvature is twice the information, as it can be for the dispersion of counts, a whole step ends
+// about as far beyond this point as it began before it, and the search would hardly proceed.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}
@@ -68,7 +70,7 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 		mean[i], f.prior[i] = prior.Mean, 1/(prior.SD*prior.SD)
 	}
 	copy(f.mode, mean)
-	value := f.logPosterior(mean, f.mode)
+	value, _ := f.logPosterior(mean, f.mode, mat.NewVecDense(d, nil))
 	for range mostScorings {
 		gradient, err := f.score(mean)
 		if err != nil {
@@ -86,7 +88,8 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 		if err := root.InverseTo(f.cov); err != nil {
 			return nil, err
 		}
-		if mat.Dot(gradient, &move) < arrived {
+		slope := mat.Dot(gradient, &move)
+		if slope < arrived {
 			return f, nil
 		}
 		moved := false
@@ -95,7 +98,7 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 			for i := range next {
 				next[i] = f.mode[i] + length*move.AtVec(i)
 			}
-			if at := f.logPosterior(mean, next); at >= value {
+			if at, left := f.logPosterior(mean, next, &move); at >= value && left >= -slope/2 {
 				moved, value = true, at
 				copy(f.mode, next)
 			}
@@ -107,19 +110,22 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	return nil, errors.New("the pooled fit still moves")
 }
 
-// logPosterior returns the log posterior at theta, up to a constant.
-func (f *pooled) logPosterior(mean, theta []float64) (value float64) {
+// logPosterior returns the log posterior at theta, up to a constant, and its slope along a
+// direction.
+func (f *pooled) logPosterior(mean, theta []float64, along *mat.VecDense) (value, slope float64) {
 	gradient := make([]float64, len(theta))
 	for _, c := range f.clients {
 		value += c.AddGradient(gradient, theta)
 	}
 	for i, p := range f.prior {
-		value -= p * (theta[i] - mean[i]) * (theta[i] - mean[i]) / 2
+		off := theta[i] - mean[i]
+		value -= p * off * off / 2
+		gradient[i] -= p * off
 	}
 	if math.IsNaN(value) {
-		return math.Inf(-1)
+		return math.Inf(-1), 0
 	}
-	return value
+	return value, mat.Dot(mat.NewVecDense(len(theta), gradient), along)
 }
 
 // score sets the information and the precision at the present mode, and returns the gradient of
