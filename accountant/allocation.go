@@ -59,8 +59,8 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the least noise multiplier for which the distribution of one of the lognormal
-// variables Y_i (see [RandomAllocation]) fits on the grid.
+// leastAllocated is the smallest noise multiplier for which the distribution of a lognormal
+// variable Y_i (see [RandomAllocation]) fits on the grid.
 const leastAllocated = 0.6
 
 const (
@@ -89,12 +89,11 @@ type allocation struct {
 	lostRecord float64   // probability under the mixture (1/k) Σ N(e_i, σ²I) that S is outside the grid
 }
 
-// compose computes the distribution of S, a sum of k independent variables (see
-// [RandomAllocation]). It raises the Fourier transform of the distribution of one of these
-// variables to the power k.
+// compose computes the distribution of S, the sum of the k variables Y_i (see [RandomAllocation]).
+// It raises the Fourier transform of the distribution of one Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // upper bound on a variable Y_i; Y_i exceeds the bound with probability at most allocationTail, also if the sample is from N(1, σ²)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // upper bound on Y_i, exceeded with probability at most allocationTail even if the sample is from N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -104,8 +103,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the probability of the cell under N(0, σ²). The probability of the cell under N(1,
-		// σ²) is first, which equals the integral of the variable Y_i over the cell.
+		// m is the probability of the cell under N(0, σ²). first is the probability of the cell
+		// under N(1, σ²), which equals the integral of Y_i over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -165,14 +164,13 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the probability that one of the lognormal variables Y_i of [RandomAllocation] is in
-// [from, to]. The result null is for a sample from N(0, σ²), and record is for a sample from N(1,
-// σ²).
+// cell returns the probability that a lognormal variable Y_i (see [RandomAllocation]) is in [from,
+// to]: null for a sample from N(0, σ²), and record for a sample from N(1, σ²).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // a difference of probabilities of the smaller tail is more accurate
+			u, v = -v, -u // the difference is more accurate in the smaller tail
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}
@@ -183,9 +181,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the probability that the sum S is outside of (low, high). The
-// result null is the bound under N(0, σ²I). The result record is the bound under the mixture (1/k)
-// Σ N(e_i, σ²I). The density of this mixture is S/k times the density of N(0, σ²I).
+// outside returns Chernoff bounds on the probability that S is outside of (low, high): null under
+// N(0, σ²I), and record under the mixture (1/k) Σ N(e_i, σ²I). The density of the mixture is S/k
+// times the density of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -218,9 +216,9 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the distribution of the privacy loss, for the sum S that [RandomAllocation] defines.
-// For removal the loss is log(S/k), with S drawn under the mixture (1/k) Σ N(e_i, σ²I). For
-// addition the loss is −log(S/k), with S drawn under N(0, σ²I).
+// law returns the distribution of the privacy loss, where S is the sum defined in
+// [RandomAllocation]. For removal the loss is log(S/k), with S drawn under the mixture (1/k) Σ
+// N(e_i, σ²I). For addition the loss is −log(S/k), with S drawn under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

@@ -52,9 +52,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	}
 }
 
-// The test compares one pick of many steps with a simulation of δ(ε) = E[(1 − e^(ε−L))₊], where
-// L is the privacy loss. With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). An error
-// above five standard errors has a probability of one in a million.
+// The test compares δ(ε) = E[(1 − e^(ε−L))₊], where L is the privacy loss, with a simulation, for
+// one pick of many steps. With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). An error above
+// five standard errors has a probability of one in a million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
@@ -129,8 +129,8 @@ func TestAllocationEdges(t *testing.T) {
 	}
 }
 
-// The test checks that the bound on the Rényi divergence of an allocation is that of Gaussian
-// releases. The bound is finite, so a Rényi filter can charge an allocation.
+// The test checks that the bound on the Rényi divergence of an allocation equals the bound for
+// Gaussian releases. The bound is finite, so a Rényi filter can charge an allocation.
 func TestAllocationHasARenyiDivergence(t *testing.T) {
 	for _, order := range []float64{1.5, 4, 32} {
 		got, err := Renyi(Repeated{RandomAllocation{4, 1, 2, AddRemove}, 3}, order)

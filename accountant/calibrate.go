@@ -28,10 +28,10 @@ type Calibration struct {
 	Left  float64 // target's ε − Cost.Lower, an upper bound on the unused part of the target's ε
 }
 
-// CalibrateNoise returns the smallest noise multiplier for which the event that the function
-// mechanism returns meets the target. The accuracy is a few parts in 10⁴, or one part in 10⁹ if all
-// releases are Gaussian. The cost must fall as the noise grows. The result always meets the target,
-// because it is checked with [Account].
+// CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
+// meets the target. It is accurate to a few parts in 10⁴, or to one part in 10⁹ if all releases are
+// Gaussian. The cost must fall as the noise grows. The result always meets the target, because it
+// is checked with [Account].
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -44,7 +44,7 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 }
 
 // CalibrateRate returns the largest sampling rate in [10⁻⁹, 1] for which the event meets the
-// target. The accuracy is a few parts in 10⁴. The cost must grow with the rate.
+// target. It is accurate to a few parts in 10⁴. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -79,8 +79,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism can return an error for an x that is far from the solution. The search
-	// continues as if the cost of this x were infinite.
+	// mechanism can return an error for an x that is far from the solution. The search treats the
+	// cost of this x as infinite.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -160,9 +160,9 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns approximately the least x in [low, high] for which cost(x) is at most goal.
-// The function cost must be decreasing. If there is no such x, estimateRoot returns the argument
-// high. The result slope is the slope of −log cost at the root.
+// estimateRoot returns approximately the least x in [low, high] for which cost(x) is at most goal,
+// or high if there is no such x. cost must be decreasing. slope is the slope of −log cost at the
+// root.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
 	// The search begins at the point of the range that is closest to 0 and moves outwards, because
@@ -300,7 +300,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		return Calibration{}, err
 	}
 	// The estimated cost can be too high if only Rényi divergences are available. The search
-	// therefore first moves upwards, and then downwards until the certified cost meets the target.
+	// therefore moves upwards first. It then moves downwards until the certified cost meets the
+	// target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

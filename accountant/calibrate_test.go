@@ -46,12 +46,12 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	})
 }
 
-// The cost of a mechanism that rounds σ is constant between steps of its lattice, and may be above
-// the target by less than the tolerance over a whole step.
+// If a mechanism rounds σ, its cost is constant over intervals of σ. Over a whole interval, the
+// cost can exceed the target by less than the tolerance.
 func TestCalibrateNoiseThatIsRounded(t *testing.T) {
 	for _, excess := range []float64{1e-12, 1e-11, 5e-11, 9e-11, 2e-10, 1e-9} {
 		for _, step := range []float64{1e-9, 1e-7, 1e-5} {
-			// The middle of a step of σ costs slightly more than the target.
+			// At σ = middle, the cost is slightly above the target.
 			middle := 5 / GaussianMu(3, 1e-5) * (1 - excess)
 			c, err := CalibrateNoise(Target{3, 1e-5}, func(sigma float64) (Event, error) {
 				steps := math.Round(math.Log(sigma/middle) / step)

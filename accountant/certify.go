@@ -25,10 +25,10 @@ const (
 	fromAbove
 )
 
-// refine calls the function read with up to five finer and finer grids. It stops earlier when the
-// two bounds are close to each other, or when read returns an error because the grid is too fine.
-// If only the upper bound is wanted, refine instead stops when the bounds of two successive grids
-// are close to each other.
+// refine calls read with up to five grids, each finer than the last. It stops earlier when the
+// lower and the upper bound are close to each other, or when read returns an error because the grid
+// is too fine. If only the upper bound is wanted, refine instead stops when the bounds of two
+// successive grids are close to each other.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -82,8 +82,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 
 // narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
 // finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
-// the sampling probability is smaller than the width of the grid. The argument low is the δ for the
-// upper bound, and the argument high is the δ for the lower bound.
+// the sampling probability is smaller than the width of the grid. low is the δ for the upper bound,
+// and high is the δ for the lower bound.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -109,8 +109,7 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 }
 
 // irrelevant reports whether closer bounds on ε(δ) of the composition would not change the result.
-// This is the case if ε(δ) is at most the argument lower, if the bounds are already exact, or if no
-// ε meets δ.
+// This is the case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -119,8 +118,8 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves the lower bound on ε(δ) or, if the argument above is true, the upper bound. It
-// returns both bounds. It stops when the bounds are close to each other, or when a finer grid
+// narrow improves one of the bounds on ε(δ), the upper one if above is true and otherwise the lower
+// one, and returns both. It stops when the bounds are close to each other, or when a finer grid
 // hardly improves them.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
@@ -162,8 +161,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ) for a tilt at the saddle point in the argument at, and for a given
-// grid width. It returns the upper bound if upper is true, and otherwise the lower bound.
+// read returns a bound on ε(δ), computed with a tilt at the saddle point at and with the given grid
+// width. It returns the upper bound if upper is true, and otherwise the lower bound.
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -172,8 +171,8 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper, aligne
 	return t.read(5*at.spread, guess, 1e-6*delta, func(w *window) (float64, bool) { return w.epsilon(delta) })
 }
 
-// read calls bound with windows of growing size until bound returns a bound. The first window reaches
-// as far as the argument reach.
+// read calls bound with ever larger windows until bound succeeds, and returns its result. reach is
+// the extent of the first window.
 func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float64, bool)) (float64, error) {
 	for {
 		n, err := t.size(reach, guess, tail)
@@ -225,17 +224,16 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a width of the grid for which each bound differs from the exact value by about a
-// quarter of the argument gap. In every step, cells of width h change the variance of the tilted
-// loss by about h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is the
-// order of the tilt.
+// width returns a grid width for which each bound differs from the exact value by about a quarter
+// of gap. In every step, cells of width h change the variance of the tilted loss by about h²/6.
+// This changes ε by (θ+½)/2 times the change of the variance, where θ is the order of the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the least number of grid points that satisfies two conditions. The window, which is
-// the range of losses on the grid, contains all losses up to the distance reach from the mean. The
-// mass outside the window changes δ(ε) by at most the amount blur.
+// size returns the smallest number of grid points for which the window (the range of losses on the
+// grid) contains all losses within reach of the mean, and for which the mass outside the window
+// changes δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width
@@ -252,11 +250,11 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // if even a transform of this size leaves out mass, the bounds include the mass
+				return n, nil // a transform of this size may still leave out mass; the bounds include that mass
 			}
 			return 0, errWindow
 		}
-		// Every size n is a power of two, or 3 times a power of two.
+		// n runs through the powers of two and 1.5 times these powers.
 		if n&(n-1) == 0 {
 			n += n / 2
 		} else {

@@ -2,14 +2,14 @@ package accountant
 
 import "math"
 
-// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. The bounds
-// from these theorems are looser than the bounds of [Account]. Use these functions for mechanisms
-// without an event, and for comparison with older work. The functions do not check their arguments.
-// They expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1 releases, and every other argument named delta in (0, 1).
-// Results are raised by more than their rounding error.
+// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. Their
+// bounds are looser than the bounds of [Account]. Use these functions for mechanisms without an
+// event, and for comparison with older work. The functions do not check their arguments. They
+// expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1 releases, and every other delta in (0, 1). Every result is raised
+// by more than its rounding error.
 
-// raised is a factor by which results are multiplied. It covers the rounding errors of a closed
-// form of a few operations.
+// raised is a factor that multiplies results. It covers the rounding errors of a closed form with a
+// few operations.
 const raised = 1 + 0x1p-50
 
 // BasicComposition returns the guarantee (kε, kδ) of k releases that are each (ε,
@@ -86,8 +86,8 @@ func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }
 
-// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is none. The
-// function tooMuch must change from false to true at most once as x grows.
+// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is none. As x
+// grows, tooMuch must change from false to true at most once.
 func largest(tooMuch func(float64) bool) float64 {
 	if tooMuch(0) {
 		return 0

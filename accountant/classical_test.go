@@ -99,8 +99,8 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// The test converts the Rényi divergence αρ of a Gaussian release to ε. Every conversion must
-// give at least the exact ε.
+// The test converts the Rényi divergence αρ of a Gaussian release to ε. No conversion may give less
+// than the exact ε.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))

@@ -7,12 +7,12 @@ import "math"
 // for the second input.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses of a step that are left out when a
-	// saddle is searched for and a contour is evaluated. Without the cut, outputs that are too rare
+	// cut is the probability (under P) of the largest losses of a step, which the search for a
+	// saddle and the evaluation of a contour leave out. Without the cut, outputs that are too rare
 	// to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules of the last call of cumulant. The rules are accurate for
-	// orders up to the number in the field made.
+	// rules are the quadrature rules from the last call of cumulant. They are accurate for orders
+	// up to made.
 	rules []*moments
 	made  float64
 }
@@ -47,7 +47,7 @@ func (c *composition) length() float64 {
 // composed privacy loss, without the outputs at which the loss is infinite.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // slightly larger orders in later calls can use the same rules
+		c.made = order + min(order, 8) // later calls with slightly larger orders can use the same rules
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -73,8 +73,8 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 }
 
 // A saddle is a point c > 0 on the real line at which the integrand of δ(ε) is smallest (see
-// [composition.contour]). The other fields approximate δ and ε by the leading order of the
-// integral.
+// [composition.contour]). The fields delta and epsilon approximate δ and ε by the leading order of
+// the integral.
 type saddle struct {
 	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64
@@ -85,8 +85,8 @@ type saddle struct {
 // maxOrder is the order above which the search for a saddle gives up.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the given order. The field epsilon of the result is the ε for
-// which the integrand of δ(ε) has its saddle at this order.
+// saddleAt returns the saddle at the given order. Its epsilon is the ε for which the integrand of
+// δ(ε) has its saddle at this order.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -99,9 +99,9 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which the function beyond returns true. beyond
-// must be monotone in the order. The order is accurate to one part in a thousand. If there is no
-// such saddle, ok is false.
+// saddleWhere returns the saddle of least order for which beyond returns true. beyond must be
+// monotone in the order. The order is accurate to one part in a thousand. If there is no such
+// saddle, ok is false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -133,7 +133,7 @@ func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) 
 	return c.saddleAt(high), true
 }
 
-// setCut sets the field cut to a mass that is negligible compared with delta.
+// setCut sets c.cut to a mass that is negligible compared with delta.
 func (c *composition) setCut(delta float64) {
 	c.cut = delta * 1e-15 / c.length()
 	c.rules = nil
@@ -158,9 +158,9 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point of lower order than the saddle s. At this point, rare events of large loss
-// have less weight. The integrand there is at most e^nats times its value at the saddle, and the
-// order is at least half of the saddle's order.
+// before returns a point of lower order than the saddle s, at which rare events of large loss have
+// less weight. The integrand there is at most e^nats times its value at the saddle, and the order
+// is at least half of the saddle's order.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -17,8 +17,8 @@ const (
 	maxContourWork = 1 << 23
 )
 
-// A contour is the moment generating function M of the privacy loss along a line of complex numbers
-// with the constant real part c > 0. It gives
+// A contour holds the moment generating function M of the privacy loss along a vertical line in the
+// complex plane, with real part c > 0. It gives
 //
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
@@ -32,12 +32,12 @@ type contour struct {
 	infinite    float64
 }
 
-// contour evaluates the moment generating function along a line left of the saddle. The trapezoid
-// rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all integers k instead of
-// δ(ε), where c is the real part of the line. The number d is so large that the terms with k ≠ 0
-// are below 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's
-// bound at the saddle. The argument nats is the logarithm of the ratio of the integrand on the line
-// to the integrand at the saddle. The result is less accurate for a larger nats.
+// contour evaluates the moment generating function along a line left of the saddle. With a step of
+// 2π/d, the trapezoid rule computes the sum of δ(ε + kd)e^(kcd) over all integers k instead of
+// δ(ε), where c is the real part of the line. d is so large that the terms with k ≠ 0 are below
+// 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the
+// saddle. nats is the logarithm of the ratio of the integrand on the line to the integrand at the
+// saddle. A larger nats makes the result less accurate.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -56,8 +56,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand along the line from frequency 0 up to the given frequency. It
-// reports whether the integrand is negligible at the given frequency.
+// walk evaluates the integrand along the line from 0 up to the given frequency. It reports whether
+// the integrand is negligible there.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -86,8 +86,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	return false, nil
 }
 
-// along adds (K(c+it) − K(c)), multiplied by the argument times, for t = 0, step, 2·step, ... to
-// dst, where K is the logarithm of the moment generating function.
+// along adds times·(K(c+it) − K(c)) to dst for t = 0, step, 2·step, ..., where K is the logarithm
+// of the moment generating function.
 //
 // Each step of t rotates the complex weight of each loss by an angle. Half angles avoid
 // cancellation in 1 − cos.
@@ -138,7 +138,7 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 	}
 }
 
-// delta returns δ(ε), which it computes with the trapezoid rule.
+// delta computes δ(ε) with the trapezoid rule.
 func (l *contour) delta(epsilon float64) float64 {
 	sum := -0.5 * math.Exp(real(l.logs[0]))
 	for j, v := range l.logs {
@@ -147,8 +147,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error. The estimate is the difference from the
-// result of a second contour. For a composition of one step, contourEpsilon integrates the density
+// contourEpsilon returns ε(δ) and an estimate of its error, which is the difference from the result
+// of a second contour. For a composition of one step, contourEpsilon integrates the density
 // directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
@@ -179,8 +179,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error. It integrates along two different lines,
-// and the estimate is the difference of the two results.
+// contourDelta returns δ(ε) and an estimate of its error. The estimate is the difference between
+// the integrals along two lines.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)
@@ -202,10 +202,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns the argument at which the decreasing positive function f has the value in
-// the argument goal, to full precision. It returns 0 if this argument is negative. The search
-// begins at the argument guess. The first step has the length width, and each further step is twice
-// as long as the step before.
+// solveFalling returns, to full precision, the x at which the decreasing positive function f has
+// the value goal, or 0 if this x is negative. The search begins at guess. The first step has the
+// length width, and each further step is twice as long as the one before.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -36,10 +36,10 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the least standard deviation σ of the noise for a release of a vector. The log
-// ratio in [DiscreteGaussian] is a series in 1/s², where s² is the variance of the noise. The cost
-// contains the first term. The second term at the integer k is (k/s)²/s² times the first one, which
-// is below 2⁻⁸ for |k| ≤ 64s and s > 1024.
+// minDiscreteSigma is the smallest standard deviation σ of the noise for a release of a vector. The
+// log ratio in [DiscreteGaussian] is a series in 1/s², where s² is the variance of the noise. The
+// cost contains the first term. The second term at the integer k is (k/s)²/s² times the first one,
+// and this factor is below 2⁻⁸ for |k| ≤ 64s and s > 1024.
 const minDiscreteSigma = 1024
 
 // smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower
@@ -79,8 +79,8 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 }
 
 // laws returns distributions of the privacy loss for the release of a single integer. An attacker
-// must distinguish Y from Y + Sensitivity, where Y is the sum of the noise shares. The losses and
-// masses of upper are rounded up, and the losses and masses of lower are rounded down.
+// must distinguish Y from Y + Sensitivity, where Y is the sum of the noise shares. In upper, losses
+// and masses are rounded up, and in lower they are rounded down.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -98,6 +98,6 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 }
 
 // roundingDivergence returns the leading term of the largest log ratio between the rounded Gaussian
-// of variance s² − 1/12 and the discrete Gaussian of parameter s, over all integers k with |k| ≤
+// of variance s² − 1/12 and the discrete Gaussian with parameter s, over all integers k with |k| ≤
 // z·s. It requires z ≥ 2.5.
 func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }

@@ -6,7 +6,7 @@ import (
 )
 
 // masses is a discrete distribution of the privacy loss. A loss is a multiple of the width of a
-// grid, or infinite. The index of a loss can occur more than once.
+// grid, or infinite. Several entries can have the same index.
 type masses struct {
 	index    []int
 	mass     []float64
@@ -17,7 +17,7 @@ type masses struct {
 // maxCells is the maximum number of cells in the discretised loss of one event.
 const maxCells = 1 << 19
 
-// full reports whether the distribution has too many cells, and records this in the field cut.
+// full reports whether the distribution has too many cells, and if so sets cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -30,11 +30,11 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid contains the ends of cells of losses, which are offset plus multiples of width. The ends
-// are one width apart where the tilted loss has most of its mass, and further apart in the tails.
-// The error of ε due to discretisation grows with the mass of a cell and with the square of its
-// width. The cells therefore double in width whenever the mass beyond them has fallen by a factor
-// of 2^2.5.
+// A grid holds the boundaries of the cells of losses, which are offset plus multiples of width. The
+// boundaries are one width apart where the tilted loss has most of its mass, and further apart in
+// the tails. The error of ε due to discretisation grows with the mass of a cell and with the square
+// of its width. The cells therefore double in width whenever the mass beyond them has fallen by a
+// factor of 2^2.5.
 type grid struct {
 	width       float64
 	offset      float64   // loss of the grid point 0
@@ -44,12 +44,12 @@ type grid struct {
 // at returns the loss of a grid point.
 func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 
-// below returns the largest grid point with a loss of at most the argument loss.
+// below returns the largest grid point whose loss is at most loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
-// newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). An aligned grid
-// has a point at the mean of the interval that has the largest tilted mass, among intervals as long
-// as the argument width. Alignment helps if the sampling probability is less than this width,
+// newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). Among the
+// intervals of the given width, one has the largest tilted mass. An aligned grid has a point at the
+// mean of this interval. Alignment helps if the sampling probability is less than this width,
 // because almost all mass would otherwise be between two grid points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
@@ -101,7 +101,7 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 
 // heaviest searches for the interval of length width with the largest mass, and returns the mean
 // loss in this interval. If a single atom has more than half of this mass, heaviest returns the
-// loss of this atom. ascending lists the indices of the losses in ascending order of the losses.
+// loss of this atom. ascending lists the indices of loss, in ascending order of the losses.
 func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
@@ -124,8 +124,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 	return mean
 }
 
-// after returns the index of the grid point at which a cell ends, for a cell that begins at the
-// grid point index.
+// after returns the index of the grid point that ends the cell that begins at grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -138,8 +137,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the index of the grid point at which a cell begins, for a cell that ends at the
-// grid point index. The method is used if cells are made from the largest loss downwards.
+// before returns the index of the grid point that begins the cell that ends at grid point index. It
+// is used if cells are made from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -198,18 +197,16 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the probability (under P) of the outputs to the left of the interval that the
-// method reach returns. The distance from the beginning of this interval to the mean is the
-// constant span, in standard deviations.
+// belowReach bounds the probability (under P) of the outputs to the left of the interval that reach
+// returns. This interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
-// integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, for the densities p
-// and q of the part. Both integrals have an error of about 10⁻¹³·∫ p.
+// integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, where p and q are the
+// densities of the part. Both integrals have an error of about 10⁻¹³·∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change over distances of about the length smooth, and in the tails over shorter
-	// distances.
+	// The densities change over distances of about smooth, and in the tails over shorter distances.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -235,7 +232,7 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 // merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
 // one output, which is post-processing. The loss of the merged output is the logarithm of the ratio
 // of its masses under P and Q. The cells are chosen so that this loss is on the grid: a cell begins
-// at a loss below its grid point, and it ends where the merged output has the loss of the grid
+// at a loss below its grid point and is extended until the merged output has the loss of the grid
 // point. The losses of atoms, and of the last cell, are rounded down to the grid. A mass under P of
 // at most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
@@ -311,10 +308,9 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell computes the cell that begins at the output in the argument begin. It returns the end
-// of the cell and the mass of the cell under P. The end is chosen so that the loss of the merged
-// output is target. If the cell would end beyond hi, ok is false. The argument guess is an estimate
-// of the loss at the end.
+// mergeCell computes the cell that begins at the output begin, and returns its end and its mass
+// under P. The end is chosen so that the loss of the merged output is target. If the cell would end
+// beyond hi, ok is false. guess is an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
@@ -347,9 +343,9 @@ func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass 
 	return 0, 0, false
 }
 
-// mergeCellDown computes the cell that ends at the output in the argument end. It returns the
-// beginning of the cell and the mass of the cell under P. The beginning is chosen so that the loss
-// of the merged output is target. If the cell would begin before lo, ok is false.
+// mergeCellDown computes the cell that ends at the output end, and returns its beginning and its
+// mass under P. The beginning is chosen so that the loss of the merged output is target. If the
+// cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(target)
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
@@ -382,6 +378,6 @@ func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass flo
 	return 0, 0, false
 }
 
-// mergeError bounds the distance between the loss of a merged cell and the loss of the grid point
-// of the cell, in units of the grid width.
+// mergeError bounds the difference between the loss of a merged cell and the loss of its grid
+// point, in units of the grid width.
 const mergeError = 1e-9

@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// The encoding of an event for ledgers and messages is a byte for the version, then the event. An
-// event is encoded as a byte for its kind, then its fields in the order of its type. A float64 is
-// encoded as its bits, a count in eight bytes and an adjacency in one byte, all little-endian.
-// Repeated is encoded as its count and then the event. Composed is encoded as the number of its
-// events in four bytes and then the events. Every event that can be accounted has exactly one
-// encoding. UnmarshalEvent refuses all other bytes.
+// The encoding of an event for ledgers and messages is one byte for the version, followed by the
+// event. An event is one byte for its kind, followed by its fields in the order of the struct. A
+// float64 is encoded as its bits, a count in eight bytes and an adjacency in one byte, all
+// little-endian. Repeated is encoded as its count, then the event. Composed is encoded as the
+// number of its events in four bytes, then the events. Every event that can be accounted has
+// exactly one encoding. UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1
@@ -136,7 +136,7 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // zeros, because bytes are missing; n is at most 8
+		return make([]byte, n) // zeros replace the missing bytes; n is at most 8
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]

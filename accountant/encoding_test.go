@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// oneOfEach lists an event of every kind with its encoding, which is written by hand from the
-// format in encoding.go.
+// oneOfEach lists an event of every kind with its encoding, written by hand from the format in
+// encoding.go.
 var oneOfEach = []struct {
 	event    Event
 	encoding string
@@ -108,7 +108,7 @@ func TestMarshalEventErrors(t *testing.T) {
 	}
 }
 
-// The test checks that an event has the same cost after it was encoded and decoded.
+// The test checks that encoding and decoding an event does not change its cost.
 func TestEventsKeepTheirCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)

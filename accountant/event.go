@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// An Event describes one or several releases: the noise, the sample, the sensitivity and the
+// An Event describes one or more releases: the noise, the sample, the sensitivity and the
 // adjacency. Other packages cannot define events. The events are [Gaussian], [DiscreteGaussian],
 // [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation], [Laplace], [Approximate],
 // [Repeated], [Composed] and [Outcomes].
@@ -39,9 +39,9 @@ type lossy interface {
 }
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. The field remove is for the input with the record against the input without it, and add
-// is for the reverse. If equal is set, both distributions are the same. The zero value is for an
-// empty release.
+// inputs. remove is for the input with the record against the input without it, and add is for the
+// reverse. If equal is true, both distributions are the same. The zero value is for an empty
+// release.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -82,13 +82,13 @@ func (t *tally) under(a Adjacency) error {
 }
 
 // gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release
-// is between the arguments low and high.
+// is between low and high.
 func (t *tally) gaussian(low, high, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(high*high)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)
 }
 
-// sample adds the event e to the tally. The argument times is the number of times that e happens.
+// sample adds the event e to the tally, times times.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return
@@ -210,7 +210,7 @@ func (c Composed) addTo(t *tally, times float64) error {
 }
 
 // up returns the next float64 above x. If x is the rounded result of an operation, up(x) is at
-// least the exact result. up(0) is 0, because a zero is always exact where up is used.
+// least the exact result. up(0) is 0, because every caller's zero is exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

@@ -38,9 +38,9 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. The field main is μ² for a Gaussian filter, and
-// a Rényi divergence for a Rényi filter. The field divergence is the max divergence from an exact
-// Gaussian release. Only Gaussian filters use this field.
+// filterCost is the cost of a release, or a budget. main is μ² for a Gaussian filter, and a Rényi
+// divergence for a Rényi filter. divergence is the max divergence from an exact Gaussian release,
+// and only Gaussian filters use it.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
@@ -56,7 +56,8 @@ const costMargin = 1 + 0x1p-50
 // at most μ_B² (Koskela, Tobaben, Honkela, "Individual Privacy Accounting with Gaussian
 // Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive Composition for Gaussian
 // Differential Privacy", 2022). μ_B is the largest μ that meets the target together with the
-// reserve filterDivergence. The filter admits as much as if all releases were fixed in advance.
+// reserve filterDivergence. Adaptivity costs nothing: the filter admits as much as if all releases
+// were fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -77,12 +78,12 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}}, nil
 }
 
-// NewRenyiFilter returns a filter for all releases for which [Renyi] has a divergence at the given
-// order α > 1, also subsampled releases. It admits releases while the sum of divergences is at most
-// [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021; Lécuyer,
-// "Practical Privacy Filters and Odometers with Rényi Differential Privacy", 2021). The order
-// cannot be changed later. A good order minimises [RenyiEpsilon] for the expected releases. For
-// Gaussian releases it is near 1 + 2 log(1/δ)/ε.
+// NewRenyiFilter returns a filter for all releases for which [Renyi] returns a finite divergence at
+// the given order α > 1, including subsampled releases. It admits releases while the sum of
+// divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi
+// Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential
+// Privacy", 2021). The order cannot be changed later. A good order minimises [RenyiEpsilon] for the
+// expected releases. For Gaussian releases it is near 1 + 2 log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -108,14 +109,14 @@ func stable(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a release with the cost c. The release is within max divergence r =
+// filterDelta bounds δ(ε) for a release with the cost c. The release is within max divergence r =
 // c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close, and P′ and Q′
 // are within max divergence r of them, then P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
 //
 //	δ(ε) ≤ e^r δ_G(ε − 2r)
 //
-// where δ_G belongs to the Gaussian release. For ε < 2r the bound uses δ_G(0) and adds e^{2r} − 1,
-// which is at least the difference. The result is raised to cover rounding errors.
+// where δ_G is the profile of the Gaussian release. For ε < 2r the bound uses δ_G(0) and adds
+// e^{2r} − 1, which is at least the difference. The result is raised to cover rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)
@@ -128,14 +129,14 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 // Charge admits the event e and adds its cost to the spending, or returns an error and adds
 // nothing. Before the caller releases any result of e, it must call Charge and store the new state
 // durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget. It
-// returns another error if e is malformed, if e has another adjacency than the filter, or if e has
-// no finite cost.
+// returns another error if e is malformed, if the adjacency of e is not that of the filter, or if e
+// has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit does the same as Charge, and also returns the increase of [Filter.Spent].
+// Admit is like Charge, and also returns the increase of [Filter.Spent].
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

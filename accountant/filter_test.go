@@ -12,7 +12,7 @@ import (
 
 var testTarget = Target{Epsilon: 1, Delta: 1e-5}
 
-// filters returns a Gaussian and a Rényi filter for the target.
+// filters returns a Gaussian filter and a Rényi filter for the target.
 func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []*Filter {
 	t.Helper()
 	g, err := NewGaussianFilter(target, adjacency)
@@ -26,7 +26,7 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
-// drawFilter draws a new filter of either kind, under ZeroOut.
+// drawFilter draws a new Gaussian or Rényi filter, under ZeroOut.
 func drawFilter(t *rapid.T) *Filter {
 	target := Target{
 		Epsilon: math.Exp(rapid.Float64Range(-3, 4).Draw(t, "log epsilon")),
@@ -73,8 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// Rounding can make the cost of an event slightly larger than this part of the
-			// remaining budget.
+			// Rounding can make the cost of an event slightly larger than the part of the remaining
+			// budget that it should take.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -253,9 +253,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// The test checks the errors of a Gaussian filter. Noise on a lattice that is too coarse gives an
-// error whose unit is that of the divergence. A charge to a filter without budget gives an error
-// that says so. An empty event costs nothing.
+// The test checks the errors of a Gaussian filter. If the noise is on a lattice that is too coarse,
+// the unit in the error is the unit of the divergence. A charge to a filter without a budget
+// returns an error that says so. An empty event costs nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError
@@ -307,7 +307,7 @@ func TestNewFilterErrors(t *testing.T) {
 	}
 }
 
-// The test charges the last part of a budget from many goroutines. Exactly one must succeed.
+// Many goroutines charge the last part of a budget. Exactly one must succeed.
 func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}

@@ -26,14 +26,14 @@ func GaussianDelta(mu, epsilon float64) float64 {
 }
 
 // GaussianEpsilon returns the smallest ε for which a Gaussian release with parameter μ is (ε,
-// δ)-private, rounded up to a float64 for which [GaussianDelta] does not exceed δ. The result is 0
-// if δ(0) ≤ δ and +Inf if δ is 0.
+// δ)-private. It rounds up, so that [GaussianDelta] of the result does not exceed δ. The result is
+// 0 if δ(0) ≤ δ, and +Inf if δ is 0.
 func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
 
-// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ for a decreasing deltaOf, rounded
-// up. It returns +Inf if there is no such ε.
+// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ, rounded up. deltaOf must be
+// decreasing. The result is +Inf if there is no such ε.
 func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	if deltaOf(0) <= delta {
 		return 0
@@ -52,9 +52,8 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	return high
 }
 
-// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, rounded down to
-// a float64 for which [GaussianDelta] does not exceed δ. The arguments must satisfy ε ≥ 0 and 0 < δ
-// < 1.
+// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, for ε ≥ 0 and 0
+// < δ < 1. It rounds down, so that [GaussianDelta] of the result does not exceed δ.
 func GaussianMu(epsilon, delta float64) float64 {
 	low, high := 0.0, 1.0
 	for GaussianDelta(high, epsilon) <= delta {
@@ -67,9 +66,8 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64 numbers. The condition is the function
-// holds, which is false at the lower number and true at the upper number. The arguments low and
-// high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64 numbers, such that holds is false at the
+// lower one and true at the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	// Non-negative floats have the same order as the integers with the same bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)
@@ -84,17 +82,17 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	return math.Float64frombits(l), math.Float64frombits(h)
 }
 
-// GaussianGuess returns the largest probability with which an observer can guess the input of a
-// μ-Gaussian-DP release, if two adjacent inputs are equally likely a priori:
+// GaussianGuess returns the largest probability with which an observer can guess from which of two
+// adjacent inputs a μ-Gaussian-DP release was computed, if both are equally likely a priori:
 //
 //	(1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns the logarithm of the factor by which a μ-Gaussian-DP release can change an
-// observer's odds between two adjacent inputs. The release changes the odds by more than this
-// factor with at most the given probability. The privacy loss has the distribution N(μ²/2, μ²). The
-// result is larger than the ε for which δ(ε) is the given probability, because δ also depends on
-// the amount by which the loss exceeds ε.
+// GaussianOdds returns log F for the factor F by which a μ-Gaussian-DP release can change an
+// observer's odds between two adjacent inputs: the release changes the odds by more than F with at
+// most the given probability. The privacy loss has the distribution N(μ²/2, μ²). The result is
+// larger than the ε for which δ(ε) is the given probability, because δ also depends on the amount
+// by which the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

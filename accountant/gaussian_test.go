@@ -101,8 +101,8 @@ func TestGaussianOdds(t *testing.T) {
 	}
 }
 
-// The test checks that millsSlopes has the same bits as millsSlope, on both sides of the point where
-// the computation changes, and if a number is not finite.
+// The test checks that millsSlopes and millsSlope return the same bits, on both sides of the point
+// where the formula changes and for numbers that are not finite.
 func TestMillsSlopes(t *testing.T) {
 	for _, x := range [][4]float64{
 		{-3, -2, 2, 2.4},

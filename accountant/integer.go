@@ -9,8 +9,8 @@ import (
 
 // A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
 // N_Z(0, σ²), on the integers from −reach to reach. The noise in the sums that secure aggregation
-// releases has this distribution. The masses in the field half are approximate. The field err
-// bounds the relative error of each mass, and the field rest bounds the total mass that is missing.
+// releases has this distribution. The masses in half are approximate: err bounds the relative error
+// of each mass, and rest bounds the total mass that is missing.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -40,8 +40,8 @@ const (
 	maxSumVariance = 1e7
 )
 
-// newDiscreteSum returns the distribution of the sum of n samples of the discrete Gaussian with
-// σ² = variance, for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
+// newDiscreteSum returns the distribution of the sum of n samples of the discrete Gaussian with σ²
+// = variance. It requires σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
 func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if err := errors.Join(
 		atLeast("variance", variance, 0x1p-20),
@@ -52,8 +52,8 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// If σ² ≥ 4.5, the sum is distributed like one discrete Gaussian, up to a negligible
-	// distance.
+	// If σ² ≥ 4.5, the distribution of the sum is within a negligible distance of a single discrete
+	// Gaussian.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -87,7 +87,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // number of terms that are added up one by one; the term with this number bounds every later term
+	const listed = 10_000 // number of terms that are added up one by one; the last of these terms bounds every later term
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -95,8 +95,7 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The rounding error of the exponent matters only as long as the term is a normal float64
-	// number.
+	// The rounding error of the exponent matters only while the term is a normal float64.
 	return 10 * sum * (1 + 0x1p-41)
 }
 
@@ -106,11 +105,10 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution with the masses in the slice half, which belong to 0, 1, 2, ...
-// The argument missing bounds the mass that the slice already lacks. finish cuts off masses below
-// leastMass at the end of the slice and adds a bound on their sum to the bound missing. If the
-// slice ends at the largest integer that is stored (see sumReach), finish also adds a bound on the
-// mass beyond this integer.
+// finish returns the distribution with the masses half of the integers 0, 1, 2, ... missing bounds
+// the mass that half already lacks. finish cuts off masses below leastMass at the end of half and
+// adds a bound on their sum to missing. If half ends at the largest integer that is stored (see
+// sumReach), finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -153,14 +151,14 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the distribution of the sum of two independent variables with the distribution s.
-// The result is the distribution of a sum of n samples.
+// doubled returns the distribution of the sum of two independent variables that each have the
+// distribution s. n is the number of samples in the result.
 //
 // Let P be the mass function of s. The mass at z is the sum of P(x)P(z−x) over all x. P is
 // log-concave, because convolutions of log-concave distributions are log-concave. Therefore
 // P(x)P(z−x) falls on both sides of x = z/2, and the terms are added from x = z/2 outwards. If the
-// last of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48 of
-// this term.
+// last of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48
+// times this last term.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -187,9 +185,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables with the distribution s and
-// the distribution in the argument other. The range of the argument other must not be larger than
-// the range of s.
+// plus returns the distribution of the sum of two independent variables, one with the distribution
+// s and one with the distribution other. The range of other must not be larger than the range of s.
 func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
 	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -202,8 +199,7 @@ func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSu
 	return finish(half, s.rest+other.rest, relative, variance, n)
 }
 
-// pmf returns the probability of k according to the field half, or 0 if k is beyond the end of
-// half.
+// pmf returns the probability of k, or 0 if half does not reach k.
 func (s discreteSum) pmf(k int) float64 {
 	if k = max(k, -k); k < len(s.half) {
 		return s.half[k]
@@ -213,9 +209,8 @@ func (s discreteSum) pmf(k int) float64 {
 
 // atoms returns the distribution of the privacy loss log P(k)/P(k−shift), for k drawn from P. Here
 // P(k) is the probability of the noise k, and P(k−shift) is the probability of k under the noise
-// shifted by the integer shift. Losses and masses are raised by more than their error. The result
-// leaves out losses that are infinite or not known accurately. The result rest bounds their total
-// mass.
+// shifted by shift. Losses and masses are raised by more than their error. The result leaves out
+// losses that are infinite or not known accurately, and rest bounds their total mass.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // The mass that is missing from s is less than 2⁻⁶⁰ of least.
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
@@ -233,7 +228,7 @@ func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
 }
 
-// compensated is a sum of non-negative numbers with a relative error below two units in the last
+// compensated is a sum of non-negative numbers. Its relative error is below two units in the last
 // place, for any number of terms (Neumaier 1974).
 type compensated struct{ sum, lost float64 }
 

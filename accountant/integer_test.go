@@ -54,10 +54,10 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	t.Logf("worst relative errors: pmf %.1e, tails %.1e", worst, worstTail)
 }
 
-// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and both
-// bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide
-// for two reasons: an atom whose loss is ε itself adds its whole rounding error to the upper
-// bound, and δ may be as small as 10⁻⁴ of this error.
+// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and both bounds
+// are within 1e-11 of want. It returns the larger relative error. The tolerance is wide for two
+// reasons: an atom with a loss of exactly ε adds its whole rounding error to the upper bound, and δ
+// may be as small as 10⁻⁴ of this error.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -173,8 +173,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The test checks that the listed masses add up to one. The cases with many shares or wide shares
-// would take long if the computation were slow.
+// The test checks that the listed masses add up to one. If the computation were slow, the cases
+// with many shares or with wide shares would take long.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -234,8 +234,8 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The test computes the hockey-stick divergence from the listed losses and from a direct sum,
-// and compares them.
+// The test computes the hockey-stick divergence both from the listed losses and by a direct sum,
+// and compares the results.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -291,9 +291,9 @@ func BenchmarkDiscreteSum(b *testing.B) {
 	}
 }
 
-// delta bounds the hockey-stick divergence Σ_k (P(k) − e^ε P(k−shift))₊ between
-// the noise and the noise shifted by an integer, for ε ≥ 0. By symmetry it is the
-// same in the other direction.
+// delta bounds the hockey-stick divergence Σ_k (P(k) − e^ε P(k−shift))₊ between the noise and the
+// noise shifted by an integer, for ε ≥ 0. By symmetry, the divergence is the same in the other
+// direction.
 func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
 	const mostEpsilon = 650 // δ falls with ε, and e^ε must not overflow in products.
 	factor := math.Exp(min(epsilon, mostEpsilon))

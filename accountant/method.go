@@ -12,10 +12,9 @@ const (
 	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects LossDistribution,
 	// and then narrows the bounds on ε.
 	Tightest Method = "tightest"
-	// Planned selects the same methods as Tightest, and does not narrow the bounds of
+	// Planned selects the same methods as Tightest, but does not narrow the bounds of
 	// LossDistribution further. It is used for calibrations and in the statements of studies. The
-	// bounds of Planned must not change in any bit, because the noise of studies is computed from
-	// them.
+	// noise of studies is computed from these bounds, so they must not change in any bit.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
@@ -46,10 +45,10 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the two functions by which a method computes bounds: one on ε for a given δ, and
-// one on δ for a given ε. The upper bound is for the value in the argument low, and the lower bound
-// is for the value in the argument high. The two values differ only for discrete noise, because
-// discrete noise has a max divergence from Gaussian noise.
+// answers contains the two functions with which a method computes bounds: one bounds ε for a given
+// δ, and the other bounds δ for a given ε. The upper bound is for the value low, and the lower
+// bound is for the value high. The two values differ only for discrete noise, because discrete
+// noise has a max divergence from Gaussian noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -149,15 +148,15 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 }
 
 // certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for the
-// value in the argument low, and the lower bound is for the value in the argument high.
+// value low, and the lower bound is for the value high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
 	// covered reports whether the bounds for one direction (one order of two adjacent inputs) need
 	// not be computed. This is the case if the Rényi bound of the direction is at most the lower
-	// bound that was computed so far. The Rényi bound takes little time. Addition usually costs
-	// less than removal, so this often saves the computation for addition.
+	// bound found so far. The Rényi bound is cheap to compute. Addition usually costs less than
+	// removal, so this often saves the computation for addition.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -224,9 +223,8 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems. These theorems need a composition
-// with one kind of step. The arguments are μ of the step without sampling, the sampling rate, and
-// the number of steps.
+// sampledAlike returns the arguments of the classical theorems, which need a composition with one
+// kind of step: μ of the step without sampling, the sampling rate, and the number of steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -251,7 +249,7 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
-// advancedEpsilon returns ε(δ) by advanced composition. It uses half of δ for the steps
+// advancedEpsilon returns ε(δ) computed by advanced composition. It uses half of δ for the steps
 // and half for the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	mu, rate, times, err := p.sampledAlike()

@@ -20,12 +20,12 @@ type moments struct {
 // do not give better bounds.
 const maxNodes = 1 << 18
 
-// moments returns the quadrature rule for the loss l. The rule leaves out the outputs with the
-// largest losses. The mass of these outputs under P is at most the argument cut. On the whole line
-// it is the trapezoid rule, which converges exponentially for analytic functions. The step h of
-// this rule keeps the error e^(−2πa/h) below 10⁻¹⁵, also for oscillating integrands, where a is the
-// distance to the nearest singularity. On other intervals it is the composite Gauss-Legendre rule.
-// moments returns nil if the rule would need more than maxNodes points.
+// moments returns the quadrature rule for the loss l, or nil if the rule would need more than
+// maxNodes points. The rule leaves out the outputs with the largest losses, whose mass under P is
+// at most cut. On the whole line it is the trapezoid rule, which converges exponentially for
+// analytic functions. The step h of this rule keeps the error e^(−2πa/h) below 10⁻¹⁵, also for
+// oscillating integrands, where a is the distance to the nearest singularity. On other intervals it
+// is the composite Gauss-Legendre rule.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -137,7 +137,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant returns the same as cumulant, but also works for c at which e^(cL) overflows.
+// bigCumulant is like cumulant, but also works for a c at which e^(cL) overflows.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Randomised response has the outcomes of the pair that dominates every ε-private step, so both
-// events must have the same cost, also in a composition with Gaussian releases.
+// Randomised response has the same outcomes as the pair that dominates every ε-private step. Both
+// events must therefore have the same cost, also in a composition with Gaussian releases.
 func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	const epsilon = .5
 	p := 1 / (1 + math.Exp(-epsilon))
@@ -37,7 +37,7 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	}
 }
 
-// The exact δ of 3 binary outcomes that are not symmetric follows from all 8 sequences.
+// The exact δ of 3 asymmetric binary outcomes is a sum over all 8 sequences.
 func TestOutcomesOfBothOrders(t *testing.T) {
 	p, q := []float64{.6, .4}, []float64{.3, .7}
 	own, err := NewOutcomes(p, q, ReplaceOne)

@@ -3,7 +3,7 @@ package accountant
 import "math"
 
 // A pair consists of two densities p and q on the line whose privacy loss log p(x)/q(x) rises with
-// x. An attacker sees x and guesses from which of the two densities it was drawn.
+// x. An attacker sees x and guesses whether it was drawn from p or from q.
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
@@ -74,18 +74,17 @@ func (m mixture) tail(x float64) float64 {
 
 func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mass) }
 
-// normalTail returns a z ≥ 1 beyond which a standard normal variable has at most the given mass.
+// normalTail returns a z ≥ 1 that a standard normal variable exceeds with probability at most mass.
 // This follows from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
 // share returns the probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²) was drawn
-// from N(1,σ²). The argument u is the log ratio of the density of N(1,σ²) to the density of N(0,σ²)
-// at x.
+// from N(1,σ²). u is the log ratio of the density of N(1,σ²) to the density of N(0,σ²) at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
 // reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
 // the densities of the pair and c is order. The mode of p·(p/q)^c solves x = (1+c)·share(x). The
-// iteration begins above the largest mode, converges to this mode and never goes below it.
+// iteration begins above the largest mode, and converges to it without going below it.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -96,8 +95,8 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns a point between the arguments start and end. At this point f has fallen by span²/2
-// from f(start). The function f is the logarithm of a density and must decrease.
+// falls returns a point between start and end at which f has fallen by span²/2 from f(start). f is
+// the logarithm of a density and must decrease.
 func falls(start, end float64, f func(float64) float64) float64 {
 	goal := f(start) - span*span/2
 	for range 30 {
@@ -144,7 +143,7 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at returns the x with the given privacy loss l. It solves
+// at returns the x whose privacy loss is l = loss. It solves
 //
 //	(1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2)
 //
@@ -189,8 +188,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected. The pair describes the
-// addition of the record instead of the removal.
+// reversed is the mixture with p and q exchanged and the line reflected. It describes adding the
+// record instead of removing it.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -223,8 +222,7 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 }
 
 // laplace is the continuous part of the privacy loss of the Laplace mechanism with ε₀ =
-// sensitivity/scale. The variable x of the pair is the loss itself, in (−ε₀, ε₀). The function
-// laplaceLaw adds the atoms.
+// sensitivity/scale. x is the loss itself, in (−ε₀, ε₀). laplaceLaw adds the atoms.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

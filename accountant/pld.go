@@ -14,15 +14,15 @@ import (
 // relative to δ instead of 1.
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
-	width float64 // distance of the grid points
+	width float64 // distance between neighbouring grid points
 	// offset is the loss of the grid point 0. The offset of a composition is the sum of the offsets
 	// of the steps.
 	offset float64
-	order  float64 // θ, the strength of the tilt
+	order  float64 // θ, the order of the tilt
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of the field moved over all steps
+	shift  float64 // sum of moved over all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
@@ -86,9 +86,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the loss of a point of the grid of the composed loss.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on tilted masses. The result above is the mass at losses that
-// exceed the mean of the composed loss by more than the argument reach. The result below is the
-// mass at losses that are less than this mean by more than the argument reach.
+// outside returns Chernoff bounds on two tilted masses: above is the mass of the losses that exceed
+// the mean of the composed loss by more than reach, and below is the mass of the losses that are
+// less than this mean by more than reach.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -97,7 +97,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // skips a mass that underflowed to 0, because for such a mass the exponent e can overflow
+				if l.mass[i] == 0 { // skips a mass that underflowed to 0, for which the exponent e can overflow
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -107,8 +107,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If a sum overflowed, it is not less than the earlier bound, and the earlier bound
-		// remains.
+		// If a sum overflowed, it is not below the earlier bound, and so the earlier bound stays.
 		if rise < up {
 			up = rise
 		}
@@ -135,22 +134,22 @@ func (t *tilting) margin() float64 {
 type window struct {
 	*tilting
 	*workspace
-	first  int     // grid index of the window's lowest entry
+	first  int     // grid index of entry 0 of the window
 	lowest int     // lowest entry at which the sums can be used; at lower entries the sums would overflow
 	centre float64 // reference loss in the exponents of the sums of [window.sum]
-	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: the field logM minus order times centre
-	start  int     // position in the row of the window's entry 0
-	noise  float64 // bound on the error of each mass in the field row
+	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: logM minus order times centre
+	start  int     // position of the window's entry 0 in row
+	noise  float64 // bound on the error of each mass in row
 	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above
 	// the window can add to δ, divided by e^scale.
 	wrapped, lost float64
 }
 
 const (
-	// transformError determines a bound on the rounding error of a transform of size n. The error
-	// of each output, relative to the sum of the moduli of the input, is at most
-	// transformError·u·log2 n, where u is the unit roundoff (Higham, "Accuracy and Stability of
-	// Numerical Algorithms", 2002, theorem 24.2, proves a value below 7 for radix 2).
+	// transformError bounds the rounding error of a transform of size n. The error of each output
+	// is at most transformError·u·log2 n times the sum of the moduli of the input, where u is the
+	// unit roundoff (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
+	// proves a value below 7 for radix 2).
 	transformError = 8
 	// maxTransform is the size of the largest transform, which takes 60 MiB with its
 	// buffers.
@@ -165,13 +164,12 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // for every block-th entry, the two sums of [window.sum] over the entries from this entry to the last
+	sums     [][2]float64 // for every block-th entry, the two sums of [window.sum] from this entry to the last
 	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
 }
 
-// workspaces contains the workspaces that are not in use.
 var workspaces sync.Pool // a pool of *workspace
 
 func newWorkspace(n int) *workspace {
@@ -183,7 +181,7 @@ func newWorkspace(n int) *workspace {
 		ws.plan.Reset(n)
 	}
 	if cap(ws.row) < n {
-		*ws = workspace{plan: ws.plan} // the old memory becomes free before the new memory is allocated
+		*ws = workspace{plan: ws.plan} // drop the old memory before new memory is allocated
 		ws.row = make([]float64, n)
 		ws.spectrum = make([]complex128, n/2+1)
 		ws.sums = make([][2]float64, n/block+2)
@@ -228,8 +226,8 @@ func (t *tilting) window(n int) *window {
 // for the other entries from the stored ones.
 const block = 64
 
-// sum returns two sums over the entries first, first+1, ... to the last. The argument sums has the
-// same sums over the entries next, next+1, ... to the last. The two sums are
+// sum returns two sums over the entries first, first+1, ... to the last. sums holds the same sums
+// over the entries next, next+1, ... to the last. They are
 //
 //	Σ mass·e^(−θ(l−centre))
 //	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
@@ -273,12 +271,12 @@ func (w *window) tail(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to ws.row. The index of a mass in the row is the grid
-// index of the mass minus the field shift, modulo the size of the transform. compose returns a
-// bound on the error of each mass.
+// compose writes the composed distribution to ws.row. The index of a mass in the row is its grid
+// index minus t.shift, modulo the size of the transform. compose returns a bound on the error of
+// each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// rounding is the relative error of a Fourier transform and its inverse together.
+	// rounding is the relative error of a Fourier transform followed by its inverse.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -302,9 +300,9 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		least := math.Exp(-160 / l.times)
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
-			grown := complex(0, 0) // remains 0 if the power underflows
-			// amplified is the ratio of two errors: the error of the power, and the error of the
-			// spectrum from which the power is computed.
+			grown := complex(0, 0) // stays 0 if the power underflows
+			// amplified is the ratio of the relative error of the power to the absolute error of
+			// the spectrum.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -343,7 +341,7 @@ func standsFor(j int) float64 {
 
 func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
-// power returns f^n for an integer n ≥ 1, which it computes by repeated squaring.
+// power computes f^n for an integer n ≥ 1 by repeated squaring.
 func power(f complex128, n float64) complex128 {
 	result := complex(1, 0)
 	for k := uint64(n); ; f *= f {
@@ -356,8 +354,7 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε). The argument i is the number of the first entry whose loss is
-// above ε.
+// read returns the bound on δ(ε). i is the number of the first entry whose loss is above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.tail(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
@@ -367,9 +364,9 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the change of δ(ε) by the mass outside the window. For an upper bound, the mass above
-// the window is missing from δ(ε). For a lower bound, mass that wraps around the ends of the window
-// adds at most as much to δ(ε) as the same mass at the loss ε.
+// blur bounds the effect on δ(ε) of the mass outside the window. For an upper bound, δ(ε) lacks the
+// mass above the window. For a lower bound, mass that wraps around the ends of the window adds at
+// most as much to δ(ε) as the same mass at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -396,7 +393,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // The result is 0 if δ(0) ≤ δ. The result is unknown if all entries that can be used have a positive loss.
+		return 0, low == zero // The result is 0 if δ(0) ≤ δ. It is unknown if all usable entries have a positive loss.
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

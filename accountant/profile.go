@@ -75,8 +75,8 @@ func Check(e Event) error {
 	return nil
 }
 
-// upper returns the compositions that bound the profile from above, one for each direction. The
-// method lower returns the compositions that bound the profile from below.
+// upper returns the compositions that bound the profile from above, one for each direction. lower
+// returns the compositions that bound it from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -149,8 +149,8 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if m == Tightest && err == nil && !p.Gaussian() {
 		b = p.narrowed(b, low, high)
 	}
-	// If P and Q are (ε, δ)-close, then any P′ and Q′ within max divergence r of P and Q are (ε
-	// + 2r, e^r δ)-close, and vice versa.
+	// If P and Q are (ε, δ)-close, then all P′ and Q′ within max divergence r of them are (ε + 2r,
+	// e^r δ)-close, and vice versa.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
@@ -180,7 +180,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by returns the bounds that the function compute derives from the functions of the method m.
+// by returns the bounds that compute derives from the functions of the method m.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -136,8 +136,8 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// The test checks that the discrete and the continuous Gaussian have the same cost for noise as
-// large as the mechanisms add.
+// The test checks that discrete and continuous Gaussian noise cost the same, for noise as large as
+// the mechanisms add.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})

@@ -12,7 +12,7 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns the total spending if e is admitted, and the cost of e.
+// after returns the cost of e, and the total spending if e were admitted.
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)

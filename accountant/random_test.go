@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A setting is a number of equal releases and a δ. The field orders contains the densities of a
-// release for each order of the two inputs, so that the test can compute the cost independently. It
-// is nil if this test has no formula for the densities.
+// A setting is a number of equal releases and a δ. orders contains the densities of a release for
+// each order of the two inputs, so that the test can compute the cost independently. It is nil if
+// this test has no formula for the densities.
 type setting struct {
 	event  Event
 	delta  float64
@@ -23,16 +23,16 @@ type setting struct {
 	gap     string // reason why the lower and the upper bound differ; empty if they should be close
 }
 
-// lossDensity contains the densities p and q of an output for two adjacent inputs. The function log
-// returns log p and log q at an output, scale is the standard deviation of the noise, and shift is
-// the largest distance between the means of p.
+// lossDensity contains the densities p and q of an output for two adjacent inputs. log returns log
+// p and log q at an output, scale is the standard deviation of the noise, and shift is the largest
+// distance between the means of p.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)
 }
 
-// gaussianAt and the next two functions are a second implementation of the formulas in the tables
-// of [Poisson] and [WithoutReplacement].
+// gaussianAt and the next two functions independently implement the formulas in the tables of
+// [Poisson] and [WithoutReplacement].
 func gaussianAt(x, mean, sigma float64) float64 {
 	z := (x - mean) / sigma
 	return -z*z/2 - math.Log(sigma*math.Sqrt(2*math.Pi))
@@ -57,7 +57,7 @@ func drawSetting(r *rand.Rand) setting {
 	q, sigma, times := log(1e-5, .9), log(.3, 10), math.Round(log(1, 1e4))
 	s := setting{delta: log(1e-10, 1e-2), times: times}
 	adjacency := []Adjacency{AddRemove, ReplaceOne, ZeroOut}[r.IntN(3)]
-	sums := 1.0 // distance by which one record moves a sum, in units of the clip
+	sums := 1.0 // how far one record can move a sum, in units of the clip
 	if adjacency == ReplaceOne {
 		sums = 2
 	}
@@ -99,8 +99,8 @@ func drawSetting(r *rand.Rand) setting {
 	return s
 }
 
-// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s). The trapezoid
-// rule on a fixed grid of outputs gives the integral.
+// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s). It is
+// integrated with the trapezoid rule on a fixed grid of outputs.
 type transform struct{ loss, log []float64 }
 
 func (d lossDensity) transform(order float64, points int) transform {
