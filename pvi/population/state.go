@@ -116,7 +116,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == len(r.Weights) {
 		n = lastDraws
 	}
-	from := r.normals(number, n*(3+2*packedSize(r.dim)+1))
+	from := r.normals(number, n*(4+2*packedSize(r.dim)+1))
 
 	like := next.like()
 	var slopes []float64
@@ -222,8 +222,9 @@ func fewest(rounds []*round) int {
 // slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of this
 // slope from its posterior.
 func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
-	guess := guessedSlope(r.clip(similar[len(similar)-1].late), r.dim)
-	precision := 1 / (slopeSD * slopeSD)
+	clip := r.clip(similar[len(similar)-1].late)
+	guess, sd := guessedSlope(clip, r.dim), slopeSD(clip, r.dim)
+	precision := 1 / (sd * sd)
 	sum := guess * precision
 	for _, o := range similar {
 		weight := 1 / (o.slope.SD * o.slope.SD)
@@ -319,9 +320,14 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	}
 	j.released.ScaleSym(1/precision, j.released)
 	j.releasedSD = 1 / math.Sqrt(precision)
+	answers := float64(fewest(similar))
+	freedom := math.Max(answers-1, 1)
+	// Only U clients show by how much clients differ, so the differences beyond the field alike have the
+	// error of a sample variance with U − 1 degrees of freedom.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
-		x.ScaleSym(1/(slopes[k]*slopes[k]), x)
+		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)
+		excess.ScaleSym(1/meanSquare(freedom, from.next()), excess)
 		positive, ok := raised(excess, 0)
 		if !ok {
 			return j, false
@@ -330,6 +336,15 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 		j.draws = append(j.draws, plus(j.alike, 1, positive))
 	}
 	return j, true
+}
+
+// meanSquare returns a draw of the mean square of n independent standard normal numbers, by the
+// approximation of Wilson and Hilferty ("The distribution of chi-square", 1931). The argument z is
+// a standard normal number.
+func meanSquare(n, z float64) float64 {
+	variance := 2 / (9 * n)
+	root := math.Max(1-variance+z*math.Sqrt(variance), leastRoot)
+	return root * root * root
 }
 
 // mix returns q. Its components are the posteriors of θ given each draw of the curvature W, the

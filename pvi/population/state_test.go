@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // If columns are rescaled, q in public units stays the same.
@@ -214,5 +215,17 @@ func TestQuantile(t *testing.T) {
 	}
 	if got := m.Covariance().At(0, 0); math.Abs(got-(2.5+25)) > 1e-12 {
 		t.Errorf("the variance is %g, want 27.5", got)
+	}
+}
+
+// TestMeanSquare compares quantiles of draws with those of the chi-square distribution.
+func TestMeanSquare(t *testing.T) {
+	for _, n := range []float64{9, 99} {
+		for _, p := range []float64{.05, .5, .95} {
+			got, want := meanSquare(n, distuv.UnitNormal.Quantile(p)), distuv.ChiSquared{K: n}.Quantile(p)/n
+			if math.Abs(got/want-1) > .02 {
+				t.Errorf("quantile %g of the mean of %g squares is %g, want %g", p, n, got, want)
+			}
+		}
 	}
 }
