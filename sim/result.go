@@ -95,7 +95,8 @@ type Result struct {
 	// rounds. Arrived is nil if the method has no criterion.
 	Arrived *bool `json:"arrived,omitempty"`
 
-	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
+	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
+	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 
 	// ComputedOn names the devices that computed the private gradient steps. It is empty if the CPU
 	// computed them. The same seed gives other noise on devices than on the CPU.
@@ -168,6 +169,7 @@ type Promise struct {
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores    bool `json:"scores,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release had the sums for tables that describe the records
+	HeldOut   bool `json:"held_out,omitempty"`  // whether the last release scores held-out records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of the factors of records
 	// LastRelease is true if the study's last release is a gradient and a curvature, each with its
@@ -280,7 +282,8 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		r.NoiseAware = nil // from version 2 on, Posterior is the noise-aware posterior
 	}
 	if remarks := f.Server.Remarks(); remarks != nil {
-		r.Notes, r.Arrived, r.Tables = append(r.Notes, remarks.Sentences...), &remarks.Arrived, remarks.Tables
+		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+		r.Tables, r.HeldOut = remarks.Tables, remarks.HeldOut
 	}
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns
@@ -447,6 +450,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Opens:           p.Study().Federation.Opens,
 		Scores:          p.Study().Inference.Solver == study.Scoring,
 		Tables:          p.Study().Describe != nil,
+		HeldOut:         p.Study().Compare != nil,
 		Gradients:       stepped,
 		Sites:           p.Study().Inference.Solver == study.DPSEP,
 		LastRelease:     len(p.After()) > 0 && releases > p.Method().Releases(),

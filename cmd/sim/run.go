@@ -195,6 +195,12 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 			return err
 		}
 	}
+	if r.HeldOut != nil {
+		fmt.Fprintln(w)
+		if err := words.Scores(w, r.HeldOut); err != nil {
+			return err
+		}
+	}
 	if err := report.Predictions(w, st, r); err != nil {
 		return err
 	}

@@ -225,23 +225,30 @@ func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) 
 // is estimated.
 const leastKnown = 8
 
-// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the
-// sum of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, and
-// so has the estimate of the variance. The variance of the noise of this estimate is computed to
-// first order in the noise of U and n, and to second order in the noise of m. If the estimate is
-// not positive, the estimate shows only that the sd is small.
+// sd returns the standard deviation of a column's values.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
+	v := e.spread(moments, n, nVar, e.momentVar(), e.momentVar())
+	v.Estimate, v.Low, v.High = c.half()*v.Estimate, c.half()*v.Low, c.half()*v.High
+	return v
+}
+
+// spread returns the standard deviation of n values v in [−1, 1]. The moments are S, the sum of the
+// values, and U, the sum of 2v²−1. Let m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S
+// and n have noise with the given variances, and so has the estimate of the variance. The variance
+// of the noise of this estimate is computed to first order in the noise of U and n, and to second
+// order in the noise of m. If the estimate is not positive, the estimate shows only that the sd is
+// small.
+func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
-		return Value{Estimate: c.half() / 2, High: c.half(), IntervalOnly: true}
+		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}
 	}
 	m, u := moments[0]/n, moments[1]/n
-	own, inN := e.momentVar(), u/2-2*m*m
-	meanVar := (own + m*m*nVar) / (n * n)
+	inN := u/2 - 2*m*m
+	meanVar := (sVar + m*m*nVar) / (n * n)
 	variance := (u+1)/2 - m*m + meanVar
-	spread := e.z * math.Sqrt((own/4+4*m*m*own+inN*inN*nVar)/(n*n)+2*meanVar*meanVar)
+	spread := e.z * math.Sqrt((uVar/4+4*m*m*sVar+inN*inN*nVar)/(n*n)+2*meanVar*meanVar)
 	v := Value{Estimate: variance, Low: variance - spread, High: variance + spread, IntervalOnly: variance <= 0}.within(0, 1)
-	at := func(x float64) float64 { return c.half() * math.Sqrt(x) }
-	v.Estimate, v.Low, v.High = at(v.Estimate), at(v.Low), at(v.High)
+	v.Estimate, v.Low, v.High = math.Sqrt(v.Estimate), math.Sqrt(v.Low), math.Sqrt(v.High)
 	return v
 }
 

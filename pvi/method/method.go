@@ -221,6 +221,7 @@ type Remarks struct {
 	Sentences []string
 	Arrived   bool              // whether the rounds converged, as far as the opened sums show; if false, intervals may be wrong
 	Tables    *describe.Summary // tables that describe the records; nil if the study asks for none, or if they were not released
+	HeldOut   *describe.Scored  // scores of held-out records; nil if the study asks for none, or if they were not released
 }
 
 // A Stepped is a method in which a client takes steps over random batches of its records. Every

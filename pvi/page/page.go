@@ -34,6 +34,8 @@ type Report struct {
 	Notes  []string           // notes of the result
 	Tables *describe.Summary  // tables that describe the records; nil if there are none
 
+	HeldOut *describe.Scored // scores of held-out records; nil if there are none
+
 	Conditional *fit.Conditional // expected outcomes of made-up records; nil if there are none
 
 	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
@@ -63,14 +65,17 @@ var sources embed.FS
 var Style string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"style":      func() template.CSS { return template.CSS(Style) },
-	"number":     words.Number,
-	"exp":        math.Exp,
-	"shift":      shift,
-	"cells":      words.QuantityCells,
-	"quantities": func() string { return words.QuantitiesTitle },
-	"rows":       words.TableRows,
-	"note":       words.TablesNote,
+	"style":       func() template.CSS { return template.CSS(Style) },
+	"number":      words.Number,
+	"exp":         math.Exp,
+	"shift":       shift,
+	"cells":       words.QuantityCells,
+	"quantities":  func() string { return words.QuantitiesTitle },
+	"rows":        words.TableRows,
+	"note":        words.TablesNote,
+	"scores":      words.ScoreRows,
+	"scored":      words.ScoresNote,
+	"scorestitle": func() string { return words.ScoresTitle },
 	"head": func(s *describe.Summary) []string {
 		names, _ := words.TableHead(s)
 		return names

@@ -16,7 +16,7 @@ func New(st *study.Study, clients []pvi.ClientID, p *session.Posterior) (*Report
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Protocol: protocol, Costs: costs, Estimates: p.Estimates, Quantities: p.Quantities, Prior: p.Prior, Notes: p.Notes(), Tables: p.Result.Tables}
+	r := &Report{Protocol: protocol, Costs: costs, Estimates: p.Estimates, Quantities: p.Quantities, Prior: p.Prior, Notes: p.Notes(), Tables: p.Result.Tables, HeldOut: p.Result.HeldOut}
 	if r.Conditional, err = p.Conditional(); err != nil {
 		return nil, err
 	}

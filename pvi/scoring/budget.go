@@ -12,6 +12,7 @@ const (
 	marginBlock
 	curvatureBlock
 	tableBlock
+	predictiveBlock
 	blocks
 )
 
@@ -73,13 +74,20 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	}
 	b.shares[scored/2-1][curvatureBlock] += curvature / 2
 	b.shares[scored][curvatureBlock] += curvature / 2
-	if p.tables != nil {
-		for t := range b.shares {
-			for k := range b.shares[t] {
-				b.shares[t][k] *= 1 - p.tablesShare
-			}
+	rest := 1 - p.tablesShare
+	if p.compared != nil {
+		rest -= p.compared.Share
+	}
+	for t := range b.shares {
+		for k := range b.shares[t] {
+			b.shares[t][k] *= rest
 		}
+	}
+	if p.tables != nil {
 		b.shares[tablesRound-1][tableBlock] = p.tablesShare
+	}
+	if p.compared != nil {
+		b.shares = append(b.shares, [blocks]float64{predictiveBlock: p.compared.Share})
 	}
 	for t := range b.shares {
 		b.largest = max(b.largest, b.round(t))
@@ -95,6 +103,10 @@ func (b *budget) round(t int) (sum float64) {
 	}
 	return sum
 }
+
+// Releases returns the number of rounds of the study: those of the fit and, with [compare], the
+// round that scores held-out records.
+func (p *Problem) Releases() int { return len(p.budget.shares) }
 
 // Clip returns w_t, the clip of a record's vector in a round. Rounds are counted from 1. The round
 // with the largest share of the budget has clip 1, and the noise is the same in all rounds.
@@ -112,6 +124,9 @@ func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	all := [blocks]int{p.Dim(), lengths, 1, p.marginSize(), packedSize(p.Dim())}
 	if p.tables != nil {
 		all[tableBlock] = p.tables.Size()
+	}
+	if p.compared != nil {
+		all[predictiveBlock] = p.compared.scores.Size()
 	}
 	for b, share := range p.budget.shares[round-1] {
 		if share > 0 {

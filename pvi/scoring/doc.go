@@ -15,6 +15,8 @@
 //	curvature  the record's Fisher information at θ_t, in public units, packed so that its
 //	           L2 norm is its Frobenius norm, clipped to k_t
 //	tables     values for the tables that describe the records, if the study asks for tables
+//	scores     with [compare], the vector of a held-out record's log predictive density, in a
+//	           last round that has no other block
 //
 // Every block is divided by its clip and multiplied by w_t√a, where a is the public share of the
 // block in the round's budget. The shares of a round's blocks add up to 1, so that the norm of the

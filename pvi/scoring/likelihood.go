@@ -101,15 +101,17 @@ type population interface {
 // Open returns the records of a shard.
 func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	records, err := p.model.open(s)
-	if err != nil || p.tables == nil {
+	if err != nil || p.tables == nil && p.compared == nil {
 		return records, err
 	}
-	return described{records, s}, nil
+	return described{records, s, nil}, nil
 }
 
-// A described adds to the records of a shard the vectors from which the tables that describe the
-// records are computed. Records are wrapped in a described if the study asks for tables.
+// A described adds to the records the shard from which tables and predictive densities are
+// computed, and the choice of the records that are held out from the fit. Records are wrapped in a
+// described if the study asks for tables or scores held-out records.
 type described struct {
 	Records
-	shard *shard.Shard
+	shard   *shard.Shard
+	heldOut []bool // nil if no record is held out
 }

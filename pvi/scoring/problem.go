@@ -16,17 +16,18 @@ import (
 // A Problem is the public description of a regression and of its federation.
 type Problem struct {
 	Digest  [32]byte // digest of the protocol, from which public random numbers are made
-	Rounds  int      // number of rounds; the last round releases only the curvature
+	Rounds  int      // number of rounds of the fit; the last of them releases only the curvature
 	Clients int
-	Records float64 // number of records of all clients: first the nominal number, later an estimate from the counts
+	Records float64 // number of records of all clients in the fit: first from the nominal number, later an estimate from the counts
 	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
-	nominal float64 // nominal number of records of all clients
+	nominal float64 // nominal number of records of all clients in the fit
 	model   likelihood
 	linear  bool // whether the curvature is the same at every θ
 	counts  bool // whether the outcomes are counts and the variance of a count, under the model, equals its mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
 	tablesShare float64          // share of the tables in the privacy budget
+	compared    *comparison      // definition of the round that scores held-out records; nil if the study has none
 
 	budget   budget
 	columns  []column // columns of the margins
@@ -75,6 +76,10 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	p := &Problem{
 		Digest: digest, Rounds: st.Inference.Rounds, Clients: clients,
 		Records: float64(st.Federation.NominalRecords) * float64(clients),
+	}
+	if p.compared = newComparison(st, m); p.compared != nil {
+		p.Rounds--
+		p.Records *= 1 - p.compared.HeldOut
 	}
 	p.nominal = p.Records
 	if d := st.Describe; d != nil {

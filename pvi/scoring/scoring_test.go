@@ -27,6 +27,7 @@ type world struct {
 	model   *fit.Model
 	truth   []float64
 	watch   func(*scoring.Query) // called before every round; nil for nothing
+	heldOut []bool               // whether each record is held out; nil if none is
 }
 
 // A setting describes a world.
@@ -160,7 +161,10 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := 1; round <= w.Rounds; round++ {
+	if w.heldOut != nil {
+		records = scoring.HoldOut(records, w.heldOut)
+	}
+	for round := 1; round <= w.Releases(); round++ {
 		q, err := s.Query(round)
 		if err != nil {
 			t.Fatal(err)

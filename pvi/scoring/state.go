@@ -25,6 +25,7 @@ type State struct {
 	path       []observation
 	counted    belief            // normal likelihood of the number of records
 	summary    *describe.Summary // tables that describe the records; nil before the tables were released
+	held       *describe.Scored  // estimates from the scores of held-out records; nil before the scores were released
 
 	last               *mat.SymDense // curvature from which the posterior was computed
 	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and the sd of this estimate
@@ -89,7 +90,8 @@ type Query struct {
 	white          whitening // of units
 	curvatureWhite whitening // of curvatureUnits
 	margins        *margins
-	norms          []float64 // norms of the scores of made-up records, sorted
+	predictive     predictive // posterior that scores held-out records; its natural parameters are nil in other rounds
+	norms          []float64  // norms of the scores of made-up records, sorted
 }
 
 // Query returns the query of a round. Rounds are counted from 1.
@@ -160,6 +162,10 @@ func (s *State) newQuery(round int) *Query {
 	if q.sizes[tableBlock] > 0 {
 		q.clips[tableBlock] = s.tables.Norm()
 	}
+	if q.sizes[predictiveBlock] > 0 {
+		q.clips[predictiveBlock] = s.compared.scores.Norm()
+		q.predictive = s.predictive()
+	}
 	if q.sizes[curvatureBlock] > 0 {
 		lambda := s.lambda(s.theta)
 		ridge := s.curvatureRidge(lambda, shares[curvatureBlock])
@@ -207,7 +213,7 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	if err == nil && !next.posterior.finite() {
 		err = errors.New("scoring: the posterior is not finite")
 	}
-	if err == nil && round < s.Rounds {
+	if err == nil && round < s.Releases() {
 		_, err = next.Query(round + 1)
 	}
 	if err != nil {
@@ -266,6 +272,10 @@ func (s *State) step(o *opened) *State {
 		Problem: s.Problem, theta: s.theta, posterior: s.posterior, margins: s.margins, madeUp: s.madeUp,
 		curvature: s.curvature, stretch: s.stretch, dispersion: s.dispersion, path: s.path, counted: s.counted,
 		last: s.last, clipped: s.clipped, clippedSD: s.clippedSD, summary: s.summary,
+	}
+	if o.sizes[predictiveBlock] > 0 {
+		next.held = o.scored()
+		return next
 	}
 	if o.sizes[tableBlock] > 0 {
 		next.summary = o.summary()

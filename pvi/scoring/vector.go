@@ -16,13 +16,19 @@ type Contributor struct {
 	// described returns the values of a record for the tables. The field is nil for made-up
 	// records, which add nothing to the tables.
 	described func(i int) []float64
+
+	heldOut []bool          // whether each record is held out from the fit; nil if none is
+	scored  map[int]float64 // log predictive densities of held-out records, in the round that releases them
 }
 
 // Contributor returns the contributor of a query for the given records.
 func (q *Query) Contributor(records Records) *Contributor {
 	c := &Contributor{Query: q, work: records.at(q.theta), scratch: make([]float64, q.Dim())}
 	if of, ok := records.(described); ok {
-		c.described = of.shard.Described
+		c.described, c.heldOut = of.shard.Described, of.heldOut
+		if q.sizes[predictiveBlock] > 0 {
+			c.scored = q.logDensities(of)
+		}
 	}
 	return c
 }
@@ -37,15 +43,18 @@ func (c *Contributor) Vector(dst []float64, i int) {
 }
 
 func (c *Contributor) write(dst []float64, i int) {
-	c.work.record(i)
 	parts := c.split(dst)
-	if tables := parts[tableBlock]; tables != nil {
-		clear(tables)
-		if c.described != nil {
-			c.tables.Vector(tables, c.described(i))
-			c.shrink(tableBlock, tables)
-		}
+	if predictive := parts[predictiveBlock]; predictive != nil {
+		c.writePredictive(predictive, i)
+		return // the round has no other block
 	}
+	if c.heldOut != nil && c.heldOut[i] {
+		clear(dst)
+		c.writeTables(parts[tableBlock], i)
+		return
+	}
+	c.work.record(i)
+	c.writeTables(parts[tableBlock], i)
 	if score := parts[scoreBlock]; score != nil {
 		c.work.score(score)
 		c.white.apply(score, c.scratch)
@@ -64,6 +73,29 @@ func (c *Contributor) write(dst []float64, i int) {
 	if packed := parts[curvatureBlock]; packed != nil {
 		size := c.work.curvature(c.curvatureWhite)
 		c.work.packed(packed, c.scales[curvatureBlock]/math.Max(size, c.clips[curvatureBlock]))
+	}
+}
+
+// writeTables writes the part of the vector of record i for the tables, if the round has them.
+func (c *Contributor) writeTables(tables []float64, i int) {
+	if tables == nil {
+		return
+	}
+	clear(tables)
+	if c.described != nil {
+		c.tables.Vector(tables, c.described(i))
+		c.shrink(tableBlock, tables)
+	}
+}
+
+// writePredictive writes the vector of record i in the round that scores held-out records. It
+// writes zero for a record that was not held out, and for one whose density is not a number.
+func (c *Contributor) writePredictive(predictive []float64, i int) {
+	clear(predictive)
+	log, ok := c.scored[i]
+	if ok && !math.IsNaN(log) {
+		c.compared.scores.Vector(predictive, log)
+		c.shrink(predictiveBlock, predictive)
 	}
 }
 

@@ -199,7 +199,11 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if len(p.Notes()) > 0 || p.Result.Tables != nil {
 		io.WriteString(w, "\n")
 	}
-	return p.tables(w)
+	if err := p.tables(w); err != nil || p.Result.HeldOut == nil {
+		return err
+	}
+	io.WriteString(w, "\n")
+	return words.Scores(w, p.Result.HeldOut)
 }
 
 // tables writes the notes of the result and the tables that describe the records, if there are any.

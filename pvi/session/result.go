@@ -42,13 +42,15 @@ type Result struct {
 	Notes      []string       `json:"notes,omitempty"`
 	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method has no such check
 
-	Tables *describe.Summary `json:"tables,omitempty"` // tables that describe the records; nil if the study has none
+	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
+	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 }
 
 // remark adds the remarks of a method to the result. It does nothing if the argument is nil.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
-		r.Notes, r.Arrived, r.Tables = append(r.Notes, remarks.Sentences...), &remarks.Arrived, remarks.Tables
+		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
+		r.Tables, r.HeldOut = remarks.Tables, remarks.HeldOut
 	}
 }
 

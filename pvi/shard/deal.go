@@ -59,3 +59,15 @@ func (s *Shard) put(at int, other *Shard, i int) {
 	copy(to.groups, of.groups)
 	copy(to.slopes, of.slopes)
 }
+
+// Select returns a shard with the given records. The result does not store which records belong to
+// the same person.
+func (s *Shard) Select(rows []int) *Shard {
+	chosen := &Shard{dim: s.dim, ways: s.ways, steep: s.steep}
+	for _, i := range rows {
+		of := s.slice(i, i+1)
+		chosen.x, chosen.y = append(chosen.x, of.x...), append(chosen.y, of.y...)
+		chosen.groups, chosen.slopes = append(chosen.groups, of.groups...), append(chosen.slopes, of.slopes...)
+	}
+	return chosen
+}

@@ -44,6 +44,7 @@ func read(s *Study, root *document.Table) {
 	checkPropagation(s, inference)
 	checkPerson(s, inference)
 	readDescribe(s, root)
+	readCompare(s, root, inference, private)
 	if !s.Model.Absent() {
 		readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	}

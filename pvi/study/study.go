@@ -35,6 +35,7 @@ type Study struct {
 
 	Standardisation *Standardisation // nil unless a private release finds the scale of columns
 	Describe        *Describe        // nil unless the study asks for tables that describe the records
+	Compare         *Compare         // nil unless the study scores held-out records
 }
 
 // Table describes the format of a file of records.

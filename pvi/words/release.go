@@ -89,10 +89,14 @@ func sent(p *pvi.Protocol) []string {
 			if st.Model.Family == study.Poisson {
 				residuals = ", in the second half also squared residuals of the counts"
 			}
-			return append(sentTables(st), []string{
+			rounds := in.Rounds
+			if st.Compare != nil {
+				rounds--
+			}
+			return append(append(sentTables(st), []string{
 				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns%s, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
-					in.Rounds, Plural(p.MessageSize(), "number"), residuals, Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
-			}...)
+					rounds, Plural(p.MessageSize(), "number"), residuals, Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
+			}...), sentScores(st)...)
 		}
 		if m, ok := p.Method().(method.Stepped); ok {
 			return sentBySteps(p, m)
@@ -117,6 +121,16 @@ func sentTables(st *study.Study) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
+}
+
+// sentScores describes the scores of held-out records.
+func sentScores(st *study.Study) []string {
+	c := st.Compare
+	if c == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("After these, once, with the same noise: how well the published posterior predicts records that the fit did not use, which are some %.0f in 100 and chosen by secret lot. Five numbers: the sum of their log predictive densities, each clipped to [%s, %s], a sum of their squares, and counts of all of them, of those below this range and of those above it. They use %.0f %% of the budget.",
+		100*c.HeldOut, Number(c.Low), Number(c.High), 100*c.Share)}
 }
 
 // tablesInWords describes in words the numbers in the tables of a study.
@@ -152,10 +166,11 @@ func stays(st *study.Study) []string {
 	if st.Privacy.Unit == study.None {
 		return []string{"The records themselves. What is sent is computed from them without noise, and tells of them."}
 	}
-	out := []string{
-		"The records, and every number computed from a single one.",
-		"How well the model fits them, how many there are, and how long anything took.",
+	private := "How well the model fits them, how many there are, and how long anything took."
+	if st.Compare != nil {
+		private = "How well the model fits them and how many there are, without noise, which of them are held out, and how long anything took."
 	}
+	out := []string{"The records, and every number computed from a single one.", private}
 	if st.Privacy.Unit == study.Client && st.Inference.Factors == study.Exact {
 		out = append(out, "Its factor without noise.")
 	}

@@ -47,6 +47,7 @@ var outcomeModes = []mode{
 	{name: "scoring of clients", unit: study.Client, inference: `solver = "scoring"`},
 	{name: "scoring", unit: study.Record, inference: "solver = \"scoring\""},
 	{name: "scoring of sums", unit: study.Record, inference: "solver = \"scoring\"", others: "[federation]\nopens = \"sums\"\ncolluders = 1"},
+	{name: "scoring and held-out records", unit: study.Record, inference: "solver = \"scoring\"\nrounds = 5", others: heldOut, keepsRows: true},
 	{name: "statistics", unit: study.Record, inference: `solver = "clipped-analytical"`, derived: true},
 	{name: "descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2"},
 	{name: "sampled descent", unit: study.Record, inference: "solver = \"dp-svi\"\nsteps = 2\nsampling_rate = 0.5"},
@@ -67,6 +68,9 @@ var outcomeModes = []mode{
 // privateScale is the text of the tables of a study that finds the scale of its columns under
 // noise. The text replaces the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
+
+// heldOut is the text of a table with which a study scores held-out records.
+const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
@@ -97,6 +101,9 @@ func (c combination) source() string {
 	}
 	add("[model]\n" + c.model())
 	version := 1
+	if c.mode.others == heldOut {
+		version = 2 // held-out records require version 2
+	}
 	if c.family == study.ByProgram {
 		version = 2 // the features of this study require version 2: programs, and noise-aware intervals of solvers other than scoring
 		if !c.mode.scores() {
@@ -109,11 +116,13 @@ func (c combination) source() string {
 	if c.mode.hasFactors() {
 		add("[inference]\nfactors = \"" + string(c.factors) + "\"")
 	}
-	rounds := 2
-	if c.mode.scores() {
-		rounds = 4
+	if !strings.Contains(c.mode.inference, "rounds") {
+		rounds := 2
+		if c.mode.scores() {
+			rounds = 4
+		}
+		add(fmt.Sprintf("[inference]\nrounds = %d", rounds))
 	}
-	add(fmt.Sprintf("[inference]\nrounds = %d", rounds))
 	add("[privacy]\nunit = \"" + string(c.mode.unit) + "\"\nnoise_multiplier = 2.0\ndelta = 1e-4\nadjacency = \"" + string(c.adjacency) + "\"")
 	if !c.mode.scores() {
 		add("[privacy]\nclip = 1.0")
@@ -126,7 +135,7 @@ func (c combination) source() string {
 	b.WriteString("[[column]]\nname = \"x\"\ntype = \"numeric\"\nbounds = [-1, 1]\noutside = \"clamp\"\nmissing = \"impute\"\nimpute = 0.25\n")
 	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\", %q]\noutside = \"drop\"\nmissing = \"drop\"\n", longLevel)
 	b.WriteString("[[column]]\nname = \"y\"\n" + c.outcome() + "missing = \"drop\"\n")
-	for _, table := range []string{"model", "inference", "privacy", "federation", "standardise"} {
+	for _, table := range []string{"model", "inference", "privacy", "federation", "standardise", "compare"} {
 		if len(tables[table]) > 0 {
 			fmt.Fprintf(&b, "[%s]\n%s\n", table, strings.Join(lastOfEach(tables[table]), "\n"))
 		}

@@ -15,7 +15,7 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	protocol := p.Federation.Protocol
 	report := &page.Report{
 		Protocol: protocol, Estimates: r.Estimates, Quantities: r.Quantities, Prior: r.Prior, Notes: r.Notes,
-		Simulated: true, Tables: r.Tables, Checks: r.Checks, Records: checked(r), Program: "fedpvi " + cli.Version(),
+		Simulated: true, Tables: r.Tables, HeldOut: r.HeldOut, Checks: r.Checks, Records: checked(r), Program: "fedpvi " + cli.Version(),
 	}
 	if r.Privacy.Promise != nil {
 		report.Costs = costs(r.Privacy)

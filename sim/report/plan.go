@@ -88,6 +88,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "one round releases all tables"
 	case in.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		return "every round looks where the rounds before it point: ten rounds are near the best, sixteen help where the noise is large"
+	case st.Compare != nil:
+		return "every round but the last looks where the rounds before it point: thirteen rounds are near the best; the last round scores held-out records"
 	case in.Solver == study.Scoring:
 		return "every round looks where the rounds before it point: thirteen rounds are near the best, fewer lose accuracy, more divide the budget"
 	case in.SplitPrior:
@@ -190,6 +192,9 @@ func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	}
 	if t := newPlannedTables(p); t != nil {
 		rows = append(rows, t.rows()...)
+	}
+	if s := newPlannedScores(p); s != nil {
+		rows = append(rows, s.rows()...)
 	}
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	return append(rows, intervalRows(p)...)

@@ -41,7 +41,8 @@ type plannedPrivacy struct {
 	// Expected has the expected widths of intervals; nil if they are not known.
 	Expected *expectation `json:"expected_intervals,omitempty"`
 
-	Tables *plannedTables `json:"tables,omitempty"` // nil unless the study describes its records
+	Tables  *plannedTables `json:"tables,omitempty"`   // nil unless the study describes its records
+	HeldOut *plannedScores `json:"held_out,omitempty"` // nil unless the study scores held-out records
 
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior
 }
@@ -82,6 +83,7 @@ func PlanJSON(w io.Writer, p *pvi.Protocol, played func(done, of int) error) err
 			Descent:  newPlannedDescent(p),
 			Expected: expected,
 			Tables:   newPlannedTables(p),
+			HeldOut:  newPlannedScores(p),
 
 			NoiseAware: newPlannedIntervals(p),
 		}

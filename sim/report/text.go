@@ -266,6 +266,9 @@ func recordStatement(r *sim.Result) string {
 		if p.Tables {
 			tables = " The first sum also had the tables that describe the records."
 		}
+		if p.HeldOut {
+			tables += " The last sum scores the predictions of records that were held out from the fit; a record pays for both."
+		}
 		text := wrap(fmt.Sprintf("The privacy unit is %s. %s released a sum over its records %s: of gradients at published points with counts of their lengths, and in some rounds of the columns' values, of curvatures and, for a Poisson regression, of squared residuals.%s The vector of each record was clipped to norm %s or less, with noise of sd %s.",
 			p.Protects, everyOne(r.Clients), times(p.Releases), tables, number(p.Clip), number(p.Clip*p.NoiseMultiplier)))
 		if p.Opens == study.OpenSums {

@@ -21,19 +21,19 @@ type testedFault struct {
 }
 
 // testedFaults are the faults that named tests must find.
-var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults)
+var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults, heldOutFaults)
 
 // tableFaults are faults of the tables that describe the records.
 var tableFaults = []testedFault{
 	{fault{"tables-before", "a record counted again with the next one", []edit{
-		{File: "pvi/scoring/vector.go", Anchor: "\t\t\tc.tables.Vector(tables, c.described(i))\n", After: `
-			if i > 0 && planted.Is("tables-before") {
-				before := make([]float64, len(tables))
-				c.tables.Vector(before, c.described(i-1))
-				for k, x := range before {
-					tables[k] += x
-				}
+		{File: "pvi/scoring/vector.go", Anchor: "\t\tc.tables.Vector(tables, c.described(i))\n", After: `
+		if i > 0 && planted.Is("tables-before") {
+			before := make([]float64, len(tables))
+			c.tables.Vector(before, c.described(i-1))
+			for k, x := range before {
+				tables[k] += x
 			}
+		}
 `},
 	}}, "pvi/scoring", "TestTablesOfNeighbours"},
 	{fault{"tables-uncharged", "tables beside the budget", []edit{
@@ -50,6 +50,54 @@ var tableFaults = []testedFault{
 			}
 `},
 	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
+}
+
+// heldOutFaults are faults of the release that scores held-out records.
+var heldOutFaults = []testedFault{
+	{fault{"scores-uncharged", "scores of held-out records beside the budget", []edit{
+		{File: "pvi/scoring/budget.go", Anchor: "\t\trest -= p.compared.Share\n", After: `
+		if planted.Is("scores-uncharged") {
+			rest += p.compared.Share
+		}
+`},
+	}}, "pvi/scoring", "TestHeldOutOfNeighbours"},
+	{fault{"scores-unclipped", "log densities without a clip", []edit{
+		before("pvi/describe/scores.go", "scores-unclipped", "\tnumbers := [elements]float64{", "\t\tv = at"),
+	}}, "pvi/describe", "TestVectorsOfScoresAreBounded"},
+	{fault{"fitted-too", "held-out records in the fit", []edit{
+		{File: "pvi/scoring/vector.go", Anchor: "\tif c.heldOut != nil && c.heldOut[i]", After: " && !planted.Is(\"fitted-too\")"},
+	}}, "pvi/scoring", "TestHeldOutOfNeighbours"},
+	{fault{"scored-too", "a record of the fit scored with the one before it", []edit{
+		{File: "pvi/scoring/vector.go", Anchor: "\tlog, ok := c.scored[i]\n", After: `
+	if before, held := c.scored[i-1]; held && planted.Is("scored-too") {
+		log, ok = before, true
+	}
+`},
+	}}, "pvi/scoring", "TestHeldOutOfNeighbours"},
+	{fault{"coins-anew", "coins drawn again in every round", []edit{
+		before("pvi/method/scores/holding.go", "coins-anew", "\tif h.out == nil {\n\t\tout, tosses := make", "\t\th.out = nil"),
+	}}, "pvi/method/scores", "TestCoinsAreDrawnOnce"},
+	{fault{"coins-of-rows", "a coin for each row of a person", []edit{
+		{File: "pvi/method/scores/holding.go", Anchor: "\t\t\trows[row] = is\n", After: `
+			if row%2 == 1 && planted.Is("coins-of-rows") {
+				rows[row] = !is
+			}
+`},
+	}}, "pvi/method/scores", "TestCoinsAreDrawnOnce"},
+	{fault{"coins-forgotten", "a client that starts again without its coins", []edit{
+		{File: "pvi/method/scores/holding.go", Anchor: "\tif (m.Parts != nil) != (m.Spent.Statistics > 0)", After: " && !planted.Is(\"coins-forgotten\")"},
+	}}, "pvi/method/scores", "TestCoinsAreRestored"},
+	{fault{"noise-twice", "the same noise in every round", []edit{
+		{File: "pvi/method/scores/holding.go", Anchor: "\t\"fedpvi/dpmech\"\n", After: "\t\"fedpvi/dpmech/seeded\"\n"},
+		before("pvi/method/scores/holding.go", "noise-twice", "\treturn h.client.Release(dst, t, src)\n", "\t\tsrc = seeded.Stream(1, \"planted\")"),
+	}}, "pvi/method/scores", "TestScoresAreChargedAndHidden"},
+	{fault{"scores-free", "the last release costs nothing", []edit{
+		{File: "pvi/method/sums.go", Anchor: "\tall := accountant.Composed{}\n", After: `
+	if planted.Is("scores-free") {
+		to = max(from, min(to, len(s.mechanisms)-1))
+	}
+`},
+	}}, "pvi/method/scores", "TestScoresAreChargedAndHidden"},
 }
 
 // proofFaults are faults that break the promise that no party can spoil a study unnoticed.

@@ -38,7 +38,7 @@ func (w *walk) Remarks() *method.Remarks {
 	if names := w.silent(); len(names) > 0 {
 		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
 	}
-	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables()}
+	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
 
 // dispersion returns a sentence that compares the variance of the counts with the variance of a

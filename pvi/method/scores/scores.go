@@ -44,7 +44,7 @@ func New(s *method.Setting) (method.Draft, error) {
 		m := &Method{problem: &problem, begin: sync.OnceValue(problem.Begin)}
 		p := &problem
 		p.SetNoise(multiplier, s.Shares())
-		configs := make([]dpmech.Config, p.Rounds)
+		configs := make([]dpmech.Config, p.Releases())
 		for i := range configs {
 			clip := p.Clip(i + 1)
 			configs[i] = dpmech.Config{
@@ -68,13 +68,22 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 // clients answer. It returns 0 if the study asks for no tables.
 func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
+// ScoresSD returns the sd of the noise of the number of held-out records, and of the mean of the
+// log predictive densities of n records in the middle of their range, if all clients answer. The
+// study must score held-out records.
+func (m *Method) ScoresSD(n float64) (count, mean float64) { return m.problem.ScoresSD(n) }
+
 // NewClient implements [method.Method].
 func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	records, err := m.problem.Open(s)
 	if err != nil {
 		return nil, err
 	}
-	return &client{method: m, records: records}, nil
+	c := &client{method: m, records: records}
+	if m.Study.Compare != nil {
+		return &holding{client: c, shard: s}, nil
+	}
+	return c, nil
 }
 
 // A client is the client's half of the method. Besides its records, it stores only the number of

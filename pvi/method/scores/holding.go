@@ -1,0 +1,143 @@
+package scores
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
+)
+
+// A holding is a client of a study with [compare]. It holds records out of the fit by lot, and in
+// the last round it releases the sum of the vectors of their log predictive densities.
+//
+// # Privacy
+//
+// A coin decides for each record whether the record is held out. If the study protects persons, a
+// coin decides for all records of a person together. The coins are drawn once for the whole study,
+// independently of each other and of all records, and they are secret.
+//
+// The coins are independent and have the same distribution, so that the releases have the distribution
+// that they would have if every record brought a coin of its own. For any fixed coins, two neighbouring
+// files then differ in one record and its coin alone. If the releases are private for any fixed coins,
+// they are private for random ones, because a mixture of pairs of distributions is no easier to tell
+// apart than the worst pair. In round t a record adds a vector of norm at most w_t, the clip of the
+// round, whatever its coin:
+//
+//   - A record in the fit adds its vector of package scoring, and zero in the last round.
+//   - A held-out record adds zero in the rounds of the fit, except for its tables. In the last round it
+//     adds the vector of [describe.Scores] for its log predictive density. The norm of this vector is
+//     at most 1, and is scaled to w_t. The density depends on the record itself, and on the posterior
+//     that everybody knows.
+//
+// The sum of a round therefore changes by at most w_t under add-remove, by 2w_t under replace-one,
+// and by k times as much for a person with at most k records. This is the sensitivity of the round's
+// mechanism, which clips each vector again, adds the noise and states the cost. The last round is one
+// more release of the same composition. Both uses of a record are charged, although a record has only
+// one of them.
+//
+// The coins must be secret, and must not follow from the numbers of the rows. If everybody knew which
+// rows are held out, removing one row would move the coins of all rows after it.
+type holding struct {
+	*client
+	shard *shard.Shard
+	out   []bool // whether each record or person is held out; nil before the coins were drawn
+}
+
+// Release implements [method.Client]. Before the first release it draws the coins.
+func (h *holding) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	if h.out == nil {
+		out, tosses := make([]bool, h.shard.Units()), new(dpmech.Stream)
+		dpmech.Split(tosses, src) // the bits of the noise must not depend on the number of records
+		for i := range out {
+			out[i] = toss(tosses, h.method.Study.Compare.HeldOut)
+		}
+		tosses.Wipe()
+		h.hold(out)
+	}
+	return h.client.Release(dst, t, src)
+}
+
+// toss returns true with the given probability, which is rounded to a multiple of 2^-53.
+func toss(src *dpmech.Stream, probability float64) bool {
+	const digits = 53
+	return float64(src.Uint64()>>(64-digits)) < probability*(1<<digits)
+}
+
+// hold sets the records and persons that are held out.
+func (h *holding) hold(out []bool) {
+	h.out = out
+	h.client.records = scoring.HoldOut(h.client.records, h.rows())
+}
+
+// rows reports whether each record is held out.
+func (h *holding) rows() []bool {
+	rows := make([]bool, h.shard.Len())
+	for i, is := range h.out {
+		for row, end := h.shard.Unit(i); row < end; row++ {
+			rows[row] = is
+		}
+	}
+	return rows
+}
+
+// A coins is the saved form of the coins. It must not leave the client.
+type coins struct {
+	Units   int    // number of records or persons
+	HeldOut []byte // one bit for each of them, the lowest bit of a byte first
+}
+
+// Save implements [method.Client].
+func (h *holding) Save(m *method.Memory) {
+	h.client.Save(m)
+	if h.out == nil {
+		return
+	}
+	c := coins{len(h.out), make([]byte, (len(h.out)+7)/8)}
+	for i, is := range h.out {
+		if is {
+			c.HeldOut[i/8] |= 1 << (i % 8)
+		}
+	}
+	var err error
+	if m.Parts, err = json.Marshal(c); err != nil {
+		panic("scores: " + err.Error()) // unreachable: bytes and integers always marshal
+	}
+}
+
+// Check implements [method.Client].
+func (h *holding) Check(m *method.Memory, answered int) error {
+	rest := *m
+	rest.Parts = nil
+	return h.client.Check(&rest, answered)
+}
+
+// Restore implements [method.Client]. It returns an error if the client has made a release and m
+// does not have the coins. Without this check the client would draw coins again, and a record of
+// the fit could be scored.
+func (h *holding) Restore(m *method.Memory) error {
+	if (m.Parts != nil) != (m.Spent.Statistics > 0) {
+		return errors.New("the choice of held-out records is missing, or was made before any release")
+	}
+	if m.Parts != nil {
+		var c coins
+		d := json.NewDecoder(bytes.NewReader(m.Parts))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&c); err != nil {
+			return fmt.Errorf("the choice of held-out records cannot be read: %w", err)
+		}
+		if c.Units != h.shard.Units() || len(c.HeldOut) != (c.Units+7)/8 {
+			return errors.New("the choice of held-out records is for another number of records than the client has: its records must stay the same for the whole study")
+		}
+		out := make([]bool, c.Units)
+		for i := range out {
+			out[i] = c.HeldOut[i/8]>>(i%8)&1 == 1
+		}
+		h.hold(out)
+	}
+	return h.client.Restore(m)
+}

@@ -1,0 +1,222 @@
+package scores
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+const document = `
+study = { version = 2, name = "held" }
+table = { person = "who" }
+privacy = { unit = "person", rows_per_person = 3, noise_multiplier = 3.0, delta = 1e-5 }
+model = { family = "linear", outcome = "y", terms = ["x"], noise_sd = 1.0 }
+inference = { rounds = 6 }
+federation = { nominal_records = 500 }
+compare = { held_out = 0.3, share = 0.25 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [0, 10]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-5, 5]
+`
+
+func newMethod(t *testing.T) *Method {
+	t.Helper()
+	st, err := study.Parse("held.toml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster, err := phase.NewRoster(st, []phase.ClientID{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := method.NewSetting(st, roster, phase.Digest{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := draft(st.Privacy.NoiseMultiplier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*Method)
+}
+
+// people returns a shard of n persons, with one, two or three rows each.
+func people(t *testing.T, st *study.Study, n int) *shard.Shard {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("who,x,y\n")
+	for i := range n {
+		for k := range 1 + i%3 {
+			fmt.Fprintf(&b, "p%d,%d,%d\n", i, (i+k)%11, (i*k)%11-5)
+		}
+	}
+	records, _, err := shard.Read("r.csv", strings.NewReader(b.String()), st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shard.Design(st, records)
+}
+
+func newHolding(t *testing.T, m *Method, persons int) *holding {
+	t.Helper()
+	c, err := m.NewClient(people(t, m.Study, persons))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*holding)
+}
+
+// answer makes the client's release in a round, and returns the elements of the release. It opens
+// the sum of the release of two such clients.
+func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
+	t.Helper()
+	dst := make([]int64, m.Messages().Size)
+	if drawn, err := h.Release(dst, &method.Task{Number: round, Walk: walk}, seeded.Stream(uint64(round), "noise")); err != nil || !drawn {
+		t.Fatalf("round %d: drawn %t, %v", round, drawn, err)
+	}
+	sum := make([]int64, len(dst))
+	for i, x := range dst {
+		sum[i] = 2 * x
+	}
+	if move := walk.Step(round, 2, 0, sum, nil); move != nil {
+		move.Commit()
+	}
+	return dst[:m.Mechanism(round).Dim()]
+}
+
+// A coin decides for all rows of a person. Coins have the probability of the study, and are drawn once:
+// they are the same in all rounds, and of a client that starts again from its saved state.
+func TestCoinsAreDrawnOnce(t *testing.T) {
+	const persons = 2000
+	m := newMethod(t)
+	h, walk := newHolding(t, m, persons), m.NewWalk()
+	answer(t, m, h, walk, 1)
+	first := slices.Clone(h.out)
+	if len(first) != persons {
+		t.Fatalf("%d coins for %d persons", len(first), persons)
+	}
+	held, row, rows := 0, 0, h.rows()
+	for i, out := range first {
+		if out {
+			held++
+		}
+		for range 1 + i%3 { // the rows of the person
+			if rows[row] != out {
+				t.Fatalf("row %d of person %d: held out is %t, want %t", row, i, !out, out)
+			}
+			row++
+		}
+	}
+	if share := float64(held) / persons; math.Abs(share-.3) > 4*math.Sqrt(.3*.7/persons) {
+		t.Errorf("%g of the persons are held out, want .3", share)
+	}
+	for round := 2; round <= m.Releases(); round++ {
+		if round == 4 {
+			var saved method.Memory
+			h.Save(&saved)
+			if err := h.Check(&saved, 3); err != nil {
+				t.Fatal(err)
+			}
+			h = newHolding(t, m, persons)
+			if err := h.Restore(&saved); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer(t, m, h, walk, round)
+		if !slices.Equal(h.out, first) {
+			t.Fatalf("in round %d others are held out than in round 1", round)
+		}
+	}
+	if spent := h.Spent(); spent.Statistics != m.Releases() {
+		t.Errorf("%+v is spent for %d releases", spent, m.Releases())
+	}
+}
+
+// A client does not go on without its coins, or with those of other records: a record of the fit
+// would be scored.
+func TestCoinsAreRestored(t *testing.T) {
+	m := newMethod(t)
+	h := newHolding(t, m, 20)
+	answer(t, m, h, m.NewWalk(), 1)
+	var saved method.Memory
+	h.Save(&saved)
+	for says, spoil := range map[string]func(m *method.Memory){
+		"missing":                   func(m *method.Memory) { m.Parts = nil },
+		"was made before":           func(m *method.Memory) { m.Spent = method.Spent{} },
+		"cannot be read":            func(m *method.Memory) { m.Parts = json.RawMessage(`{"More":1}`) },
+		"another number of records": func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":19,"HeldOut":"AAAA"}`) },
+		"records must stay":         func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":20,"HeldOut":"AAA="}`) },
+	} {
+		spoilt := saved
+		spoil(&spoilt)
+		if err := newHolding(t, m, 20).Restore(&spoilt); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if err := newHolding(t, m, 21).Restore(&saved); err == nil {
+		t.Error("coins of 20 persons were restored for 21")
+	}
+}
+
+// No two releases have the same noise, and all of them are charged. A person may move a sum by three
+// times the clip.
+func TestScoresAreChargedAndHidden(t *testing.T) {
+	m := newMethod(t)
+	h, walk := newHolding(t, m, 0), m.NewWalk()
+	var noise [][]int64
+	var squares float64
+	for round := 1; round <= m.Releases(); round++ {
+		noise = append(noise, answer(t, m, h, walk, round))
+		var length float64
+		for _, x := range noise[round-1] {
+			length += float64(x) * float64(x)
+		}
+		mechanism := m.Mechanism(round)
+		sd := math.Sqrt(length / float64(mechanism.Dim()))
+		if ratio := sd / float64(mechanism.ShareSigma()); ratio < .2 || ratio > 2.5 {
+			t.Errorf("round %d: the noise has sd %g times the one that is charged", round, ratio)
+		}
+		for before, other := range noise[:round-1] {
+			for i := range min(len(other), mechanism.Dim()) {
+				if other[i] == noise[round-1][i] {
+					t.Errorf("element %d has the same noise in rounds %d and %d", i, before+1, round)
+				}
+			}
+		}
+	}
+	all, err := m.Event(1, accountant.AddRemove, m.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.(accountant.Composed) {
+		of := e.(accountant.DiscreteGaussian)
+		squares += of.Sensitivity * of.Sensitivity / (of.Sigma * of.Sigma)
+	}
+	noiseSD, want := m.Mechanism(1).Lattice().Float(m.Mechanism(1).ShareSigma()), 0.
+	for round := 1; round <= m.Releases(); round++ {
+		moved := 3 * m.problem.Clip(round) / noiseSD // a person has at most three rows
+		want += moved * moved
+	}
+	if len(all.(accountant.Composed)) != 6 || squares < want*(1-1e-6) || squares > want*1.001 {
+		t.Errorf("%d releases are charged μ² = %g, want 6 and %g", len(all.(accountant.Composed)), squares, want)
+	}
+}

@@ -1,0 +1,109 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/internal/guard"
+	"fedpvi/pvi/describe"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// A comparison defines the last round of a study with [compare]. In this round the vector of a
+// held-out record is the one that [describe.Scores] defines for its log predictive density under the
+// posterior of the round before. The vector of any other record is zero. In the other rounds the vector of a
+// held-out record is zero, except for its tables.
+type comparison struct {
+	*study.Compare
+	scores  *describe.Scores
+	model   *fit.Model
+	outcome string
+}
+
+func newComparison(st *study.Study, m *fit.Model) *comparison {
+	if st.Compare == nil {
+		return nil
+	}
+	return &comparison{st.Compare, describe.NewScores(st.Compare.Low, st.Compare.High), m, st.OutcomeScale()}
+}
+
+// HoldOut returns the records with a choice of those that are held out. The records must be a
+// result of [Problem.Open]. The slice out has an element for each record.
+func HoldOut(r Records, out []bool) Records {
+	own := r.(described)
+	own.heldOut = out
+	return own
+}
+
+// predictive is the posterior under which held-out records are scored.
+type predictive struct {
+	family  gaussian.Family
+	natural []float64
+}
+
+// predictive returns the posterior of the state.
+func (s *State) predictive() predictive {
+	mean, cov := s.Posterior()
+	p := predictive{family: gaussian.Full(len(mean))}
+	p.natural = make([]float64, p.family.Size())
+	if err := p.family.FromMoments(p.natural, mean, cov); err != nil {
+		panic(notFinite{})
+	}
+	return p
+}
+
+// scoredTogether is the number of held-out records that are scored together.
+const scoredTogether = 256
+
+// logDensities returns the log predictive density of each held-out record, by the index of the
+// record. Records for which the computation panics, or returns an error, are absent.
+func (q *Query) logDensities(of described) map[int]float64 {
+	all := map[int]float64{}
+	var rows []int
+	for i, out := range of.heldOut {
+		if out {
+			rows = append(rows, i)
+		}
+	}
+	for batch := range slices.Chunk(rows, scoredTogether) {
+		var predictions []fit.Prediction
+		compute := func(rows []int) {
+			var err error
+			if predictions, err = q.compared.model.Predict(of.shard.Select(rows), q.predictive.family, q.predictive.natural); err != nil {
+				panic(err)
+			}
+		}
+		_ = guard.Batch(batch, compute, func(rows []int) error {
+			for k, i := range rows {
+				all[i] = predictions[k].LogDensity
+			}
+			return nil
+		}) // the function use returns no error
+	}
+	return all
+}
+
+// scored returns the estimates of the log predictive densities of held-out records.
+func (o *opened) scored() *describe.Scored {
+	sums := slices.Clone(o.values[predictiveBlock])
+	for i := range sums {
+		sums[i] /= o.scale
+	}
+	s := o.compared.scores.Estimate(sums, o.sd[predictiveBlock]/o.scale, o.answers, tableLevel)
+	s.HeldOut, s.Outcome = o.compared.HeldOut, o.compared.outcome
+	return s
+}
+
+// Scored returns the estimates of the log predictive densities of held-out records, or nil if none
+// were released.
+func (s *State) Scored() *describe.Scored { return s.held }
+
+// ScoresSD returns the sd of the noise of the number of held-out records, and of the mean of the
+// log predictive densities of n records in the middle of their range, if all clients answer. The
+// study must score held-out records.
+func (p *Problem) ScoresSD(n float64) (count, mean float64) {
+	sd := p.compared.scores.Norm() * p.NoiseSD / math.Sqrt(p.compared.Share)
+	return p.compared.scores.CountSD(sd), p.compared.scores.MeanSD(sd, n)
+}

@@ -1,0 +1,122 @@
+package study
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/internal/document"
+)
+
+// A Compare has the options of the release by which studies are compared. Each client holds records
+// out by lot. After the other rounds it releases a noisy sum of the log predictive densities of
+// these records.
+type Compare struct {
+	HeldOut float64 // probability with which a record or a person is held out
+	Share   float64 // share of the privacy budget
+
+	// Low and High are the range to which the log predictive density of a record is clipped.
+	Low, High float64
+}
+
+// OutcomeScale describes the outcome and the scale of its density. Log predictive densities can be
+// compared if this text is the same. It is empty for a model without an outcome.
+func (s *Study) OutcomeScale() string {
+	c, ok := s.Column(s.Model.Outcome)
+	switch {
+	case !ok:
+		return ""
+	case s.Model.Positive != nil:
+		return fmt.Sprintf("%s, %s or not", c.Name, s.Model.Positive.Text)
+	case s.Model.Kind() == Measured:
+		of := c.Name
+		if c.Transform != "" {
+			of = fmt.Sprintf("%s(%s)", c.Transform, c.Name)
+		}
+		return fmt.Sprintf("%s, %g to %g mapped to %g to %g", of, c.Low, c.High, s.Scale(c, c.Low), s.Scale(c, c.High))
+	case s.Model.Kind() == Class:
+		return fmt.Sprintf("%s, one of %d levels", c.Name, len(c.Levels))
+	}
+	return fmt.Sprintf("%s, a count up to %g", c.Name, c.High)
+}
+
+// Defaults and limits of the table [compare].
+const (
+	defaultHeldOut      = 0.1
+	mostHeldOut         = 0.5
+	defaultCompareShare = 0.1
+
+	// belowUniform and aboveUniform are the distances, in nats, from the log density of the uniform
+	// distribution to the ends of the default range.
+	belowUniform, aboveUniform = 4, 3
+
+	mostNats = 1000 // largest absolute value of an end of the range
+)
+
+// readCompare reads the table [compare]. The argument private reports whether the study finds the
+// scale of its columns under noise.
+func readCompare(s *Study, root, inference *document.Table, private bool) {
+	if !root.Has("compare") {
+		return
+	}
+	t := root.Table("compare")
+	c := &Compare{HeldOut: defaultHeldOut, Share: defaultCompareShare}
+	s.Compare = c
+	if readPositive(t, "held_out", &c.HeldOut) && c.HeldOut > mostHeldOut {
+		t.Errorf("held_out", "must be at most %g, because the fit needs the other records; got %g", mostHeldOut, c.HeldOut)
+	}
+	others, beside := 0.0, ""
+	if s.Describe != nil {
+		others, beside = s.Describe.Share, " with describe.share"
+	}
+	if readPositive(t, "share", &c.Share); c.Share+others > maxDescribeShare {
+		t.Errorf("share", "must be at most %g%s, because the model needs the rest of the budget; got %g", maxDescribeShare, beside, c.Share+others)
+	}
+	readScoreRange(s, c, t)
+	switch {
+	case s.Version == 1:
+		root.Errorf("compare", "belongs to version 2 of the study language: write study.version = 2")
+	case s.Model.Absent():
+		root.Errorf("compare", "scores the predictions of a model, and the study has none: write [model], or leave [compare] out")
+	case s.Privacy.Unit == Client:
+		root.Errorf("compare", `noise for a whole client hides the sum over its held-out records: write privacy.unit = "record" or "person", or leave [compare] out`)
+	case s.Privacy.Unit == None:
+		root.Errorf("compare", "is released with noise, and the study has none: leave it out, and compare with sim compare --data and records that no study has read")
+	case s.Inference.Solver != Scoring:
+		root.Errorf("compare", "held-out records are scored in a round of solver = %q, and the solver of this study is %q: leave [compare] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
+	case private:
+		root.Errorf("compare", `the scale of columns would be found from all records, those held out included: write model.standardise = "bounds", or leave [compare] out`)
+	case !inference.Has("rounds"):
+		s.Inference.Rounds++
+	case s.Inference.Rounds <= scoringLimits[s.Privacy.Unit].least:
+		inference.Errorf("rounds", "the last round scores the held-out records, and the fit needs %d rounds before it; got %d in all", scoringLimits[s.Privacy.Unit].least, s.Inference.Rounds)
+	}
+}
+
+// readScoreRange reads the range of log predictive densities. The default lies around the log
+// density of a uniform outcome. It ends at 0 for discrete outcomes, whose densities are
+// probabilities. The scale of the density of a program is not known, so a program needs a range.
+func readScoreRange(s *Study, c *Compare, t *document.Table) {
+	if ends, ok := t.Floats("clip"); ok {
+		if len(ends) != 2 || !(ends[0] < ends[1]) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {
+			t.Errorf("clip", "must be the smallest and the largest log predictive density of a record that count, between %d and %d, such as [-6, 0]", -mostNats, mostNats)
+			return
+		}
+		c.Low, c.High = ends[0], ends[1]
+		return
+	}
+	outcome, known := s.Column(s.Model.Outcome)
+	if !known {
+		if s.Model.Family == ByProgram {
+			t.Errorf("clip", "is missing: no public number bounds the log density of a record of a program or formula; write the smallest and the largest log predictive density of a record that count, clip = [-6, 0]")
+		}
+		return
+	}
+	switch uniform := 0.0; s.Model.Kind() {
+	case Measured:
+		uniform = -math.Log(s.Scale(outcome, outcome.High) - s.Scale(outcome, outcome.Low))
+		c.Low, c.High = uniform-belowUniform, uniform+aboveUniform
+	default:
+		uniform = -math.Log(s.OutcomeBound() + 1)
+		c.Low, c.High = uniform-belowUniform, min(uniform+aboveUniform, 0)
+	}
+}
