@@ -47,7 +47,7 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	// a word of a column packs several elements: the number of clients that may be missing, plus
 	// one
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
-	sent := 2*s.Missing + 1
+	sent := 2 * s.Missing // columns that are not derived from a shared key; a dealer keeps its own
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
 	s.Deal = columns + envelopeSize
 	s.Columns = columns + cutSize*m + signatureSize*fewest

@@ -37,8 +37,8 @@ var daemonFaults = []fault{
 		{File: "client/ledger/change.go", Anchor: "// next returns an entry with the next number, the hash of the last entry, and the other fields\n", Before: `
 // Refund takes the last charge back.
 func (s *Store) Refund() {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_ = s.db.Update(func(tx *bbolt.Tx) error {
 		sequence, _ := s.chain.head()
 		if err := tx.Bucket(chainBucket).Delete(binary.BigEndian.AppendUint64(nil, sequence)); err != nil {
@@ -54,7 +54,7 @@ func (s *Store) Refund() {
 		before("pvi/site.go", "forgets-a-reject", "\t\tif accepted {\n", "\t\tif !accepted {\n\t\t\ts.q.commit()\n\t\t}"),
 	}},
 	{"applied-twice", "an outcome at the deadline is applied twice", []edit{
-		{File: "pvi/server.go", Anchor: "\t\t\ts.q.commit()\n", After: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, r.Sum, r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
+		{File: "pvi/server.go", Anchor: "\t\t\ts.q.commit()\n", After: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, len(r.Answered), s.protocol.combined(len(r.Answered), r.Sum, r.Releases), r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
 	}},
 	{"no-quorum", "a round is closed with too few answers", []edit{
 		before("pvi/server.go", "no-quorum", "\tif s.Done() {\n\t\ts.q.end()\n", "\t\tif n := len(r.Answered); n > 0 && n < s.protocol.fewest() {\n\t\t\toutcome.Sum, outcome.Verdict = r.Sum, Rejected\n\t\t}"),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,19 +27,27 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that every fault of the daemons can be added to the current code. The command
-// make chaos-plants checks that simulations find these faults.
-func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
-	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(daemonFaults)); err != nil {
-		t.Error(err)
+// The test checks that every fault of the daemons, and every fault that a named test must find, can be
+// added to the current code and compiles. The command make chaos-plants checks that simulations and
+// tests find these faults.
+func TestFaultsCompile(t *testing.T) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// The test checks that every fault that a named test must find can be added to the current code. The
-// command make chaos-plants checks that the tests find these faults.
-func TestTestedFaultsArePlanted(t *testing.T) {
-	if _, err := overlay.Write(root, t.TempDir(), planted.Package, editsOf(faultsOf(testedFaults))); err != nil {
-		t.Error(err)
+	for name, edits := range map[string][]overlay.Edit{"daemons": editsOf(daemonFaults), "tests": editsOf(faultsOf(testedFaults))} {
+		file, err := overlay.Write(root, t.TempDir(), planted.Package, edits)
+		if err != nil {
+			t.Fatalf("faults of %s: %v", name, err)
+		}
+		var packages []string
+		for _, e := range edits {
+			packages = append(packages, "./"+path.Dir(e.File))
+		}
+		slices.Sort(packages)
+		if err := overlay.Build(root, file, "", slices.Compact(packages)...); err != nil {
+			t.Errorf("faults of %s: %v", name, err)
+		}
 	}
 }
 

@@ -74,9 +74,13 @@ func (e Edit) apply(text string) (string, error) {
 }
 
 // Build builds a program, or several programs in a folder, with an overlay file of [Write]. If the
-// path of the overlay file is empty, Build builds without an overlay.
+// path of the overlay file is empty, Build builds without an overlay. If out is empty, Build compiles
+// packages and writes no file.
 func Build(root, overlay, out string, packages ...string) error {
-	args := []string{"build", "-o", out}
+	args := []string{"build"}
+	if out != "" {
+		args = append(args, "-o", out)
+	}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
