@@ -80,7 +80,7 @@ func gatherWidth(f *leaf) int {
 }
 
 // rowNorm computes the squared norms of the gradients with respect to a table that multiplies a
-// vector of the row. It adds the norms to the elements of the slice squared.
+// vector of the row. It adds the norms to the elements of squared.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -107,8 +107,7 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 }
 
 // outerNorm computes the squared norms of the gradients with respect to a table that multiplies a
-// vector which the program computes for each record. It adds the norms to the elements of the slice
-// squared.
+// vector which the program computes for each record. It adds the norms to the elements of squared.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

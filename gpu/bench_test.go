@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// The benchmarks in this file compute values, gradients, norms and clipped sums on one core,
-// over a random batch of 2000 of 39,073 rows, which is the size of the Adult data. They report
-// ns per record.
+// The benchmarks in this file run on one core. They compute values, gradients, norms and clipped
+// sums over a random batch of 2000 of 39,073 rows, the number of rows of the Adult data. They
+// report ns per record.
 
 const (
 	benchRows  = 39_073
@@ -83,7 +83,7 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// BenchmarkGeneric measures the programs without fused kernels.
+// BenchmarkGeneric measures evaluation without the fused kernels.
 func BenchmarkGeneric(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {

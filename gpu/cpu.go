@@ -51,7 +51,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// The next fields belong to the current call of Sum. The workers read them.
+	// These fields belong to the current call of Sum. The workers read them.
 	query *Query
 	want  bool
 	count int
@@ -133,7 +133,8 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take computes sums of strips (parts of the batch) until no strip is left. Each worker calls take.
+// take computes the sums of strips, one after another, until no strip is left. Each worker calls
+// take.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -198,8 +199,7 @@ func (e *cpu) gatherStrips(dst []float64) Total {
 }
 
 // write writes the sum of the contributions of one draw to the beginning of dst, and returns the
-// rest of dst. The argument sum has the sum of the gradients, and the argument weight has the sum
-// of the records' clip factors.
+// rest of dst. sum holds the sum of the gradients, and weight is the sum of the clip factors.
 func (w *draw) write(dst, sum []float64, weight float64) []float64 {
 	d := len(sum)
 	copy(dst, sum)

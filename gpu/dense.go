@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// denseLanes has the gradients of a block of records with respect to all coordinates of a
+// denseLanes holds the gradients of a block of records with respect to all coordinates of a
 // component.
 type denseLanes struct {
 	grad []float64 // gradients, with a row for each coordinate and a column for each record
@@ -47,8 +47,8 @@ func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *d
 }
 
 // spread adds to dst the gradients of the block's records at the leaf f. It multiplies the
-// gradients by the elements of the argument slope, which has ∂element/∂coordinate for each element
-// of the leaf's table. If slope is nil, all of these derivatives are 1.
+// gradients by the elements of slope, which has ∂element/∂coordinate for each element of the leaf's
+// table. If slope is nil, all of these derivatives are 1.
 func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	k := len(n.rows)
 	adj := ld.records.Adjoint[f.node]

@@ -9,7 +9,7 @@
 // density, gradient or norm is not finite contributes zero. Norms are exact: if several parts of a
 // record contribute to one coordinate, the parts are added before squares are taken.
 //
-// There are two ways to add contributions. [Evaluator.Sum] adds them as floats, for work without
+// Contributions can be added in two ways. [Evaluator.Sum] adds them as floats, for work without
 // privacy. The order of the additions depends on the batch alone, so the result has the same bits
 // with any number of workers. [Evaluator.Each] passes every contribution to a [Sink]. In private
 // steps the sink is a mechanism, which adds integers.

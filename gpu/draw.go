@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A draw has the values that depend on a point θ but not on records: the values that all records
+// A draw holds the values that depend on a point θ but not on records: the values that all records
 // share, and weights for norms and sums of gradients.
 type draw struct {
 	shared *model.Shared
@@ -19,12 +19,12 @@ type draw struct {
 	inside2 float64
 }
 
-// leafWeights has weights for each element of the table that a leaf reads. A leaf is a place where
-// a record reads shared values.
+// leafWeights holds the weights of each element of the table that a leaf reads. A leaf is a place
+// where a record reads shared values.
 type leafWeights struct {
 	path *tape.Path
-	// slope has the derivative of each element with respect to the coordinate of the element. The
-	// slice is nil if all derivatives are 1.
+	// slope holds the derivative of each element with respect to the coordinate of the element. It
+	// is nil if all derivatives are 1.
 	slope []float64
 	// norm is slope²·(1+v²), where v is the element of Query.Joint for the element's coordinate. It
 	// is the weight of a squared adjoint in norms. It is nil if all weights are 1.
@@ -38,7 +38,7 @@ type leafWeights struct {
 	crosses       []float64
 }
 
-// denseWeights has the weights of a dense component.
+// denseWeights holds the weights of a dense component.
 type denseWeights struct {
 	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
 	// weight 1+v² of each coordinate, where v is the coordinate's element of Query.Joint; nil if
@@ -114,8 +114,8 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 }
 
 // double returns the squared norm of the contribution of a record whose gradient is 1 in coordinate
-// j and 0 elsewhere. The result is 1+v_j² if Query.Joint has the vector v, and 1 if Query.Joint is
-// nil.
+// j and 0 elsewhere. If Query.Joint holds the vector v, this is 1+v_j². If Query.Joint is nil, it
+// is 1.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -123,8 +123,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns element j of the vector u with the following property: for a record with
-// gradient g, u·g is the inner product of Query.Inside and the record's contribution.
+// insideAt returns element j of the vector u for which u·g is the inner product of Query.Inside and
+// the contribution of a record with gradient g.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:

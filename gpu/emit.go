@@ -10,13 +10,14 @@ import (
 var errNoSink = errors.New("each: no sink")
 
 // An emitter collects the contributions of a block of records for a sink. Each number of a
-// contribution has a slot. In a dense contribution the slot is the number's coordinate. In a sparse
-// contribution each leaf (a place where a record reads shared values) has consecutive slots.
+// contribution has a slot in the buffers of the emitter. In a dense contribution the slot is the
+// number's coordinate. In a sparse contribution each leaf (a place where a record reads shared
+// values) has consecutive slots.
 type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
 	merged []int // first slot of each merged component
-	rest   []int // first slot of each component in the field dense of the plan
+	rest   []int // first slot of each component in plan.dense
 	one    int   // number of slots for the gradient of one draw; with Query.Joint a draw has twice as many
 	stride int   // number of slots for a record
 	index  []int32
@@ -65,8 +66,8 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	return nil
 }
 
-// rows reports whether every contribution to the query is a multiple of a row of the table, and
-// only the sink clips it.
+// rows reports whether every contribution to the query is a multiple of a row of the table, and is
+// clipped only by the sink.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
@@ -255,9 +256,9 @@ func (w *leafWeights) slopeAt(element int) float64 {
 	return w.slope[element]
 }
 
-// fillRows writes the scaled gradient of each record with respect to row r of the table of leaf f,
-// where the table multiplies a vector of the record's row. In most models most coordinates belong
-// to such a leaf.
+// fillRows writes the scaled gradient of each record with respect to row r of the table of leaf f.
+// The table multiplies a vector of the record's row. In most models, most coordinates belong to
+// such a leaf.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)

@@ -19,8 +19,8 @@ type Evaluator interface {
 	// Each passes every record's contribution to the sink, in the order of the batch. It leaves out
 	// a record whose computation panics.
 	Each(q *Query, sink Sink) error
-	// Hessian writes to dst the sum of the records' Hessians with respect to θ, without a clip. The
-	// slice dst gets the lower triangle by rows, which has d(d+1)/2 elements for d = Dim().
+	// Hessian writes to dst the sum of the records' Hessians with respect to θ, without a clip. dst
+	// gets the lower triangle by rows, which has d(d+1)/2 elements for d = Dim().
 	Hessian(dst, theta []float64) error
 	// HessianDiagonal writes to dst the diagonal elements of the sum that Hessian computes. It does
 	// not store the whole matrix, unless a record depends on all coordinates in several ways.
@@ -57,8 +57,8 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total has the results of Sum other than the sum of gradients. They have no noise and must not be
-// released.
+// Total holds the results of Sum other than the sum of gradients. They have no noise and must not
+// be released.
 type Total struct {
 	// LogDensity is the sum of the records' log densities, averaged over the draws. It leaves out
 	// records whose log density is not finite.
@@ -93,9 +93,9 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
-// VectorSink is a [Sink] that receives many contributions at once. The argument values has whole
-// vectors, one after another. [Evaluator.Each] calls AddVectors if records contribute to most
-// coordinates. The sink must not keep the slice.
+// VectorSink is a [Sink] that receives many contributions at once. values holds whole vectors, one
+// after another. [Evaluator.Each] calls AddVectors if records contribute to most coordinates. The
+// sink must not keep the slice.
 type VectorSink interface {
 	Sink
 	AddVectors(values []float64) error

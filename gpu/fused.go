@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models. In the program of such a model the log density
-// has one outcome, and one argument of the density is x·β plus scalars that all records share. The
-// other arguments are constants or shared scalars. The fused kernel computes the linear predictor,
-// the density and the derivatives in one pass over a row. Package tape computes the same numbers
-// node by node. Norms and sums are computed by the same code in both cases.
+// This file recognises generalised linear models. The program of such a model has one outcome, and
+// one argument of its density is x·β plus scalars that all records share. The other arguments are
+// constants or shared scalars. The fused kernel computes the linear predictor, the density and the
+// derivatives in one pass over a row. Package tape computes the same numbers node by node. Norms
+// and sums are computed by the same code in both cases.
 
 // glm describes a program that is a generalised linear model.
 type glm struct {
@@ -24,8 +24,8 @@ type glm struct {
 	eta     int   // index of the linear predictor among the density's arguments
 }
 
-// recognise returns the description of a generalised linear model. It returns nil if the program is
-// not one.
+// recognise returns the description of a generalised linear model, or nil if the program is not
+// one.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]
@@ -51,8 +51,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor reports whether node is the sum of one product of covariates and coefficients and of
-// shared scalars. It records these terms in g.
+// predictor reports whether node is a sum of shared scalars and at most one product of covariates
+// and coefficients. It records these terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -84,9 +84,9 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns the fused kernel of a program. It returns nil if the program is not a
-// generalised linear model. It also returns nil if one node is used as two arguments of the
-// density, because the fused kernel cannot add the adjoints of two uses.
+// newGLMLanes returns the fused kernel of a program, or nil if the program is not a generalised
+// linear model. It also returns nil if one node is used as two arguments of the density, because
+// the fused kernel cannot add the adjoints of two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)

@@ -83,7 +83,7 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 	}
 }
 
-// randomQuery returns a random query. Many queries have a finite clip, and some are joint or add
+// randomQuery returns a random query. Many queries have a finite clip. Some are joint, and some add
 // a vector inside the clip.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
@@ -167,7 +167,7 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 	for _, x := range v {
 		norm += x * x
 	}
-	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // with an infinite clip the engine leaves the test for finite numbers to the sink
+	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // if the clip is infinite, the sink tests whether numbers are finite
 		return errNorm
 	}
 	s.all = append(s.all, v)

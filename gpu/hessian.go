@@ -92,26 +92,26 @@ type hessian struct {
 	outputs  [][]int    // channel of each output of each leaf
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
-	// linear[i] has the gradient with respect to θ of each element of the table at node i. The map
-	// has only tables with elements that are not coordinates of θ.
+	// linear[i] holds the gradient with respect to θ of each element of the table at node i. The
+	// map contains only tables whose elements are not coordinates of θ.
 	linear map[int][][]segment
-	// weights[i] has the adjoints of each element of the table at node i, summed over the records.
-	// The map has only tables with elements that are not coordinates of θ.
+	// weights[i] holds the adjoints of each element of the table at node i, summed over the
+	// records. The map contains only tables whose elements are not coordinates of θ.
 	weights map[int][]float64
 
-	// adjoints has the adjoint of each channel, for each record of the block. above and below have
-	// the same adjoints after the current channel was increased and decreased by a small step.
-	// [hessian.shifted] then replaces the values of above by derivatives.
+	// adjoints holds the adjoint of each channel, for each record of the block. above and below
+	// hold the adjoints after a small step of the current channel up and down. [hessian.shifted]
+	// then replaces the values of above by derivatives.
 	adjoints, above, below [][]float64
 	step                   []float64 // change of the current channel, for each record of the block
-	// derivatives, with respect to the current channel, of the vectors that the tables of products
-	// multiply
+	// derivatives of the vectors that the tables of products multiply, with respect to the current
+	// channel
 	vectors  [][]float64
 	segments [block][]segment
 	starts   [block][]int // index of the first segment of each channel, for each record
 	arena    []float64
 	sum      hessianSum
-	// gradients, at two points, of the sum of all tables, weighted with the field weights
+	// gradients of the sum of all tables, weighted with weights, at two points
 	gradients [2][]float64
 	at        []float64 // one of these points
 }
@@ -254,8 +254,8 @@ func (h *hessian) add(rows []int32) bool {
 	return true
 }
 
-// evaluate writes the adjoints of all channels for the rows to the slices of the argument adjoints.
-// It returns false if a log density is not finite.
+// evaluate writes the adjoints of all channels for the rows to adjoints. It returns false if a log
+// density is not finite.
 func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 	value := h.records.Forward(rows)
 	h.records.Backward()
@@ -266,8 +266,8 @@ func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 }
 
 // shifted computes derivatives with respect to channel c by central differences. It writes the
-// derivatives of the adjoints of all channels to h.above. For each leaf in h.products it writes the
-// derivative of the vector that the table of the leaf multiplies to h.vectors. It returns false if a
+// derivatives of the adjoints of all channels to h.above. For each leaf in h.products, it writes
+// the derivative of the vector that the leaf's table multiplies to h.vectors. It returns false if a
 // log density is not finite.
 func (h *hessian) shifted(rows []int32, c int) bool {
 	step := h.step[:len(rows)]
@@ -298,9 +298,8 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 	return ok
 }
 
-// derive replaces each element of the slice above by the difference between this element and the
-// element of the slice below, divided by the element of the slice step. Each record has its own
-// step.
+// derive replaces each element of above by the difference between this element and the element of
+// below, divided by the element of step. Each record has its own step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {
@@ -435,8 +434,8 @@ func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
 	}
 }
 
-// factors returns the vector that multiplies the table at a leaf, for record l of the block. The
-// argument row is the row of this record.
+// factors returns the vector that multiplies the table at a leaf, for record l of the block. row is
+// the row of this record.
 func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	if f.onTable {
 		return h.table.Nodes[f.other][row*f.cols:][:f.cols]
@@ -450,8 +449,8 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 
 // bend adds the second derivatives of tables, weighted with the adjoints of all records. This is
 // the second term of the Hessian in the formula of [hessian]. In some tables each element is a
-// function of one coordinate. The derivatives with respect to all their coordinates are found
-// together, and the derivatives with respect to other coordinates are found one by one.
+// function of one coordinate. bend computes the derivatives with respect to the coordinates of all
+// these tables at once, and the derivatives with respect to other coordinates one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {
@@ -483,9 +482,9 @@ func (h *hessian) bend(theta []float64) {
 
 // curve computes second derivatives of the weighted sum of all tables by central differences. It
 // moves theta by a step up and by a step down in all the given coordinates, and writes the
-// difference of the two gradients to h.gradients[0]. An element for a given coordinate is divided
-// by the two steps of this coordinate. If only one coordinate is given, all elements are divided by
-// its two steps, which gives a column of the Hessian.
+// difference of the two gradients to h.gradients[0]. It divides an element that belongs to a given
+// coordinate by twice the step of this coordinate. If only one coordinate is given, it divides all
+// elements by twice its step, which gives a column of the Hessian.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

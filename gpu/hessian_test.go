@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The test compares the Hessian of every model with central differences of the gradient, and its
-// diagonal with that of the whole matrix.
+// The test compares the Hessian of every model with central differences of the gradient, and
+// compares HessianDiagonal with the diagonal of the whole matrix.
 func TestHessian(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 }
 
 // The test checks that a sum counts the records that contribute zero because a number is not
-// finite, in every part of the batch that a goroutine adds up.
+// finite. Such records are in every part of the batch that a goroutine adds up.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -227,8 +227,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A row of NaNs is a record that was left out. The test checks that the other records contribute
-// the same bits as without it, and that no sink gets a finite gradient for it.
+// A row of NaNs stands for a record that was left out. The test checks that the other records
+// contribute the same bits as without this row, and that no sink gets a finite gradient for it.
 func TestLeftOutRowsChangeNothing(t *testing.T) {
 	const rows, gone = block + 5, 7
 	for name := range zoo {

@@ -83,7 +83,7 @@ func (e effect) exact(y, trials, mu, sigma float64) float64 {
 
 const effectRecords = 6
 
-// records returns records at a random point of the parameters, as the columns of the model. latent
+// records returns records at random values of the parameters, as the columns of the model. latent
 // draws the latent of a record.
 func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, sigma float64, columns [][]float64) {
 	mu, sigma = 1.5*r.NormFloat64(), .05+2.95*r.Float64()
@@ -96,8 +96,8 @@ func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, si
 	return mu, sigma, columns
 }
 
-// errors returns the errors of integrals with 15 and with 31 points, in increasing order. Records
-// are drawn n times.
+// errors draws records n times, and returns the errors of their integrals with 15 and with 31
+// points, each in increasing order.
 func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (few, many []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(30, 6))
@@ -121,8 +121,9 @@ func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (
 	return all[0], all[1]
 }
 
-// The error of an integral is at most 2e-3 with 15 points, at most 1e-6 in the median, and ten times
-// smaller with 31 points. It is as small if the latent is up to 6 sds from its mean.
+// The test checks that the error of an integral with 15 points is at most 2e-3, with a median of at
+// most 1e-6, and that the largest error with 31 points is at least ten times smaller. The bounds
+// also hold for latents that are up to 6 sds from their mean.
 func TestIntegralAgainstGrid(t *testing.T) {
 	for name, e := range effects {
 		for where, latent := range map[string]func(r *rand.Rand) float64{
@@ -141,7 +142,7 @@ func TestIntegralAgainstGrid(t *testing.T) {
 	}
 }
 
-// The gradient of a record is the derivative of the exact integral.
+// The test compares the gradient of a record with differences of the exact integral.
 func TestGradientOfIntegral(t *testing.T) {
 	for name, e := range effects {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +170,8 @@ func TestGradientOfIntegral(t *testing.T) {
 	}
 }
 
-// The value and the gradient of a record have the same bits whatever the other records are, and
-// wherever the record stands.
+// The test checks that the value and the gradient of a record have the same bits for any other
+// records and at any position.
 func TestIntegralOfOneRecord(t *testing.T) {
 	m := effects["poisson"].model(t, 15)
 	r := rand.New(rand.NewPCG(30, 8))
@@ -201,7 +202,7 @@ func TestIntegralOfOneRecord(t *testing.T) {
 	}
 }
 
-// The Hessian of the engine is the derivative of its gradient.
+// The test compares the Hessian of the engine with differences of its gradient.
 func TestHessianOfIntegral(t *testing.T) {
 	m := effects["poisson"].model(t, 15)
 	columns := [][]float64{{0, 3, 12, 1}, {1, 1, 1, 1}}
@@ -265,7 +266,8 @@ func (e *each) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// Derivatives do not pass through a Detach, also if it is the log density itself.
+// The test checks that no derivative passes through a Detach, even if the Detach is the log density
+// itself.
 func TestDetach(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		b := model.NewBuilder("detach")

@@ -60,8 +60,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws. If the argument want is true, it also computes the
-// gradients, and leaves the clip factor of each record in n.squared.
+// norms evaluates a block of rows at all draws. If want is true, it also computes the gradients,
+// and leaves the clip factor of each record in n.squared.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -82,9 +82,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded calls the function in the argument compute, and then the function in the argument use,
-// for a block of rows. It leaves out the rows for which the function compute panics, and counts
-// these rows as refused.
+// guarded calls compute and then use for a block of rows. It leaves out the rows for which compute
+// panics, and counts these rows as refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -95,8 +94,8 @@ func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) e
 	return err
 }
 
-// run returns the log densities of a block of rows. If the argument want is true, it also computes
-// the adjoints of the leaves, the places where a record reads shared values.
+// run returns the log densities of a block of rows. If want is true, it also computes the adjoints
+// of the leaves, the places where a record reads shared values.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	if ld.scrubbed {
 		ld.records.Begin()
@@ -112,8 +111,8 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms adds the squared norm of each gradient of the block to the element of the slice squared.
-// If a norm has no closed form, addNorms computes the gradient first.
+// addNorms adds the squared norm of each gradient of the block to the corresponding element of
+// squared. If a norm has no closed form, addNorms computes the gradient first.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2

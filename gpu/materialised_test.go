@@ -90,8 +90,8 @@ func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	}
 }
 
-// contribution returns a record's clipped contribution g, and its log density averaged over
-// draws. It returns ok = false if a number is not finite.
+// contribution returns a record's clipped contribution g, and its log density averaged over draws.
+// ok is false if a number is not finite.
 func (e *materialised) contribution(q *Query, row int32) (value float64, g []float64, ok bool) {
 	for k, theta := range q.Draws {
 		e.shared.Set(theta)

@@ -86,8 +86,8 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point has the elements of m and then the elements of ρ. The field gradient is the gradient
-	// with respect to (m, ρ), and the field total is the sum of the points that are averaged.
+	// point holds the elements of m and then the elements of ρ. gradient is the gradient with
+	// respect to (m, ρ), and total is the sum of the points that are averaged.
 	point, gradient, total []float64
 	averaged               int
 	sd, slope              []float64
@@ -151,9 +151,9 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next draws ε, and returns the query for the gradients of the batch's records at θ = m + s∘ε. The
-// function normals must fill a slice with independent standard normal numbers. ε need not be
-// secret. The query is valid until the next call of Next.
+// Next draws ε, and returns the query for the gradients of the batch's records at θ = m + s∘ε.
+// normals must fill a slice with independent standard normal numbers. ε need not be secret. The
+// query is valid until the next call of Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
 		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
@@ -186,8 +186,8 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 	}
 }
 
-// Update changes q. The argument sum is the noisy sum of the contributions to the last query.
-// Update panics if sum has the wrong length.
+// Update changes q. sum is the noisy sum of the contributions to the last query. Update panics if
+// sum has the wrong length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
 		panic("mean field: the length of the sum differs from that of a contribution")
@@ -214,8 +214,8 @@ func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds the gradient of the expected log likelihood, multiplied by the argument scale, to
-// r.gradient. The argument sum is the noisy sum of contributions.
+// addData adds the gradient of the expected log likelihood, multiplied by scale, to r.gradient. sum
+// is the noisy sum of contributions.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {

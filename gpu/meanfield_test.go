@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// options returns the options of a run over all records, without a clip and with plain ascent
-// steps of size 1. An update then moves the point by exactly the gradient.
+// options returns the options of a run over all records, without a clip and with plain ascent steps
+// of size 1. An update then moves the point by exactly the gradient.
 func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 	o := MeanFieldOptions{
 		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,

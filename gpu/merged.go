@@ -1,7 +1,8 @@
 package gpu
 
-// This file computes norms if a record uses several elements of one table, or one element twice.
-// The contributions of a record to the same element are added before they are squared.
+// This file computes the norms of gradients if a record uses several elements of one table, or one
+// element twice. The contributions of a record to the same element are added before they are
+// squared.
 
 // An entry is the number that one leaf adds to a record's gradient with respect to one coordinate.
 // A leaf is a place where a record reads shared values.
@@ -10,9 +11,9 @@ type entry struct {
 	value float64
 }
 
-// mergeScratch has the gradients of the records of a block with respect to the merged components
-// (the field merged of a plan). A record uses few coordinates of such a component. Its gradient is
-// stored as a list of entries: the coordinates that the record uses, with their values.
+// mergeScratch holds the gradients of the records of a block with respect to the merged components
+// (plan.merged). A record uses few coordinates of such a component, so its gradient is stored as a
+// list of entries: the coordinates that the record uses, with their values.
 type mergeScratch struct {
 	entries [][]entry // entries of each component; the entries of record l begin at index l·width
 	count   [][]int   // number of different coordinates of each record, for each component
@@ -34,8 +35,7 @@ func newMergeScratch(p *plan) mergeScratch {
 }
 
 // norm computes the gradients of merged component i for each record of the block, and adds their
-// squared norms to the elements of the slice squared. The argument group has the leaves of the
-// component.
+// squared norms to the elements of squared. group has the leaves of the component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]

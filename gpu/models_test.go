@@ -54,14 +54,14 @@ func grouped(most, correlation float64, slopes ...string) programs.Regression {
 	return r
 }
 
-// pairs returns a model of a match between two players. Their strengths come from one table, and
-// a player may play against itself.
+// pairs returns a model of a match between two players. The strengths of both come from one table,
+// and a player may play against itself.
 func pairs() (*model.Model, error) {
 	b := model.NewBuilder("pairs")
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
 	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
 	first := b.Gather(s, i)
-	// The strength second depends on the same coordinates as the first strength, through another
+	// The second strength depends on the same coordinates as the first, but through another
 	// function.
 	second := b.Gather(b.Apply(ir.Log, s), j)
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
@@ -90,7 +90,8 @@ func cuts() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, mean, s))
 }
 
-// gatherRows returns a model with a centred matrix of slopes by group, with a pooled scale.
+// gatherRows returns a model with a matrix of slopes by group, in the centred parametrisation, with
+// a pooled scale.
 func gatherRows() (*model.Model, error) {
 	b := model.NewBuilder("rows")
 	y, i, j := b.Integer("y", 0, 30), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
@@ -101,8 +102,8 @@ func gatherRows() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.PoissonLog, y, b.Apply(ir.Min, eta, b.Number(3))))
 }
 
-// matrices returns a model that multiplies a gathered vector by a matrix of parameters, as for
-// correlated slopes.
+// matrices returns a model that multiplies a gathered vector by a matrix of parameters, as a model
+// with correlated slopes does.
 func matrices() (*model.Model, error) {
 	b := model.NewBuilder("matrices")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 2)
@@ -165,7 +166,8 @@ func everything() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.StudentT, y, b.Add(b.Number(1), b.Element(p, 1)), b.Mul(mean, b.Number(.1)), b.Add(b.Number(.5), b.Element(v, 0))))
 }
 
-// fatal is the common part of a test, a benchmark and a property, for use in helpers.
+// fatal is implemented by tests, benchmarks and property tests, so that helpers work for all of
+// them.
 type fatal interface {
 	Helper()
 	Fatal(args ...any)
@@ -210,7 +212,7 @@ func compile(t fatal, engine CPU, m *model.Model, table *model.Table) *cpu {
 	return e.(*cpu)
 }
 
-// distance returns |a−b| divided by the larger of 1 and the norm of b.
+// distance returns |a−b| divided by the larger of 1 and |b|.
 func distance(a, b []float64) float64 {
 	var difference, size float64
 	for i := range a {

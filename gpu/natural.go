@@ -21,9 +21,9 @@ type Natural struct {
 	reach float64
 }
 
-// NewNatural returns the optimiser for the given link. The argument reach is the largest length of
-// a step, and must be positive and finite. If it is 1, the mean of a coordinate moves by at most
-// one standard deviation in a step.
+// NewNatural returns the optimiser for the given link. reach is the largest length of a step, and
+// must be positive and finite. If it is 1, the mean of a coordinate moves by at most one standard
+// deviation in a step.
 func NewNatural(link Link, reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")

@@ -15,8 +15,8 @@ func klAt(l Link, x, y []float64) float64 {
 }
 
 // The test checks that a small step Δ solves F·Δ = rate·g for the gradient g. It computes the
-// Fisher information F by finite differences, as the curvature of the KL divergence between
-// nearby points.
+// Fisher information F by finite differences, as the curvature of the KL divergence between nearby
+// points.
 func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
 	for _, link := range []Link{ExpLink, SoftplusLink} {
 		natural, err := NewNatural(link, 1)
@@ -29,7 +29,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				// The second difference, because the divergence from a point to itself is 0.
+				// This is the second difference, because the divergence from a point to itself is
+				// 0.
 				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h)
 			}
 			g := []float64{.7, -1.3}

@@ -40,15 +40,15 @@ type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone has the leaves that are the only leaf of their component, if each element of the leaf's
-	// table is a function of one coordinate. The norms of the gradients of these components have a
-	// closed form.
+	// alone holds the leaves that are the only leaf of their component, if each element of the
+	// leaf's table is a function of one coordinate. The norms of the gradients of these components
+	// have a closed form.
 	alone []*leaf
-	// merged has the components of several leaves that select elements of tables by index. A record
-	// uses few of the coordinates of these components. The contributions of a record to the same
-	// coordinate are added before they are squared.
+	// merged holds the components of several leaves that select elements of tables by index. A
+	// record uses few of the coordinates of these components. The contributions of a record to the
+	// same coordinate are added before they are squared.
 	merged [][]*leaf
-	// dense has the components that are neither in alone nor in merged. The gradients of these
+	// dense holds the components that are neither in alone nor in merged. The gradients of these
 	// components are computed for all coordinates of the component.
 	dense []*denseLayout
 	// sparse is true if a record uses only few of the coordinates of some leaf.
@@ -153,8 +153,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector of scalars. The result is valid if the scalars are
-// consecutive coordinates.
+// stacked returns the coordinate of a vector that is stacked from scalars. It is valid if the
+// scalars are consecutive coordinates.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {
@@ -165,10 +165,9 @@ func stacked(out []coordinate, args []int) coordinate {
 	return first
 }
 
-// mapped returns the coordinate of the result of an elementwise operation. The result is the
-// coordinate of the only argument that is not constant. The result is not valid if several
-// arguments are not constant, or if the argument is a scalar that is combined with several
-// elements.
+// mapped returns the coordinate of the result of an elementwise operation: the coordinate of the
+// only argument that is not constant. It is not valid if several arguments are not constant, or if
+// the argument is a scalar that is combined with several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0
@@ -275,15 +274,15 @@ func overlap(a, b []span) bool {
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order
-	// paths lead to coordinates from the tables whose elements are not single coordinates. The
+	// paths lead from the tables whose elements are not single coordinates to the coordinates. The
 	// gradients with respect to the elements of these tables are found first, and the Jacobian
-	// converts them to coordinates.
+	// converts them to gradients with respect to coordinates.
 	paths  []*tape.Path
 	tables []int // node of the table of each path
 	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
 	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates
-	local  []int // for a leaf whose elements are coordinates, the index in coords of the first of them
+	local  []int // index in coords of the first coordinate of each leaf whose elements are coordinates
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

@@ -7,10 +7,10 @@ import (
 )
 
 // The test checks that a record contributes the same bits alone, among other records, and at any
-// position in a batch. Adding or removing one record then changes a sum by this record's
-// contribution only. If the rounding depended on the position, removing one record could change
-// how all other records are truncated to the lattice. The sensitivity would then grow with the
-// number of records.
+// position in a batch. Then adding or removing one record changes a sum by this record's
+// contribution only. If the rounding depended on the position, removing one record could change how
+// all other records are truncated to the lattice, and the sensitivity would grow with the number of
+// records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {
@@ -50,8 +50,8 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns the contributions to three sinks, which receive them one by one, as slopes
-// of rows, and as many vectors at once.
+// collected returns the contributions that three sinks receive: one by one, as slopes of rows, and
+// as many vectors at once.
 func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}

@@ -24,9 +24,9 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// The test compares the contributions that a RowSink receives, as slopes times rows, with those
-// that another sink receives. The batches have any size and order, and some records have a
-// density that is not finite.
+// The test compares the contributions that a RowSink receives, as slopes times rows, with the
+// contributions that another sink receives. The batches have any size and order, and some records
+// have a density that is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

@@ -26,7 +26,7 @@ func (p *Protocol) checkCombine() error {
 
 // combined returns the change of λ that follows from a round, before damping. This change is the
 // sum of the releases, or the robust combination of the releases of the given number of clients.
-// The argument releases has the releases of these clients one after the other.
+// releases has the releases of these clients one after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {

@@ -100,8 +100,8 @@ func (p *Protocol) proved(view method.View) method.View {
 // [method.Method.Event] returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the scale phase, of the given number of releases in the rounds
-// and of the last round. The function rounds returns the cost of the rounds.
+// eventOf composes the costs of the scale phase, of the given number of releases in the rounds and
+// of the last round. rounds returns the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)

@@ -69,8 +69,8 @@ func (q *posterior) moments(m *moments) (proper bool) {
 }
 
 // try computes the λ after plan number n, and reports whether q with that λ is a proper
-// distribution. The argument sum is the opened sum of the given number of answers, in coordinates
-// around the argument centre. The posterior does not change until commit.
+// distribution. sum is the opened sum of the given number of answers, in coordinates around centre.
+// The posterior does not change until commit.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -106,8 +106,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and q.walk to the state that was saved with this λ. The
-// argument ended is true if the site or server has applied the final outcome of the study.
+// restore sets the posterior to a saved λ, and q.walk to the state that was saved with this λ.
+// ended is true if the site or server has applied the final outcome of the study.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -178,8 +178,8 @@ func (q *posterior) proper() bool {
 }
 
 // EachBlock calls f for the natural parameters of each block of coordinates of q, in the order of
-// the coordinates. The argument part is the family of the block. The coordinates of q must be
-// independent ([gaussian.Independent]).
+// the coordinates. part is the family of the block. The coordinates of q must be independent
+// ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -188,8 +188,8 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 const blockSize = 512
 
 // blocks calls f for the natural parameters of each block of coordinates of q, in the order of the
-// coordinates. The argument first is the index of the block's first coordinate. The coordinates of
-// q must be independent.
+// coordinates. first is the index of the block's first coordinate. The coordinates of q must be
+// independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))

@@ -57,7 +57,7 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 }
 
 // checkOwn returns a refusal if the release of this client in the outcome differs from the release
-// that the client sent. The argument index is the index of the client among the participants.
+// that the client sent. index is the index of the client among the participants.
 func (s *Site) checkOwn(o *Outcome, index int) error {
 	size := s.protocol.messages.Size
 	if o.Sum == nil || !s.protocol.publishes() {

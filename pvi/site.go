@@ -237,9 +237,9 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether an outcome can be the outcome of plan n. The argument sequence is the
-// number of the outcome. Plans end in the order of their numbers, except in an asynchronous
-// schedule, in which each client may have one open plan.
+// follows reports whether an outcome can be the outcome of plan n. sequence is the number of the
+// outcome. Plans end in the order of their numbers, except in an asynchronous schedule, in which
+// each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -261,9 +261,9 @@ func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice makes the site take its private steps on a device. The argument records must be the
-// records that were passed to NewSite. The cost of the study does not change. If the device does
-// not support the study, OnDevice returns an error and changes nothing.
+// OnDevice makes the site take its private steps on a device. records must be the records that were
+// passed to NewSite. The cost of the study does not change. If the device does not support the
+// study, OnDevice returns an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

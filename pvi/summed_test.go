@@ -74,8 +74,8 @@ func dealt(i int) (x, y float64) {
 	return x, y
 }
 
-// plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice,
-// state machines and engine. The function noise returns the noise of a round's sum.
+// plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice, state
+// machines and engine. noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize

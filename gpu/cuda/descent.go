@@ -13,7 +13,7 @@ import (
 )
 
 // A Visit is a sequence of private steps for one problem, such as the records of one client. Table
-// has the records in a device's memory. Plan determines the clip, the batches and the noise.
+// holds the records in a device's memory. Plan determines the clip, the batches and the noise.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
@@ -35,9 +35,8 @@ type Visit struct {
 }
 
 const (
-	// mostThreads is the largest number of threads of a block. With so many threads a block
-	// processes a batch of a few hundred records at once. The kernels need a multiple of 32
-	// threads.
+	// mostThreads is the largest number of threads of a block. A block of this size processes a
+	// batch of a few hundred records at once. The kernels need a multiple of 32 threads.
 	mostThreads  = 256
 	leastThreads = 32
 
@@ -69,8 +68,8 @@ func (j *job) shape() (threads, words int) {
 	}
 }
 
-// problemPlan and the following constants are the positions of the words that describe a problem.
-// The positions are in the order of the kernel's struct.
+// problemPlan and the following constants are the indices of the words that describe a problem.
+// They must match the order of the fields of the kernel's struct.
 const (
 	problemPlan = iota
 	problemRows
@@ -97,8 +96,8 @@ const batchWords = 58
 
 // Descend computes the steps of all visits. It makes one launch for each kind of model. The result
 // of a visit depends on that visit alone and is the same every time. The integers of a device are
-// too short for about one in 2^50 samples of the noise. Such a sample is computed by
-// [dpmech.Plan.Decide], and then the device computes the visit again.
+// too short for about one in 2^50 samples of the noise. [dpmech.Plan.Decide] computes such a sample
+// on the CPU, and then the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -195,9 +194,8 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job describes the memory of one launch. First come the parts that are read back: problems,
-// states and releases. Then come the parts that the device only reads. The plans are the last of
-// them.
+// A job describes the memory of one launch. The parts that are read back come first: problems,
+// states and releases. The parts that the device only reads follow, and the plans come last.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
@@ -258,7 +256,7 @@ func (j *job) size() int {
 	return at + j.total
 }
 
-// words returns the content of a job's memory, which begins at the address memory.
+// words returns the content of a job's memory, which begins at the given address.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs+j.total)
 	each(len(j.visits), func(i int) { j.put(i, words, memory) })
@@ -294,9 +292,8 @@ func (j *job) put(i int, words []uint64, memory uint64) {
 	}
 }
 
-// averageFrom returns the number of the first step whose result is part of the run's average. Steps
-// are counted from the first step of the plan. If there is no such step, averageFrom returns the
-// number of steps.
+// averageFrom returns the index, in the plan, of the first step whose result is part of the run's
+// average. If there is no such step, it returns the number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {

@@ -162,8 +162,8 @@ func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.Mean
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere computes the steps of a plan on the CPU for any model, and returns the noisy sums.
-// The function prior adds the gradient of log(prior/base) at θ to a sum.
+// takeHere computes the steps of a plan on the CPU for any model, and returns the noisy sums. prior
+// adds the gradient of log(prior/base) at θ to a sum.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
 	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
@@ -222,7 +222,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest |a−b|/(1+|a|) over corresponding elements of two vectors.
+// far returns the largest |a−b|/(1+|a|) over corresponding elements a and b of two vectors.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -356,7 +356,7 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test makes samples of the noise undecided. dpmech must decide them, and the device must
+// The test makes samples of the noise undecided. dpmech must decide them, and the device must then
 // compute the steps again. The results must have the same bits as without undecided samples.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]

@@ -15,8 +15,8 @@ type Device interface {
 	// Write copies words to memory of the device. Read copies words from memory of the device.
 	Write(memory uint64, words []uint64) error
 	Read(words []uint64, memory uint64) error
-	// Launch runs a kernel in the given number of blocks. Each block has the given number of
-	// threads. The argument shared is the size of a block's shared memory in bytes. Each of the
-	// other arguments is an address or a number of eight bytes.
+	// Launch runs a kernel in the given number of blocks, each with the given number of threads.
+	// shared is the size of a block's shared memory in bytes. Each of the other arguments is an
+	// address or a number of eight bytes.
 	Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Gathering collects visits of several goroutines, its members, and computes them together, with
-// one launch for each device and kind of model. The launch happens when each member has either
+// A Gathering collects visits from several goroutines, its members, and computes them together,
+// with one launch for each device and kind of model. The launch happens when each member has either
 // called Descend or left. A member may leave without a visit, and may bring several visits one
 // after the other.
 //
@@ -45,9 +45,9 @@ func (g *Gathering) Leave() {
 }
 
 // Descend computes one visit, together with the visits of the other members, and returns the error
-// of this visit. The records are on the device only during the visit, unless they are those of
-// [Tables]. If a launch fails, Descend tries each half of its visits again, down to launches of one
-// visit. A faulty visit, or too little memory on the device, therefore does not make other visits
+// of this visit. The records stay on the device only during the visit, unless [Tables.Keep]
+// returned them. If a launch fails, Descend tries each half of its visits again, down to launches
+// of one visit. So a faulty visit, or too little memory on the device, does not make other visits
 // fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
@@ -72,7 +72,7 @@ func (g *Gathering) ready() []gathered {
 	return ready
 }
 
-// launch computes visits, on all their devices at the same time.
+// launch computes the visits on all their devices at the same time.
 func launch(ready []gathered) {
 	var all sync.WaitGroup
 	for len(ready) > 0 {
@@ -114,7 +114,7 @@ func takeOrHalve(d Device, group []gathered) {
 }
 
 // take copies the records of the visits to the device, computes the visits, and frees the device's
-// memory again. Records that a [Tables] keeps stay in this memory.
+// memory again. Records that a [Tables] keeps stay on the device.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

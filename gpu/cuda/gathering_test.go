@@ -55,8 +55,8 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
 // gather makes n members compute one visit each. The keys of the visits are numbered from 1, and
-// the devices are used in turn. In addition there are idle members that only leave. The visits
-// whose numbers are in bad are invalid.
+// the devices take turns. The visits whose numbers are in bad are invalid. The number of further
+// members, which leave without a visit, is idle.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -83,7 +83,8 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered checks that each visit whose number is not in bad has the same result as alone.
+// checkGathered checks that each visit whose number is not in bad has the same result as when it is
+// computed alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -103,8 +104,8 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	}
 }
 
-// The test checks that there is one launch on each device for the visits of all members, and
-// that each visit has the same result as alone. Some members leave without a visit.
+// The test checks that each device gets one launch with the visits of all its members, and that
+// each visit has the same result as when it is computed alone. Some members leave without a visit.
 func TestGatheredVisits(t *testing.T) {
 	for _, idle := range []int{0, 3} {
 		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
@@ -177,7 +178,8 @@ func TestMembersBringSeveralVisits(t *testing.T) {
 }
 
 // The test checks that Tables keeps records on the device between visits until Free, and that it
-// makes room if the device has no memory left. The visits must have the same results as alone.
+// makes room if the device has no memory left. The visits must have the same results as when they
+// are computed alone.
 func TestTablesAreKept(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 3}
 	var tables Tables
@@ -189,7 +191,7 @@ func TestTablesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		visits = append(visits, v)
-		// One piece of memory for each table; two tables and a visit fill the device.
+		// Each table takes one allocation; two tables and a visit fill the device.
 		if want := []int{1, 1, 2, 1, 2}[i]; d.held != want {
 			t.Errorf("after visit %d the device has %d tables, want %d", i, d.held, want)
 		}

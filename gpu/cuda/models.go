@@ -70,10 +70,10 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function from the number of threads of a block to the number of words of shared
-// memory that the block needs. The argument dim is the number of coordinates, and dense is the
-// number of coordinates on which every record depends. The argument kept is the number of words for
-// each thread, and shared is the number of words for all threads.
+// formed returns a function that computes the number of words of shared memory that a block needs
+// from its number of threads. dim is the number of coordinates, and dense is the number of
+// coordinates on which every record depends. kept is the number of words for each thread, and
+// shared is the number of words for all threads together.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
@@ -84,10 +84,10 @@ func formed(dim, dense, kept, shared int) func(threads int) int {
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
-	// Means and Spreads have one number for each variable: the first of Components consecutive
-	// coordinates. The coordinates that Means refers to are means. The coordinates that Spreads
-	// refers to are log(variance)/Growth, so Growth is 2 for log sds. If Spreads is nil, all
-	// variances are 1/Precision.
+	// Means and Spreads have one element for each variable: the index of the first of Components
+	// consecutive coordinates. The coordinates of Means are means. The coordinates of Spreads are
+	// log(variance)/Growth, so Growth is 2 for log sds. If Spreads is nil, all variances are
+	// 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
 	Rows              []float64 // values of the variables, record after record
@@ -157,7 +157,7 @@ type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	// coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ
+	// index of the coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ
 	// ([NegativeBinomial]); negative if there is none
 	Scale     int
 	Precision float64   // precision of Linear outcomes whose sd is known

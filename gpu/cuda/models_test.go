@@ -222,8 +222,8 @@ func (p *play) evaluator(t testing.TB) gpu.Evaluator {
 	return e
 }
 
-// The test compares runs of mixtures and of multilevel regressions on a device with the CPU's
-// engine. Some priors are not normal.
+// The test compares runs of mixtures and of multilevel regressions on a device with runs on the
+// CPU. Some priors are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	poisson := func(rate float64) dpmech.Sampling { return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel} }
 	for i, p := range []*play{
@@ -398,8 +398,8 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits checks that a device accepts the records in r with the name "as it is", and refuses
-// all others.
+// checkFits checks that a device accepts the records r if name is "as it is", and refuses them
+// otherwise.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()
 	table, err := r.Put(d)

@@ -59,8 +59,8 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
-// networkPlan and the following constants are the positions of the words that describe a network.
-// The positions are in the order of the kernel's struct.
+// networkPlan and the following constants are the indices of the words that describe a network.
+// They must match the order of the fields of the kernel's struct.
 const (
 	networkPlan = iota
 	networkImages
@@ -99,14 +99,14 @@ type Network struct {
 	cfg     NetworkConfig
 	records int
 	memory  uint64
-	head    []uint64 // content of the kernel's struct, which is copied to the device's memory
+	head    []uint64 // content of the kernel's struct, to be copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
 	step   func(times int) error // runs the launches of a step the given number of times
 	forget func() error
 
-	// current has the weights and the moments of Adam, as words. The field next is memory for the
-	// weights and moments after the next plan.
+	// current holds the weights and the moments of Adam, as words. next is memory for the weights
+	// and moments after the next plan.
 	current, next []uint64
 	moved         bool // whether the device's state may differ from current, as after a plan that failed
 }
@@ -150,8 +150,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 }
 
 // place gives each array in the device's memory an offset, in 64-bit words. It returns the total
-// number of words. The argument stride is the number of words of an image, and pixels is the number
-// of words of all images.
+// number of words. stride is the number of words of an image, and pixels is the number of words of
+// all images.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)

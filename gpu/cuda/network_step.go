@@ -1,14 +1,14 @@
 package cuda
 
 // tileRows and tileColumns are the numbers of rows and columns of a tile of a matrix product.
-// tileBytes is the shared memory that a block needs for a tile. The values must be the same as in
-// product.h.
+// tileBytes is the size of the shared memory that a block needs for a tile. The values must equal
+// those in product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	noiseBytes  = 8 + 4*8*tileThreads // shared memory, in bytes, for the list of samples that need more words
+	noiseBytes  = 8 + 4*8*tileThreads // size in bytes of the shared memory for the list of samples that need more words
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*networkLayers*clipThreads + 1)
@@ -16,8 +16,7 @@ const (
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
 
-// launches calls the function launch for each kernel of a step, in the order in which the kernels
-// must run.
+// launches calls launch for each kernel of a step, in the order in which the kernels must run.
 func (n *Network) launches(launch Launcher) (err error) {
 	c, layers := &n.cfg, n.cfg.layers()
 	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {

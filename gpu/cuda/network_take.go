@@ -20,9 +20,9 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take computes all steps of a plan. The argument moves has two numbers for each step t: Adam's
-// step size divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of
-// each step to it, in units of the plan's lattice step and in the order of Places.
+// Take computes all steps of a plan. moves has two numbers for each step t: Adam's step size
+// divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step
+// to it, in units of the plan's lattice step and in the order of Places.
 //
 // If Take succeeds, the method wipes the plan. If it returns an error, the State of n is unchanged
 // and nothing is released. The caller may then call Reclaim on the plan and compute the steps
@@ -111,8 +111,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 }
 
 // play runs the steps and reads the results. If all steps were computed, n.next and releases have
-// the results. If the device could not compute a sample of the noise, the result open is the number
-// of the sample.
+// the results. If the device could not compute a sample of the noise, open is the number of the
+// sample.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

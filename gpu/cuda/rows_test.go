@@ -35,8 +35,8 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// The test checks that, for the same slopes and rows, the device and the mechanism on the CPU
-// compute the same integer sums, in blocks of any size.
+// The test checks that the device and the mechanism on the CPU compute the same integer sums from
+// the same slopes and rows, for blocks of any size.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{
@@ -71,9 +71,8 @@ func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	}
 }
 
-// The test checks that the norm of a row's contribution is at most the clip for any slope. If
-// the product of row and slope, or its squared norm, is not finite, the contribution must be
-// zero.
+// The test checks that the norm of a row's contribution is at most the clip for any slope. If the
+// product of row and slope, or its squared norm, is not finite, the contribution must be zero.
 func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 	sizes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-310, 1e-200, 1e-150, 1e-30, 1, 3, 1e30, 1e150, 1e160, 1.7e308, math.Inf(1), math.NaN()}
 	d := devices[0]

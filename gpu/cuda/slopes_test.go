@@ -9,8 +9,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// The test compares the kernels' derivatives of log densities with the formulas of package
-// special and of the densities. The outcomes range from nearly certain to nearly impossible.
+// The test compares the derivatives of log densities that the kernels compute with the formulas of
+// the densities and with package special. The outcomes range from nearly certain to nearly
+// impossible.
 func TestSlopesOfOutcomes(t *testing.T) {
 	etas := []float64{0, 1e-9, -0.25, 0.5, 0.7, -1.3, 2, -2.49, 3.1, -4, 6.7, -7.99, 7.99, 8, -8, -8.01, 12, -30, 37, -37, 100, -700}
 	binary := []float64{0, 1}

@@ -65,8 +65,8 @@ type Table struct {
 	records, dim int
 	share        float64 // this problem's share of log(prior/base)
 	memory       uint64
-	// rows, outcomes, model and beyond are addresses in the memory. The field beyond is the address
-	// of the priors, or 0 if the prior equals the [Base].
+	// rows, outcomes, model and beyond are addresses in the memory. beyond is the address of the
+	// priors, or 0 if the prior equals the [Base].
 	rows, outcomes, model, beyond uint64
 	// shared returns the number of words of shared memory that the model needs in a block with the
 	// given number of threads.

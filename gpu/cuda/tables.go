@@ -30,7 +30,7 @@ func (t *Tables) Keep(records Records) Records {
 	return k
 }
 
-// Put returns the table that the device has, or copies the records to the device.
+// Put returns the table that is already on the device, or copies the records there.
 func (k *keptRecords) Put(d Device) (*Table, error) {
 	k.of.mutex.Lock()
 	defer k.of.mutex.Unlock()
@@ -45,7 +45,7 @@ func (k *keptRecords) Put(d Device) (*Table, error) {
 	return k.table, nil
 }
 
-// leave ends the use of the table by one visit.
+// leave records that a visit no longer uses the table.
 func (k *keptRecords) leave() {
 	k.of.mutex.Lock()
 	defer k.of.mutex.Unlock()

@@ -28,8 +28,8 @@ func put(t testing.TB, d Device, words []uint64) uint64 {
 	return p
 }
 
-// output runs a kernel whose first argument is its output, and returns the output of the given
-// number of words.
+// output runs a kernel whose first argument is the address of its output. It returns the output,
+// which has the given number of words.
 func output(t testing.TB, d Device, words int, kernel string, blocks, threads, shared int, arguments ...uint64) []uint64 {
 	t.Helper()
 	out := make([]uint64, words)
@@ -183,8 +183,8 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 }
 
 // The test checks the size of a batch if the highest word of the random draw equals the highest
-// word of a table entry. The lower words must then decide. The size is the index of the first
-// entry above the draw.
+// word of a table entry, so that the lower words decide. The size is the index of the first entry
+// above the draw.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -260,9 +260,8 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// The test checks that the device reports undecided samples of the noise. A device decides a
-// sample by bounds on a density, and the test sets these bounds far apart, so that many samples
-// are undecided.
+// The test checks that the device reports undecided samples of the noise. A device decides a sample
+// by bounds on a density. The test sets these bounds so far apart that many samples are undecided.
 func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]
@@ -281,5 +280,6 @@ func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	}
 }
 
-// slackWord is the position in a plan of the distance between the bounds of the density.
+// slackWord is the index, in a plan, of the word with the distance between the bounds of the
+// density.
 const slackWord = 9

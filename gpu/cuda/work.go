@@ -2,7 +2,7 @@ package cuda
 
 import "errors"
 
-// ErrSlower is the reason why the CPU takes steps for which [Work.Faster] is false.
+// ErrSlower says why the CPU takes the steps if [Work.Faster] returns false.
 var ErrSlower = errors.New("the steps of a round are too few or too small for a GPU to be faster; --device cuda:0 uses it all the same")
 
 // A Work describes the private steps of a round, for the choice between a device and the CPU.
@@ -17,8 +17,8 @@ type Work struct {
 
 // [Work.Faster] estimates the computing time of a visit from these times in seconds. All but
 // deviceVisit are rounded from measurements of a logistic regression on an H100 and on 16 cores
-// (docs/use/gpu.md). Times with the suffix Record and Number are for each record of a batch, and
-// for each number in a record.
+// (docs/use/gpu.md). Names that end in Record are times for each record of a batch, and names that
+// end in Number are times for each number in a record.
 const (
 	coreRecord, coreNumber     = 30e-9, 2e-9
 	deviceRecord, deviceNumber = 14e-9, 1e-9
@@ -28,9 +28,9 @@ const (
 	blocks                     = 128    // number of visits that a device computes at the same time
 )
 
-// Faster reports whether a device is likely to need at most half the time of a CPU with the given
-// number of cores. It compares estimates that depend only on the sizes, so that the choice is the
-// same every time.
+// Faster reports whether a device is likely to need at most half the time that a CPU with the given
+// number of cores needs. The estimates depend only on the sizes, so the choice is the same every
+// time.
 func (w Work) Faster(cores int) bool {
 	dim := float64(w.Dim)
 	here := waves(w.Visits, cores) * float64(w.Steps) * w.Batch * (coreRecord + coreNumber*dim)
@@ -39,5 +39,5 @@ func (w Work) Faster(cores int) bool {
 	return there <= here/2
 }
 
-// waves returns the number of turns in which a machine computes the visits, atOnce in each turn.
+// waves returns the number of batches in which a machine computes the visits, atOnce at a time.
 func waves(visits, atOnce int) float64 { return float64((visits + atOnce - 1) / atOnce) }

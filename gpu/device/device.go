@@ -86,10 +86,10 @@ type Device interface {
 	Close() error
 }
 
-// A Source opens devices. A [Choice] is a Source.
+// A Source opens devices. [Choice] implements Source.
 type Source interface {
-	// Take opens devices. If the result devices is empty, the CPU does the work, and the result
-	// notice is the reason why no device is used. The notice is nil if Take searched for no device.
+	// Take opens devices. If devices is empty, the CPU does the work, and notice says why no device
+	// is used. notice is nil if Take searched for no device.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether the program must return an error if these devices cannot do the
 	// work.
@@ -98,10 +98,10 @@ type Source interface {
 
 var _ Source = Auto
 
-// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. If the result
-// devices is empty, the CPU does the work. The result notice has the reasons why GPUs are not used.
-// The notice is nil if the CPU was chosen, or if the program was built without CUDA. Take returns
-// an error if the choice names a GPU that cannot be used.
+// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. If devices is
+// empty, the CPU does the work. notice says why GPUs are not used. It is nil if the CPU was chosen,
+// or if the program was built without CUDA. Take returns an error if the choice names a GPU that
+// cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil

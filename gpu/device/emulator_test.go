@@ -24,8 +24,8 @@ func (w wrong) Read(words []uint64, memory uint64) error {
 	return err
 }
 
-// The test checks that Test accepts a device that runs the kernels correctly, and rejects a
-// device that returns one wrong number in a thousand.
+// The test checks that Test accepts a device that runs the kernels correctly, and rejects a device
+// that returns one wrong word in a thousand.
 func TestTheTest(t *testing.T) {
 	d := &emulator.Device{}
 	for range 3 {

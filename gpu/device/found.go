@@ -21,7 +21,7 @@ type Found struct {
 	Built   bool   `json:"built_with_cuda"`
 	Driver  string `json:"driver_cuda_version,omitempty"` // CUDA version of the driver, such as 13.0
 	Devices []Info `json:"devices,omitempty"`
-	Missing string `json:"missing,omitempty"` // reason why no GPU can be used; empty if a GPU can be used
+	Missing string `json:"missing,omitempty"` // reason why no GPU can be used; empty if one can be used
 }
 
 // Find lists the GPUs of this machine. It opens none of them.
@@ -34,11 +34,11 @@ func Find() Found {
 	return f
 }
 
-// Copies has measured rates of copies of 64 MiB, in bytes per second.
+// Copies holds the measured rates of copies of 64 MiB, in bytes per second.
 type Copies struct {
-	// Within is the rate of copies within the GPU's memory, which counts every byte twice, as read
-	// and as written. To is the rate from the host's memory to the GPU's memory. From is the rate
-	// from the GPU's memory to the host's memory.
+	// Within is the rate of copies within the GPU's memory. It counts every byte twice, once as
+	// read and once as written. To is the rate from the host's memory to the GPU's memory. From is
+	// the rate in the other direction.
 	Within, To, From float64
 }
 

@@ -19,15 +19,15 @@ const (
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	// largest difference between an element of q on the device and on the CPU, relative to 1 plus
-	// the size of the element
+	// largest allowed difference between an element of q on the device and on the CPU, relative to
+	// 1 plus the size of the element
 	agreement = 1e-9
 )
 
-// Test computes the same private steps of a logistic regression on a device and on the CPU. The
-// programs for the two share no code, and the records are generated. Test returns an error if q or
-// the noisy sums differ by more than rounding explains. The noisy sums can agree only if the device
-// drew the same batches and noise.
+// Test computes the same private steps of a logistic regression on a device and on the CPU. The two
+// programs share no code, and the records are generated. Test returns an error if q or the noisy
+// sums differ by more than rounding explains. The noisy sums can agree only if the device drew the
+// same batches and noise.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -42,7 +42,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// the device draws Feistel batches itself, and gets exact batches as lists
+	// The device draws Feistel batches itself, but gets exact batches as lists.
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err

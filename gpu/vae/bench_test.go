@@ -64,9 +64,9 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPrivacy alternates steps with and without privacy, so that other programs on the
-// machine affect both in the same way. It reports deciles and medians of the CPU time of both,
-// and their ratio.
+// BenchmarkPrivacy alternates steps with and without privacy, so that other programs on the machine
+// affect both in the same way. It reports deciles and medians of the CPU times of both, and the
+// ratio of these times.
 func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)

@@ -11,7 +11,7 @@ type crew struct {
 	job   func(worker, task int)
 	tasks int64
 	next  atomic.Int64
-	start []chan struct{} // channels whose values start the workers, one for each worker except the first
+	start []chan struct{} // channels that start the workers, one for each worker except the first
 	busy  sync.WaitGroup
 }
 

@@ -10,8 +10,8 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree is a device that computes the steps of a plan, but then fails to free the memory of
-// the plan.
+// An unfree is a device that computes the steps of a plan, but fails when it frees the plan's
+// memory.
 type unfree struct {
 	cuda.Device
 	after int // number of calls of Free before the failure

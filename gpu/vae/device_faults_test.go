@@ -54,7 +54,7 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// These are positions of words of a plan that the tests change.
+// These are the indices of words of a plan that the tests change.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -75,8 +75,8 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The test checks that the comparison with the CPU finds each fault of a device: no clip, too
-// large a clip, other noise, too little noise or none, other batches, and no update of the weights.
+// The test checks that the comparison with the CPU finds each fault of a device: no clip, too large
+// a clip, different noise, too little or no noise, different batches, and no update of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{

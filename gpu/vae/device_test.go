@@ -34,7 +34,7 @@ func poisson(rate float64) dpmech.Sampling {
 	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
 }
 
-// scenes lists test problems of odd sizes. Their batches have no record, one record, or whole
+// scenes lists test problems of odd sizes. Their batches have no records, one record, or whole
 // tiles of records. Some records are clipped and some are not.
 var scenes = []scene{
 	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
@@ -176,9 +176,9 @@ func (w *watched) Release(i int, dst []float32) error {
 }
 
 // differences compares a device's steps of a plan with the same steps by dpmech and the CPU's
-// network, which share no code with the kernels. It returns an error if a noisy sum differs by
-// more than 1e-5 of the clipped vectors, or if a moment or a weight differs by more than 1e-5.
-// For an empty batch the noisy sums must be equal.
+// network, which share no code with the kernels. It returns an error if a noisy sum differs by more
+// than 1e-5 of the clipped vectors, or if a moment or a weight differs by more than 1e-5. For an
+// empty batch the noisy sums must be equal.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -190,7 +190,7 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The CPU's release is a float32, which rounds a large number of lattice steps.
+		// The CPU releases a float32, which rounds a large number of lattice steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
 			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
@@ -218,7 +218,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test computes a step of the network in the d3p paper on a device.
+// The test computes a step of the d3p paper's network on a device.
 func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
@@ -237,7 +237,7 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved returns the change of a device's sum when a record is replaced and the noise is the
+// moved returns how much a device's sum changes when a record is replaced and the noise stays the
 // same, in units of the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()

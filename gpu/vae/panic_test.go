@@ -12,7 +12,7 @@ import (
 type putting struct {
 	*dpmech.ProductPlan
 	batch []uint32
-	put   map[uint32][]float64 // the gradient of a record in the last step
+	put   map[uint32][]float64 // gradients of the records in the last step
 }
 
 func (p *putting) Next() (batch []uint32, err error) {
@@ -26,8 +26,8 @@ func (p *putting) Put(place int, pairs []dpmech.Pair) error {
 	return p.ProductPlan.Put(place, pairs)
 }
 
-// A record whose computation panics adds zero to the sum of its step, and the others of its chunk
-// add the same as without the panic. Whoever trains sees no error.
+// The test checks that a record whose computation panics adds zero to the sum of its step, and that
+// the other records of its chunk add the same as without the panic. The step returns no error.
 func TestRecordThatPanicsAddsZero(t *testing.T) {
 	const records = 60
 	step := func(broken ...uint32) map[uint32][]float64 {

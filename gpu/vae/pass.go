@@ -9,12 +9,12 @@ import (
 // records fills whole tiles of the matrix product and fits in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass does the forward and the backward pass of some records through the network. Each matrix
-// has a row for each record and is padded to whole tiles. The inputs of a layer end with a 1 for
-// the bias.
+// A pass computes the forward and the backward pass of some records through the network. Each
+// matrix has a row for each record and is padded to whole tiles. The inputs of a layer end with a 1
+// for the bias.
 type pass struct {
 	of *Network
-	in [layers]matrix // inputs of each layer, with the constant 1 by which the biases are multiplied
+	in [layers]matrix // inputs of each layer, ending with the constant 1 that multiplies the biases
 	// outputs of each layer; the backward pass replaces them by the derivatives of the loss with
 	// respect to them
 	out      [layers]matrix
@@ -25,7 +25,7 @@ type pass struct {
 	pairs    []dpmech.Pair
 	nothing  []dpmech.Pair       // pairs of zeros, for a record that contributes nothing
 	places   [recordsAtOnce]int  // positions of the records in the batch
-	put      [recordsAtOnce]bool // whether the gradient of each record was added
+	put      [recordsAtOnce]bool // whether the sums took the gradient of each record
 	words    []uint64
 	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
 }
@@ -67,8 +67,7 @@ func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
-// multiply computes the outputs of layer l for the first rows. The argument records is the number
-// of these rows.
+// multiply computes the outputs of layer l for the first records rows.
 func (p *pass) multiply(l, records int) {
 	w := p.of.weights[l]
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
@@ -82,8 +81,8 @@ func (p *pass) bend(l, records int) {
 	}
 }
 
-// encode computes the means m and standard deviations s of the latent vectors for the first rows.
-// The argument records is the number of these rows.
+// encode computes the means m and standard deviations s of the latent vectors for the first records
+// rows.
 func (p *pass) encode(records int) {
 	p.multiply(encoderHidden, records)
 	p.bend(encoderHidden, records)
@@ -93,8 +92,7 @@ func (p *pass) encode(records int) {
 	}
 }
 
-// deviate computes the latent vectors m + s∘ε for the first rows, where ε is p.deviates. The
-// argument records is the number of these rows.
+// deviate computes the latent vectors m + s∘ε for the first records rows, where ε is p.deviates.
 func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
@@ -111,13 +109,13 @@ func (p *pass) decode(records int) {
 	p.multiply(decoderOutput, records)
 }
 
-// reverse does the backward pass: it replaces the outputs of each layer by the derivatives of the
-// loss −ELBO with respect to these outputs. The loss is
+// reverse computes the backward pass: it replaces the outputs of each layer by the derivatives of
+// the loss −ELBO with respect to these outputs. The loss is
 //
 //	−log p(x | z) + Σ (½(s² + m² − 1) − log s),
 //
-// where z is the drawn latent vector. The sum is the divergence of q(z | x), whose means are m and
-// whose sds are s, from N(0, I).
+// where z is the drawn latent vector. The sum is the divergence from N(0, I) of q(z | x), whose
+// means are m and whose sds are s.
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
@@ -144,7 +142,7 @@ func (p *pass) pull(l, records int) {
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l, before
+// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l before
 // softplus. It multiplies the derivatives with respect to the values of softplus by the derivatives
 // of softplus.
 func (p *pass) unbend(l, records int) {
@@ -165,8 +163,8 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns two vectors for each layer, whose outer product is the gradient of record i. The
-// vectors are valid until the next call.
+// pairsOf returns a pair of vectors for each layer. The outer product of a pair is the gradient of
+// record i with respect to the layer's weights. The vectors are valid until the next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
 		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}

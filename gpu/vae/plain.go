@@ -15,7 +15,7 @@ type Sums interface {
 	Release(part int, dst []float32) error
 }
 
-// Plain adds gradients without clip and noise, for comparison with a private run.
+// Plain adds gradients without a clip and without noise, for comparison with a private run.
 type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream

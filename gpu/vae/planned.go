@@ -33,9 +33,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device compute the steps of later plans. The argument private is true if the plans
-// are private, and the argument most is the largest number of records in their batches. If the
-// device fails in Attach or in [Trainer.TakePlan], the error is a [DeviceError].
+// Attach makes a device compute the steps of later plans. private is true if the plans are private,
+// and most is the largest number of records in their batches. If the device fails in Attach or in
+// [Trainer.TakePlan], the error is a [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -69,9 +69,9 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan computes all steps of a plan. The attached device computes them or, if no device is
-// attached, the CPU. After steps on a device, [Trainer.Sync] must copy the new weights to the
-// network before they are read.
+// TakePlan computes all steps of a plan, on the attached device or, if no device is attached, on
+// the CPU. After steps on a device, [Trainer.Sync] must copy the new weights to the network before
+// they are read.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
 		return t.takeHere(plan)
@@ -134,9 +134,8 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each calls the function visit for every weight. The argument layer of visit is the weight's
-// layer, at is the index of the weight in the device's array, and place is its index in the layer's
-// panels.
+// each calls visit for every weight. layer is the weight's layer, at is the weight's index in the
+// device's array, and place is its index in the layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

@@ -50,10 +50,10 @@ type Trainer struct {
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images, which have one byte for each pixel. The
-// argument sums chooses the batches, and the argument most is the largest number of images in a
-// batch. Random numbers for images and latent vectors come from streams that are split from src.
-// The caller must close the trainer.
+// NewTrainer returns a trainer of a network on images, which have one byte for each pixel. sums
+// chooses the batches, and most is the largest number of images in a batch. Random numbers for
+// images and latent vectors come from streams that are split from src. The caller must close the
+// trainer.
 //
 // If sums is nil, the trainer can only compute plans ([Trainer.TakePlan]).
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
@@ -88,7 +88,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// use makes later steps use the Sums in the argument.
+// use makes later steps use the given sums.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
 	t.order = t.order[:0]
@@ -143,10 +143,10 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk computes the gradients of a chunk of the batch and gives them to the sums. A record
-// whose computation panics adds zero, and the other records of its chunk are computed again, one by
-// one. Without a plan they get new random numbers. In both cases the record that panicked does not
-// affect their results.
+// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. A record
+// whose computation panics adds zero. The other records of its chunk are then computed again, one
+// by one, with new random numbers unless there is a plan. In both cases the record that panicked
+// does not affect their results.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
 	places := p.places[:0]

@@ -22,10 +22,10 @@ const (
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
-// Try computes the same private steps of a small network on a device and on the CPU. The programs
-// for the two share no code, and the images are generated. Try returns an error if the results
-// differ by more than rounding explains. The results can agree only if the device used the same
-// batches, random numbers and noise.
+// Try computes the same private steps of a small network on a device and on the CPU. The two
+// programs share no code, and the images are generated. Try returns an error if the results differ
+// by more than rounding explains. The results can agree only if the device used the same batches,
+// random numbers and noise.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
@@ -80,9 +80,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes two equal plans. The first trainer computes the plan there on the device, and
-// the second trainer computes the plan here on the CPU. compare returns an error if the results
-// differ.
+// compare computes two equal plans: there on the device with the first trainer, and here on the CPU
+// with the second trainer. It returns an error if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {
@@ -114,9 +113,9 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 }
 
 // apart compares two networks layer by layer. It returns the largest absolute difference between
-// two corresponding numbers, relative to the largest finite number in the same layer of b. Two
-// numbers that are equal, or that are both not a number, do not differ. If any other number is not
-// finite, the result is infinite or not a number.
+// two corresponding numbers, relative to the largest finite number in the same layer of b. Numbers
+// that are equal, and pairs of NaNs, do not differ. If any other number is not finite, the result
+// is infinite or NaN.
 func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100

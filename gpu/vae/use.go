@@ -8,8 +8,8 @@ import (
 )
 
 // Loss returns −ELBO in nats, averaged over images. It draws the pixels and one latent vector for
-// each image. The divergence has a closed form. The result is not private, so the images must be
-// public. It does not depend on the number of workers.
+// each image. It computes the divergence in closed form. The result is not private, so the images
+// must be public. It does not depend on the number of workers.
 func (t *Trainer) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	t.Sync()
 	losses := make([]float64, len(images))

@@ -30,9 +30,9 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss returns −ELBO of one image in float64, computed from the definition. The argument x
-// contains the pixels, e the standard normal numbers of the latent vector, and theta the
-// weights, layer by layer and row by row.
+// plainLoss returns −ELBO of one image in float64, computed from the definition. x holds the
+// pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by layer
+// and row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
 	dense := func(in []float64, outputs int) []float64 {
 		out := make([]float64, outputs)
@@ -273,8 +273,8 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// The test checks that the loss of many images does not depend on the number of workers, and is the
-// mean over passes through the network that draw from the same stream.
+// The test checks that the loss of many images does not depend on the number of workers, and equals
+// the mean loss of passes through the network that draw from the same stream.
 func TestLossOfAnyWorkers(t *testing.T) {
 	n := network(t, 9)
 	images := made(2*recordsAtOnce+5, small.Pixels)

@@ -96,8 +96,8 @@ func (l *Layout) Size() int { return l.size }
 // Norm returns an upper bound on the L2 norm of a vector.
 func (l *Layout) Norm() float64 { return l.norm }
 
-// Vector writes the vector of a record to dst. The argument values has the record's values of the
-// described columns, and then of the column that divides the tables. A missing value is NaN.
+// Vector writes the vector of a record to dst. values has the record's values of the described
+// columns, and then of the column that divides the tables. A missing value is NaN.
 func (l *Layout) Vector(dst, values []float64) {
 	clear(dst)
 	group := 0

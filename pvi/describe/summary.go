@@ -148,7 +148,7 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 }
 
 // sum returns the sum of some cells of a column, the variance of this sum, and its covariance with
-// the number of records. The argument total is the number of cells that the column has.
+// the number of records. total is the number of cells that the column has.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x

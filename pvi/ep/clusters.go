@@ -38,13 +38,13 @@ type Clusters struct {
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
-// number of variables. In sites, precisions are multiplied by the argument weight.
+// number of variables. In sites, precisions are multiplied by weight.
 //
 // The weights of the clusters have a uniform prior, which q cannot express. In the prior of q, the
 // sticks are normal with mean 0 and sd stickSD instead. To correct this difference, each client
-// multiplies its likelihood by a power of the ratio of the uniform and the normal prior. The
-// argument share is the exponent of this power. If the shares of all clients add up to 1, the
-// posterior has the uniform prior.
+// multiplies its likelihood by a power of the ratio of the uniform and the normal prior. share is
+// the exponent of this power. If the shares of all clients add up to 1, the posterior has the
+// uniform prior.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{

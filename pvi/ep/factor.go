@@ -52,10 +52,9 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // ErrImproper states that a record's cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin sets f.around to the mean of the argument outer, the product of the prior and the other
-// clients' factors. Before the first step it also sets f.start. With the option StartMean, f.start
-// is the factor for which q has the mean StartMean and sds of at most StartSD. Otherwise f.start is
-// zero.
+// begin sets f.around to the mean of outer, the product of the prior and the other clients'
+// factors. Before the first step it also sets f.start. With the option StartMean, f.start is the
+// factor for which q has the mean StartMean and sds of at most StartSD. Otherwise f.start is zero.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -88,9 +87,9 @@ func (f *tied) place(outer []float64, d int) {
 			f.start[d+k] = max(0, 1/(f.options.StartSD*f.options.StartSD)-1/f.cavity.Variance[at[0]])
 		}
 	}
-	// Let Λ and h be the precision and the precision times mean of the argument outer, and S the
-	// precision of the field start. Then q has the mean StartMean if the precision times mean of
-	// start is (Λ + S)·StartMean − h.
+	// Let Λ and h be the precision and the precision times mean of outer, and S the precision of
+	// the field start. Then q has the mean StartMean if the precision times mean of start is (Λ +
+	// S)·StartMean − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
 		f.start[i] += precision * f.options.StartMean[j]
@@ -104,8 +103,8 @@ func (f *tied) place(outer []float64, d int) {
 }
 
 // prepare sets the cavity for the sites of the next step: outer times the factor, without one
-// record's share of the factor (see the options Power and Nominal). The argument outer is the
-// product of the prior and the other clients' factors.
+// record's share of the factor (see the options Power and Nominal). outer is the product of the
+// prior and the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -179,8 +178,8 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with the argument total, the sum of a batch's contributions, and
-// overwrites this argument. It reports whether the factor was proper before its repair.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites this
+// argument. It reports whether the factor was proper before its repair.
 //
 // In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
 // with respect to q's mean. move takes a step along the sum of the gradients. The precisions are

@@ -90,8 +90,8 @@ func (r *spreadRule) spread() (first, second float64) {
 }
 
 // centre returns the first and second moments of the centre given the outcome. Both moments are
-// around the mean that the centre has without the outcome. The argument gap must be the argument of
-// the last call of outcome.
+// around the mean that the centre has without the outcome. gap must be the argument of the last
+// call of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -22,8 +22,8 @@ type Mixture struct {
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
-// number of variables. The clusters have the given sd. In sites, precisions are multiplied by the
-// argument weight.
+// number of variables. The clusters have the given sd. In sites, precisions are multiplied by
+// weight.
 //
 // Let r_k be the probability that a record belongs to cluster k. If tied is false, the site of a
 // record matches the moments of the tilted distribution. If tied is true, the site for cluster k is
@@ -155,8 +155,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// The directions follow from a low-discrepancy sequence whose index is the argument number,
-		// so each call tries a different direction.
+		// The directions follow from a low-discrepancy sequence whose index is number, so each call
+		// tries a different direction.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2

@@ -15,8 +15,8 @@ func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)
 
 // step adds momentum to the factor f.sum and updates the average of the means. Before the call,
 // f.sum is the factor after a step without momentum, in coordinates around the cavity's mean. If
-// the argument moves is false, the factor stays as it was before the step without momentum, and the
-// velocity becomes zero.
+// moves is false, the factor stays as it was before the step without momentum, and the velocity
+// becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)

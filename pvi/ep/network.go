@@ -53,9 +53,9 @@ type networkOutcome interface {
 
 // NewNetwork returns a Network in a diagonal family with the given number of hidden units. The rows
 // of x are the inputs of the records, and y has their outcomes. If binary, an outcome is 0 or 1 and
-// has log odds η. Otherwise an outcome is normal with mean η. The argument power lies in (0, 1].
-// The likelihood is raised to this power before moments are matched, and the natural parameters of
-// sites are divided by the same number. In sites, precisions are multiplied by the argument weight.
+// has log odds η. Otherwise an outcome is normal with mean η. power lies in (0, 1]. The likelihood
+// is raised to this power before moments are matched, and the natural parameters of sites are
+// divided by the same number. In sites, precisions are multiplied by weight.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}

@@ -115,8 +115,8 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted density of z. The result width is the sd of the normal
-// distribution whose log density has the same curvature at the mode.
+// mode returns the mode of the tilted density of z. width is the sd of the normal distribution
+// whose log density has the same curvature at the mode.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {

@@ -43,8 +43,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log of the tilted density at z up to a constant. The argument root is R, by rows.
-// log sets t.g and t.h to the gradient and Hessian of the log likelihood with respect to η.
+// log returns the log of the tilted density at z up to a constant. root is R, by rows. log sets t.g
+// and t.h to the gradient and Hessian of the log likelihood with respect to η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -97,7 +97,7 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 }
 
 // spread computes t.second, the covariance of z under the tilted distribution, from the weights in
-// t.logs. The argument total is the sum of these weights.
+// t.logs. total is the sum of these weights.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)

@@ -38,10 +38,10 @@ type Regression struct {
 	inner, twin []float64
 }
 
-// NewRegression returns a Regression for the records of r and the given family. The argument power
-// lies in (0, 1]. The likelihood is raised to this power before moments are matched, and the
-// natural parameters of sites are divided by the same number (Minka, "Power EP", 2004). In sites,
-// precisions are multiplied by the argument weight.
+// NewRegression returns a Regression for the records of r and the given family. power lies in (0,
+// 1]. The likelihood is raised to this power before moments are matched, and the natural parameters
+// of sites are divided by the same number (Minka, "Power EP", 2004). In sites, precisions are
+// multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()

@@ -38,11 +38,11 @@ func newProper(family gaussian.Family) *proper {
 // positive semidefinite before.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
-// raise raises the precision to the argument floor along every direction in which the precision is
-// less than this floor. The precision times mean, in coordinates around the point centre, does not
-// change, so the factor's mean comes closer to this point. If the argument floor is zero, raise
-// also sets the precision times mean to zero along the raised directions. It reports whether the
-// precision was positive semidefinite before.
+// raise raises the precision to floor along every direction in which the precision is less than
+// this floor. The precision times mean, in coordinates around the point centre, does not change, so
+// the factor's mean comes closer to this point. If floor is zero, raise also sets the precision
+// times mean to zero along the raised directions. It reports whether the precision was positive
+// semidefinite before.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)

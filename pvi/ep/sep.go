@@ -112,9 +112,9 @@ func (o *SEPOptions) check(d int) error {
 }
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
-// factor. The argument outer is the product of the prior and the other clients' factors. The
-// argument noise is the sd of the noise in the factor's precisions. The argument number is the
-// number of steps that the client has taken, so that each call has a different number.
+// factor. outer is the product of the prior and the other clients' factors. noise is the sd of the
+// noise in the factor's precisions. number is the number of steps that the client has taken, so
+// that each call has a different number.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
@@ -216,9 +216,9 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 }
 
 // SEP writes the tied factor of all records to dst, after the given number of passes over the
-// records. The argument outer has the natural parameters of the product of the prior and the other
-// clients' factors. SEP uses all records in each pass and adds no noise, so it is not private. It
-// is the reference for [DPSEP].
+// records. outer has the natural parameters of the product of the prior and the other clients'
+// factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
+// reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

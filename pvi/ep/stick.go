@@ -55,11 +55,10 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns the first two moments of u around the argument mean, after the normal density of u
-// is multiplied by r(u)^share. The function r(u) is the density of u under the uniform prior of the
-// weights divided by the normal prior density of u. Let s = σ(u − log n) be the share that the
-// cluster takes. Under the uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 −
-// s)^n.
+// prior returns the first two moments of u around mean, after the normal density of u is multiplied
+// by r(u)^share. The function r(u) is the density of u under the uniform prior of the weights
+// divided by the normal prior density of u. Let s = σ(u − log n) be the share that the cluster
+// takes. Under the uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 − s)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

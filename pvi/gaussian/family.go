@@ -76,8 +76,7 @@ type Family interface {
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 
-// A Sampler writes one draw to dst. The function normal must return independent standard normal
-// variates.
+// A Sampler writes one draw to dst. normal must return independent standard normal variates.
 type Sampler func(dst []float64, normal func() float64)
 
 // New returns the family of the given name over R^d.

@@ -103,8 +103,8 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 }
 
 // Move adds alpha times the change to lambda. The change is in lattice steps, in the coordinates
-// around the argument centre. The conversion from centred coordinates adds Λc to h. The conversion
-// is exact, because every element of c is a multiple of 2^-CentreBits.
+// around centre. The conversion from centred coordinates adds Λc to h. The conversion is exact,
+// because every element of c is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

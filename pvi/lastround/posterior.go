@@ -14,10 +14,10 @@ import (
 )
 
 // Posterior returns the mean and covariance of the one-step posterior for an outcome. The posterior
-// is a function of the opened sums and of public numbers. The argument pointSD is the sd of the
-// noise in every element of the sums of gradients from which the rounds computed θ̃. The posterior
-// is for reports only. The final q already contains the records, so a factor computed from the
-// posterior would count them twice.
+// is a function of the opened sums and of public numbers. pointSD is the sd of the noise in every
+// element of the sums of gradients from which the rounds computed θ̃. The posterior is for reports
+// only. The final q already contains the records, so a factor computed from the posterior would
+// count them twice.
 func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat.SymDense, err error) {
 	if o.Verdict != phase.Accepted {
 		return nil, nil, errors.New("the last round was void: too few clients answered")
@@ -40,9 +40,8 @@ func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat
 	return e.Posterior(o.key())
 }
 
-// Noise returns the sds of the noise for the given number of answers. The result gradient is the sd
-// in an element of the sum of gradients, and the result curvature is the sd in an element of the
-// sum of curvatures.
+// Noise returns the sds of the noise for the given number of answers. gradient is the sd in an
+// element of the sum of gradients, and curvature is the sd in an element of the sum of curvatures.
 func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	root := math.Sqrt(float64(answers))
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root

@@ -105,8 +105,8 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency. The argument shares is the
-// number of noise shares that the observer cannot subtract.
+// EventFor returns the cost of the last round under an adjacency. shares is the number of noise
+// shares that the observer cannot subtract.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }

@@ -23,8 +23,7 @@ type Server struct {
 	releases  []int64 // releases of the clients in the field answered, if the study publishes releases
 }
 
-// NewServer returns the server of the last round r. The argument at is the state at the end of the
-// rounds.
+// NewServer returns the server of the last round r. at is the state at the end of the rounds.
 func NewServer(r *Round, at Start) *Server {
 	return &Server{
 		round: r, digest: at.digest(), point: slices.Clone(at.Point),

@@ -28,9 +28,8 @@ type Site struct {
 	sent     phase.Digest // hash of the release, if the study publishes releases
 }
 
-// NewSite returns the site of a client with its records. The argument at is the state at the end of
-// the rounds. The argument missed is the number of releases of the rounds that the client did not
-// make.
+// NewSite returns the site of a client with its records. at is the state at the end of the rounds.
+// missed is the number of releases of the rounds that the client did not make.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -92,10 +91,9 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// knows reports whether the argument point equals the point that the site computed from the
-// outcomes. If machines may round that point differently, rounding errors are allowed. Privacy does
-// not depend on the point: at every point, a record changes each sum by at most the clip of that
-// sum.
+// knows reports whether point equals the point that the site computed from the outcomes. If
+// machines may round that point differently, rounding errors are allowed. Privacy does not depend
+// on the point: at every point, a record changes each sum by at most the clip of that sum.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)
@@ -112,8 +110,8 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of the records' vectors. The function in the argument each
-// computes the vector of every record at the given θ, and passes every vector to its argument add.
+// released returns the noisy sum of the records' vectors. The function in each computes the vector
+// of every record at the given θ, and passes every vector to its argument add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
 	// exact is the sum without noise, which never leaves this function.
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())

@@ -28,7 +28,7 @@ const (
 func (v View) Trusted() bool { return v.Name == Coordinator || v.Name == LargestCoalition }
 
 // Strongest returns the cost for the strongest observer that the study does not trust. It compares
-// the costs under the adjacency of the first cost. The slice costs must not be empty.
+// the costs under the adjacency of the first cost. costs must not be empty.
 func Strongest(costs []Cost) Cost {
 	strongest := costs[0]
 	for _, c := range costs {

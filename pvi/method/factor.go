@@ -44,8 +44,8 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes the natural parameters of the factor to dst. The argument all is λ, from which a
-// tied factor is computed.
+// Natural writes the natural parameters of the factor to dst. all is λ, from which a tied factor is
+// computed.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -60,7 +60,7 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 }
 
 // Follow moves the factor by alpha times the last proposed change, which is in coordinates around
-// the argument centre.
+// centre.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
@@ -118,7 +118,7 @@ func NewRefined(m Refining, s *shard.Shard) (Client, error) {
 
 // Propose returns the change of the factor that the solver proposes, in natural parameters. The
 // slice is valid until the next call. Propose adds the number of the solver's releases to the
-// counts in the argument spent, even if it returns an error.
+// counts in spent, even if it returns an error.
 func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
 	events, err := r.Solver.Propose(r.target, r.problem(t), src)
 	spent.Statistics += len(events)
@@ -200,7 +200,7 @@ func (r *Refiner) Save(m *Memory) {
 }
 
 // CheckRefined returns an error if the factor has a wrong length or the state has parts. It joins
-// this error with the argument rest, the result of the caller's other checks.
+// this error with rest, the result of the caller's other checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }

@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MadeUp returns some records of a sequence of synthetic records. The argument first is the number
-// of the first of these records, and count is their number. The sequence is computed only from
-// public numbers. Numbers are uniform within their bounds on the model's scale, and levels are
-// equally likely. If the study gives the centre and spread of a column, the column is normal within
-// its bounds. Every outcome is the lowest value of its column, if the model has an outcome.
+// MadeUp returns some records of a sequence of synthetic records. first is the number of the first
+// of these records, and count is their number. The sequence is computed only from public numbers.
+// Numbers are uniform within their bounds on the model's scale, and levels are equally likely. If
+// the study gives the centre and spread of a column, the column is normal within its bounds. Every
+// outcome is the lowest value of its column, if the model has an outcome.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
@@ -30,8 +30,8 @@ func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return records
 }
 
-// madeUpValue returns the value of a column at a quantile. The argument normal is the standard
-// normal number at the same quantile.
+// madeUpValue returns the value of a column at a quantile. normal is the standard normal number at
+// the same quantile.
 func madeUpValue(st *study.Study, c *study.Column, normal float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {

@@ -22,9 +22,9 @@ type Method interface {
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of a client's first releases under an adjacency. The argument
-	// shares is the number of noise shares of an opened sum that the observer cannot subtract.
-	// The study must have a privacy guarantee.
+	// Event returns the cost of a client's first releases under an adjacency. shares is the number
+	// of noise shares of an opened sum that the observer cannot subtract. The study must have a
+	// privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 	// Increment returns the cost of a range of a client's releases. The first release of the range
@@ -64,10 +64,9 @@ type Method interface {
 // releases need. The state must not leave the client.
 type Client interface {
 	// Release writes the numbers that answer a task to dst, with noise from src. It draws the noise
-	// before it reads the records, and counts the release in Spent. The result drawn is true if
-	// Release drew noise for this task; the client must then not answer the task again. The count
-	// and the result drawn are also right if Release returns an error. After an error dst must not
-	// be sent.
+	// before it reads the records, and counts the release in Spent. drawn is true if Release drew
+	// noise for this task; the client must then not answer the task again. The count and drawn are
+	// also right if Release returns an error. After an error dst must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
 	// Follow moves the client's factor after the outcome of the last task. The caller calls Follow
@@ -125,10 +124,9 @@ type Memory struct {
 // A Walk is the half of a method that computes λ from opened sums. The server and every client
 // have a Walk of their own.
 type Walk interface {
-	// Step returns the Move to the λ after plan number n. The argument sum is the opened sum of the
-	// given number of answers, in coordinates around the argument centre. The damping is
-	// alpha·2^-DampingBits. Step returns nil if the result is not finite or does not fit on the
-	// lattice.
+	// Step returns the Move to the λ after plan number n. sum is the opened sum of the given number
+	// of answers, in coordinates around centre. The damping is alpha·2^-DampingBits. Step returns
+	// nil if the result is not finite or does not fit on the lattice.
 	Step(n, answers int, alpha int64, sum, centre []int64) Move
 
 	// Begin returns moves from λ = 0 to the λ before the first outcome, in order of preference. End
@@ -139,7 +137,7 @@ type Walk interface {
 
 	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
 	// restores this state. It returns moves from λ = 0 to the saved λ, in order of preference, like
-	// Begin. The argument ended is true if the last outcome of the study has been applied.
+	// Begin. ended is true if the last outcome of the study has been applied.
 	Save() []byte
 	Restore(to []lambda.Wide, saved []byte, ended bool) ([]Move, error)
 }
@@ -199,11 +197,11 @@ type Foreseeing interface {
 	Method
 
 	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
-	// prior. This ratio is the median over the given number of simulated studies. The
-	// argument played is a function that Foresee calls after each simulated round. Its arguments are
-	// the number of rounds that are done and the number of all rounds. If played returns an error,
-	// Foresee stops and returns this error. Foresee also returns an error if a simulated study has
-	// no posterior, because its floating-point numbers overflow.
+	// prior. This ratio is the median over the given number of simulated studies. played is a
+	// function that Foresee calls after each simulated round. Its arguments are the number of
+	// rounds that are done and the number of all rounds. If played returns an error, Foresee stops
+	// and returns this error. Foresee also returns an error if a simulated study has no posterior,
+	// because its floating-point numbers overflow.
 	Foresee(federations int, played func(done, of int) error) ([]float64, error)
 }
 

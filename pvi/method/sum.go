@@ -21,8 +21,8 @@ type Sum struct {
 // client.
 type Sending struct{ messages Messages }
 
-// NewSum returns the base of a method whose mechanism has the given configuration. The argument
-// releases is the number of times that a client uses the mechanism.
+// NewSum returns the base of a method whose mechanism has the given configuration. releases is the
+// number of times that a client uses the mechanism.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)

@@ -88,8 +88,8 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the identity of a study for the roster. The argument scale has the bounds of
-// the columns that the scale phase found, or is nil.
+// Digest returns the identity of a study for the roster. scale has the bounds of the columns that
+// the scale phase found, or is nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")
@@ -107,8 +107,8 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 // Index returns the index of a client in the roster, and whether the roster has it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether all clients in the slice some are on the roster, in the order of the
-// roster and without repetition.
+// Selects reports whether all clients in some are on the roster, in the order of the roster and
+// without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
 // InOrder reports whether the first list is a subsequence of the second.
@@ -126,7 +126,7 @@ func InOrder(some, all []ClientID) bool {
 	return true
 }
 
-// Missing returns the clients that are in the argument clients and not in the argument answered.
+// Missing returns the clients that are in clients and not in answered.
 func Missing(clients, answered []ClientID) []ClientID {
 	var out []ClientID
 	for _, id := range clients {

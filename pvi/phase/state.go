@@ -45,8 +45,8 @@ func DecodeState(state []byte, into any, elements int) error {
 }
 
 // CheckState returns an error if the version or the digest of a state differs from the version or
-// the digest of the machine. The argument machine names the kind of digest in the error:
-// "protocol", "scaling" or "last round".
+// the digest of the machine. machine names the kind of digest in the error: "protocol", "scaling"
+// or "last round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)

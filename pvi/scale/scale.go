@@ -77,8 +77,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow updates the bounds with the outcome of the next pass. The argument sum is the sum of
-// the releases, or nil if the pass was void, and clients is the number of releases.
+// follow updates the bounds with the outcome of the next pass. sum is the sum of the releases, or
+// nil if the pass was void, and clients is the number of releases.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -111,7 +111,7 @@ func (c *scale) follow(sum []int64, clients int) {
 // search narrows the bounds of c. It finds the shortest range of bins that has at least the share
 // searched of all values, less two sds of the noise in the range's count. The new bounds are this
 // range, extended on either side by the length of the range. The bounds do not change if the noise
-// is too large, or if the new width would be at most the argument least.
+// is too large, or if the new width would be at most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

@@ -218,8 +218,8 @@ func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 // 1. It returns nil if the study has no privacy guarantee.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
-// EventFor returns the cost of all passes under an adjacency. The argument shares is the number
-// of noise shares that the observer cannot subtract. The study must have a privacy guarantee.
+// EventFor returns the cost of all passes under an adjacency. shares is the number of noise shares
+// that the observer cannot subtract. The study must have a privacy guarantee.
 func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{
 		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},

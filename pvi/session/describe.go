@@ -175,10 +175,10 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	return mean, mat.NewDiagDense(len(sd), variances)
 }
 
-// Table writes the posterior in natural units. If the argument ratios is true, it also writes
-// ratios of odds or rates, as [words.Natural] does. Then it writes the posterior on the model's
-// scale, with the sd of q next to the sd that includes the noise, and the notes of the result. A
-// posterior of point estimates has only one table.
+// Table writes the posterior in natural units. If ratios is true, it also writes ratios of odds or
+// rates, as [words.Natural] does. Then it writes the posterior on the model's scale, with the sd of
+// q next to the sd that includes the noise, and the notes of the result. A posterior of point
+// estimates has only one table.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if p.model.Study.Model.Absent() {
 		return p.tables(w)

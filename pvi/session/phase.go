@@ -76,8 +76,8 @@ type sitePhase interface {
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
-	// checkQueued returns a refusal if an outcome cannot come next. The argument waiting is the
-	// number of earlier outcomes that the site has not yet applied.
+	// checkQueued returns a refusal if an outcome cannot come next. waiting is the number of
+	// earlier outcomes that the site has not yet applied.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
@@ -206,8 +206,8 @@ func (c *course) at(plan int) (place, number int) {
 	return end, plan
 }
 
-// numbered returns the number of a plan in the whole study. The argument place is the index of the
-// plan's phase, and number is the plan's number within that phase.
+// numbered returns the number of a plan in the whole study. place is the index of the plan's phase,
+// and number is the plan's number within that phase.
 func (c *course) numbered(place, number int) int {
 	for _, p := range c.phases[:place] {
 		number += p.plans()

@@ -75,8 +75,8 @@ type Work struct {
 }
 
 // Step simulates the next plan, or all next plans that are open at the same time, and their
-// outcomes. It calls the function do for each computation ([Work]) of the clients with records. The
-// function do must call [Work.Do]. Step returns false if the study is over.
+// outcomes. It calls do for each computation ([Work]) of the clients with records. do must call
+// [Work.Do]. Step returns false if the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {

@@ -59,9 +59,8 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take is a function that returns the numbers that a block of coordinates adds to a list, such
-// as the list of means. The argument part is the family of the block, and nat has its natural
-// parameters.
+// A take is a function that returns the numbers that a block of coordinates adds to a list, such as
+// the list of means. part is the family of the block, and nat has its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -95,8 +94,8 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of the argument part, which marshals to a JSON list, as elements of the
-// list that is being written.
+// add writes the elements of part, which marshals to a JSON list, as elements of the list that is
+// being written.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

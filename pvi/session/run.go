@@ -16,8 +16,7 @@ type machine interface {
 	saver
 }
 
-// advance begins the next phase with the function begin if all plans of the earlier phases have an
-// outcome.
+// advance begins the next phase with begin if all plans of the earlier phases have an outcome.
 func (r *run[P]) advance(begin func(phase) (P, error)) error {
 	place, _ := r.course.at(r.outcomes() + 1)
 	if place < len(r.phases) {

@@ -41,9 +41,9 @@ type saver interface {
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the saved state of a server or site. The argument v is the value of the section
-// that belongs to the server or site itself, and it contains k. Every other section is the state of
-// a phase that has begun.
+// encode returns the saved state of a server or site. v is the value of the section that belongs to
+// the server or site itself, and it contains k. Every other section is the state of a phase that
+// has begun.
 func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range r.phases {
@@ -92,8 +92,7 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 }
 
 // restorePhases restores the machines of the phases, from the first phase to the last. After each
-// phase it begins the next phase with the function begin, if all outcomes of the earlier phases are
-// there.
+// phase it begins the next phase with begin, if all outcomes of the earlier phases are there.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -148,7 +147,7 @@ func (s *sections) unmarshal(b []byte) error {
 var errCut = errors.New("the state cannot be read: it ends too early")
 
 // checkBegun returns an error if a phase that has begun has no section, or if a phase that has not
-// begun has a section. The argument begun is true if the phase has begun.
+// begun has a section. begun is true if the phase has begun.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil

@@ -116,8 +116,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry with the outcome of a plan. It returns nil if the argument body is nil,
-// because the plan is then still open.
+// outcome returns the entry with the outcome of a plan. It returns nil if body is nil, because the
+// plan is then still open.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err

@@ -106,8 +106,8 @@ func (s *Site) restorePending(e *Entry) error {
 	return nil
 }
 
-// increasing reports whether the numbers in v increase strictly and are at least 1 and at most the
-// argument most.
+// increasing reports whether the numbers in v increase strictly and are at least 1 and at most
+// most.
 func increasing(v []int, most int) bool {
 	before := 0
 	for _, n := range v {

@@ -2,8 +2,8 @@ package shard
 
 // Deal divides the records into k shards. The records of unit i go to shard parts[i]. The shards
 // share one copy of the records, but do not store which records belong to the same person. Deal
-// panics if an element of the slice parts is not below k, or if this slice does not have one
-// element for each unit.
+// panics if an element of parts is not below k, or if this slice does not have one element for each
+// unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Units() {
 		panic("shard: not one part for each unit")

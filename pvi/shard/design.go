@@ -38,8 +38,8 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the range of the records of unit i. The result first is the index of its first
-// record, and the result end is the index of the record after its last one.
+// Unit returns the range of the records of unit i. first is the index of its first record, and end
+// is the index of the record after its last one.
 func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1

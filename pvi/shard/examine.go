@@ -69,9 +69,9 @@ type Persons struct {
 }
 
 // Examine reads records as [ReadTable] does, and examines the whole table. Unlike ReadTable it also
-// examines the values of records that are left out, and shows values. The argument person is the
-// name of the column that names the person of each row. If the argument is empty, the column is
-// table.person of the study. Examine returns the records that a client would use.
+// examines the values of records that are left out, and shows values. person is the name of the
+// column that names the person of each row. If the argument is empty, the column is table.person of
+// the study. Examine returns the records that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -126,7 +126,7 @@ type kind struct {
 	problem Problem
 }
 
-// row counts a row and its person. The argument cells is nil for a malformed row.
+// row counts a row and its person. cells is nil for a malformed row.
 func (e *examiner) row(cells []table.Cell) {
 	e.number++
 	if e.person < 0 || cells == nil {

@@ -46,9 +46,8 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns randomly chosen rows of a person, in the order of the argument rows. The argument
-// limit is the largest number of rows. If the person has no more rows than that, drawn returns all
-// of them.
+// drawn returns randomly chosen rows of a person, in the order of rows. limit is the largest number
+// of rows. If the person has no more rows than that, drawn returns all of them.
 func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	if len(rows) <= limit {
 		return rows

@@ -103,9 +103,8 @@ func Wanted(st *study.Study) []table.Wanted {
 	return columns
 }
 
-// ReadTable reads records from a table. The argument file is a name, which is used in messages
-// only. If the study protects persons, the caller must call [Records.Keep] after all tables were
-// read.
+// ReadTable reads records from a table. file is a name, which is used in messages only. If the
+// study protects persons, the caller must call [Records.Keep] after all tables were read.
 //
 // ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
 // the client would not start, and anyone who notices this would learn something about the record.
@@ -169,7 +168,7 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	return d
 }
 
-// read reads all rows. It calls the function kept after each row that becomes a record.
+// read reads all rows. It calls kept after each row that becomes a record.
 func (d *decoder) read(kept func()) error {
 	for read := 0; ; read++ {
 		before := d.records.Len()

@@ -46,13 +46,13 @@ func (r *Records) Len() int { return r.len }
 // Row returns record i. The slice is not a copy.
 func (r *Records) Row(i int) []float64 { return rowOf(r.values, i, r.columns) }
 
-// rowOf returns row i of a table that is stored in several slices, the argument parts.
+// rowOf returns row i of a table that is stored in several slices, parts.
 func rowOf[T any](parts [][]T, i, columns int) []T {
 	at := i % perPart * columns
 	return parts[i/perPart][at : at+columns]
 }
 
-// appendRow adds a row to a table of n rows that is stored in several slices, the argument parts.
+// appendRow adds a row to a table of n rows that is stored in several slices, parts.
 func appendRow[T any](parts [][]T, n int, row []T) [][]T {
 	if n%perPart > 0 {
 		parts[len(parts)-1] = append(parts[len(parts)-1], row...)
@@ -131,7 +131,7 @@ func (r *Records) add(other *Records, i int) {
 	}
 }
 
-// Select returns the records at the given rows, in the order of the argument rows.
+// Select returns the records at the given rows, in the order of rows.
 func (r *Records) Select(rows []int) *Records {
 	chosen := &Records{columns: r.columns}
 	for _, i := range rows {

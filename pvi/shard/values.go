@@ -126,8 +126,8 @@ func (d *decoder) spelled(column int, field string, comma bool) (float64, Proble
 	return 0, NoLevel
 }
 
-// parse returns the number in a text, or NaN if the text is not a number. If the argument comma is
-// true, the text has a decimal comma instead of a point.
+// parse returns the number in a text, or NaN if the text is not a number. If comma is true, the
+// text has a decimal comma instead of a point.
 func parse(text string, comma bool) float64 {
 	if comma {
 		if strings.Contains(text, ".") {

@@ -90,9 +90,9 @@ type DPSVI struct {
 	mean    []float64
 	at      *gpu.Query // query of the current step; nil until the step has drawn its values of θ
 
-	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. The
-	// function normals fills a vector with standard normals for draws of θ. It is the function
-	// drawn if the CPU takes the steps.
+	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. normals
+	// fills a vector with standard normals for draws of θ. It is the function drawn if the CPU
+	// takes the steps.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
@@ -270,7 +270,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step calls the function next, which releases a noisy sum of gradients, and moves q with that sum.
+// step calls next, which releases a noisy sum of gradients, and moves q with that sum.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {

@@ -30,11 +30,11 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device take the steps of all later calls of Propose. The argument records has the
-// program's records in the form that package cuda needs, with the program's share of the prior. The
-// mechanism m must have the same event as the solver's mechanism, and must draw batches that the
-// device can draw too. If the device does not support the solver's options, On returns an error and
-// changes nothing.
+// On makes a device take the steps of all later calls of Propose. records has the program's records
+// in the form that package cuda needs, with the program's share of the prior. The mechanism m must
+// have the same event as the solver's mechanism, and must draw batches that the device can draw
+// too. If the device does not support the solver's options, On returns an error and changes
+// nothing.
 //
 // Records are on the device only during a call of Propose, unless a has Tables. The device uses
 // randomness in a different order ([dpmech.Plan]), so the same seed gives different noise than on

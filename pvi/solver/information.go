@@ -91,9 +91,9 @@ func (o Outcome) Information() (float64, error) {
 	return r.most(), nil
 }
 
-// EachGradient calls the function add with the gradient of every record's log likelihood at theta.
-// It skips records for which the computation panics. The function add must not keep the slice.
-// EachGradient stops at the first error of this function and returns the error.
+// EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
+// records for which the computation panics. add must not keep the slice. EachGradient stops at the
+// first error of this function and returns the error.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
@@ -119,10 +119,10 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls the function add with every record's Fisher information with respect to θ,
-// at theta. The matrix is packed as in package onestep. EachInformation skips records for which the
-// computation panics. The function add must not keep the slice. The outcome must have a bounded
-// information (see [Outcome.Information]).
+// EachInformation calls add with every record's Fisher information with respect to θ, at theta. The
+// matrix is packed as in package onestep. EachInformation skips records for which the computation
+// panics. add must not keep the slice. The outcome must have a bounded information (see
+// [Outcome.Information]).
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

@@ -77,15 +77,14 @@ type Approximation struct {
 	Rough      bool // whether expectations may use a rule of few points, which has larger errors
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters. The result refers to the
-// slice natural, which is not copied. NewApproximation returns an error if the parameters are not
-// proper.
+// NewApproximation returns the Gaussian with the given natural parameters. The result refers to
+// natural, which is not copied. NewApproximation returns an error if the parameters are not proper.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	return newApproximation(family, natural, family.Moments)
 }
 
 // newApproximation does the same as NewApproximation. If the family has full covariances,
-// newApproximation calls the function moments for the mean and the covariance.
+// newApproximation calls moments for the mean and the covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

@@ -83,10 +83,9 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 }
 
 // step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
-// the last call of evaluate, and the argument natural must have the natural parameters of this q.
-// The result move is the largest absolute change of a natural parameter, and the result size is the
-// largest absolute value in the argument natural. The result ok is false if the Hessian is not
-// negative definite.
+// the last call of evaluate, and natural must have the natural parameters of this q. move is the
+// largest absolute change of a natural parameter, and size is the largest absolute value in
+// natural. ok is false if the Hessian is not negative definite.
 func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

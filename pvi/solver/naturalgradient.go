@@ -92,9 +92,9 @@ const (
 )
 
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
-// step until three conditions hold: the new q is near the current q ([NaturalGradient.near]); the
-// function better, if not nil, returns true for the new q; and q stays proper if all clients change
-// their factors as this client does. The third condition suffices if clients change their factors
+// step until three conditions hold: the new q is near the current q ([NaturalGradient.near]);
+// better, if not nil, returns true for the new q; and q stays proper if all clients change their
+// factors as this client does. The third condition suffices if clients change their factors
 // differently: λ then moves to the mean of the points that the clients checked, and proper natural
 // parameters are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
@@ -119,8 +119,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 }
 
 // proper computes the q that results from a change of the client's factor: the change to s.target,
-// multiplied by the argument times. It reports whether this q is proper. It sets s.trial to the
-// natural parameters of this q and s.move to the mean of this q.
+// multiplied by times. It reports whether this q is proper. It sets s.trial to the natural
+// parameters of this q and s.move to the mean of this q.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))

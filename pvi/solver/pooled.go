@@ -53,11 +53,11 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 //
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
-// with quadrature rules of few points, then with the rules of the clients, or with shorter rules for
-// records for which these are as accurate ([Regression.Compare]). If the steps of programs
-// with Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls
-// the function stop before every step, unless stop is nil. It returns [ErrUnsettled] if the
-// function stop returns true or if the steps have not settled after the largest number of steps.
+// with quadrature rules of few points, then with the rules of the clients, or with shorter rules
+// for records for which these are as accurate ([Regression.Compare]). If the steps of programs with
+// Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls stop
+// before every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true or if the
+// steps have not settled after the largest number of steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
@@ -238,7 +238,7 @@ func (f *fit) roughEnough() float64 {
 
 // extrapolate moves to the extrapolated q and reports whether it moved. It moves only if the change
 // of the plain step is at most the constant local, and if the free energy of the extrapolated q is
-// not lower by more than the argument tolerance, its relative error.
+// not lower by more than tolerance, its relative error.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()

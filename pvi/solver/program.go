@@ -39,8 +39,8 @@ const (
 	roughlyOver  = 4
 )
 
-// NewProgram returns the likelihood of the rows of a table. If the argument beyond is true, the
-// program's prior is not the base, and the likelihood includes share·log(prior/base).
+// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's prior
+// is not the base, and the likelihood includes share·log(prior/base).
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -140,8 +140,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// place sets p.theta to the point of q that corresponds to the standard normal point z. The
-// argument root is the Cholesky root of the covariance of q, or nil if q is diagonal.
+// place sets p.theta to the point of q that corresponds to the standard normal point z. root is the
+// Cholesky root of the covariance of q, or nil if q is diagonal.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -161,10 +161,10 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to the argument total the gradients of share·log(prior/base) at the query's draws
-// of θ. The argument total is the noisy sum of the records' gradients. The caller later divides
-// total by the sampling rate, so addPriorOf multiplies the gradients by the rate. The length of the
-// argument scratch must be the dimension of θ.
+// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. total
+// is the noisy sum of the records' gradients. The caller later divides total by the sampling rate,
+// so addPriorOf multiplies the gradients by the rate. The length of scratch must be the dimension
+// of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -184,9 +184,9 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the Hessian of the log likelihood at p.theta, multiplied by the argument
-// weight. If the density of a record overflows at or near p.theta, addHessian sets e.Value to NaN
-// and returns false.
+// addHessian adds to e the Hessian of the log likelihood at p.theta, multiplied by weight. If the
+// density of a record overflows at or near p.theta, addHessian sets e.Value to NaN and returns
+// false.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
 	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
 	if diagonal {
@@ -204,7 +204,7 @@ func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool
 }
 
 // addPriorHessian adds to p.hessian the Hessian of share·log(prior/base), or only its diagonal if
-// the argument diagonal is true. It computes the Hessian by finite differences.
+// diagonal is true. It computes the Hessian by finite differences.
 func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return

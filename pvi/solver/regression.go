@@ -57,8 +57,8 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds a coordinate of θ, multiplied by the argument value, to the predictor that is being
-// loaded. Coordinates must come in increasing order.
+// Load adds a coordinate of θ, multiplied by value, to the predictor that is being loaded.
+// Coordinates must come in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
 // EndPredictor ends the predictor that is being loaded. The next call of Load begins another one.
@@ -246,7 +246,7 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 	return value
 }
 
-// Spread writes to the slice root, by rows, the lower Cholesky root of the covariance of record i's
+// Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
 // predictors under q. Rounding can make a pivot negative. Spread replaces such a pivot by zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()
@@ -297,8 +297,8 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 }
 
 // gather adds to e the expected derivatives of record i with respect to θ. It computes them by the
-// chain rule from the derivatives with respect to the predictors in w. If the argument diagonal is
-// true, e.Hessian has the diagonal only.
+// chain rule from the derivatives with respect to the predictors in w. If diagonal is true,
+// e.Hessian has the diagonal only.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

@@ -26,17 +26,16 @@ type Response interface {
 	Mean(eta []float64) float64
 
 	// Program returns the log likelihood as an expression of a record program, and makes the
-	// program predict y. The argument eta is the predictor of the location, or a vector with the
-	// log odds of all classes. The argument scale is the scale of the outcome, if the outcome has a
-	// scale.
+	// program predict y. eta is the predictor of the location, or a vector with the log odds of all
+	// classes. scale is the scale of the outcome, if the outcome has a scale.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
 	// Typical returns typical sizes of the derivatives of a record's log likelihood with respect to
 	// the predictor of the location. Defaults such as the clip are computed from them.
 	Typical(p Public) Typical
 
-	// Draw returns a random outcome. The argument eta has the predictors of the location. The
-	// argument scale is the scale of the outcome, if the outcome has a scale.
+	// Draw returns a random outcome. eta has the predictors of the location. scale is the scale of
+	// the outcome, if the outcome has a scale.
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
@@ -439,9 +438,9 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns the number of a class, counted from 0. The argument eta has the log odds of the
-// other classes relative to class 0. If u is uniform in [0, 1], the classes have the probabilities
-// that follow from eta.
+// class returns the number of a class, counted from 0. eta has the log odds of the other classes
+// relative to class 0. If u is uniform in [0, 1], the classes have the probabilities that follow
+// from eta.
 func class(eta []float64, u float64) float64 {
 	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {

@@ -84,9 +84,9 @@ func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step returns the state after a sum, in the memory of the slice next. The argument sum is the
-// opened noisy sum of all records' gradients at the θ of Query(state, epsilon). The result is false
-// if an element of the new state is not finite.
+// Step returns the state after a sum, in the memory of next. sum is the opened noisy sum of all
+// records' gradients at the θ of Query(state, epsilon). The result is false if an element of the
+// new state is not finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -96,9 +96,9 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes to dst the natural parameters of a state's diagonal q. If the argument averaged is
-// true, this q is the average over the last steps that the option Average selects. Otherwise it is
-// the q after the last step.
+// Natural writes to dst the natural parameters of a state's diagonal q. If averaged is true, this q
+// is the average over the last steps that the option Average selects. Otherwise it is the q after
+// the last step.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

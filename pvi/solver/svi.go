@@ -169,8 +169,7 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds the path derivative at the draw c.eps, multiplied by the argument weight, to the
-// gradient.
+// draw adds the path derivative at the draw c.eps, multiplied by weight, to the gradient.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)

@@ -189,8 +189,8 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads the length of a list. If this length is larger than the argument most, the read
-// fails and the result is 0.
+// length reads the length of a list. If this length is larger than most, the read fails and the
+// result is 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

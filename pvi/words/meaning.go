@@ -9,8 +9,8 @@ import (
 )
 
 // Guess describes in words what (ε, δ) differential privacy bounds: the probability that an
-// observer guesses correctly in which of two neighbouring data sets a record is. The argument
-// protects names the privacy unit, such as "one row".
+// observer guesses correctly in which of two neighbouring data sets a record is. protects names the
+// privacy unit, such as "one row".
 func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {
@@ -26,8 +26,8 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 // for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// Meaning explains the costs of a study for the strongest observer, in sentences. The argument
-// costs is the result of [pvi.Protocol.Costs].
+// Meaning explains the costs of a study for the strongest observer, in sentences. costs is the
+// result of [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View
 	var guesses []string

@@ -13,10 +13,10 @@ import (
 // ErrNoRatio is the error for a request of ratios if the model has neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
-// Natural writes a table of parameters in natural units, with their central 95 % intervals. If the
-// argument other is not nil, it has the same parameters under another posterior. The table shows
-// these to the right of a vertical bar. If the argument ratios is true, the table shows the
-// exponential of the mean of each log odds and log rate, without an sd.
+// Natural writes a table of parameters in natural units, with their central 95 % intervals. If
+// other is not nil, it has the same parameters under another posterior. The table shows these to
+// the right of a vertical bar. If ratios is true, the table shows the exponential of the mean of
+// each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {
@@ -63,10 +63,10 @@ const logOdds = "log odds"
 // oddsNote explains these units.
 const oddsNote = "Log odds of a probability p are ln(p/(1 − p)). A difference of 0.1 multiplies the odds p/(1 − p) by 1.105."
 
-// Estimates writes a table of point estimates in natural units and on the model's scale. If the
-// argument pooled is not nil, it has the posterior of the same parameters from the pooled records.
-// The table shows this posterior to the right of a vertical bar. If the argument ratios is true,
-// the table shows the exponential of each log odds and log rate.
+// Estimates writes a table of point estimates in natural units and on the model's scale. If pooled
+// is not nil, it has the posterior of the same parameters from the pooled records. The table shows
+// this posterior to the right of a vertical bar. If ratios is true, the table shows the exponential
+// of each log odds and log rate.
 func Estimates(w io.Writer, of []fit.Estimate, pooled []fit.Natural, ratios bool) error {
 	rows, found := [][]string{{"", "unit", "estimate", "on the model's scale"}}, false
 	if ratios {

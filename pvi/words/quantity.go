@@ -11,9 +11,9 @@ import (
 // QuantitiesTitle is the title of a table of [Quantities].
 const QuantitiesTitle = "Quantities computed from the parameters"
 
-// Quantities writes a table of quantities that are computed from parameters. If the argument pooled
-// is not nil, it has the same quantities from the pooled records. The table shows these to the
-// right of a vertical bar.
+// Quantities writes a table of quantities that are computed from parameters. If pooled is not nil,
+// it has the same quantities from the pooled records. The table shows these to the right of a
+// vertical bar.
 func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	columns := []string{"mean", "sd", "2.5 %", "50 %", "97.5 %"}
 	if slices.ContainsFunc(of, func(q fit.Quantity) bool { return q.Estimate != nil }) {

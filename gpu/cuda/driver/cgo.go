@@ -38,8 +38,8 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the CUDA library and initialises the driver. On success it returns "" and the
-// code of success. Otherwise it returns the message of the dynamic loader and an error code.
+// initialise opens the CUDA library and initialises the driver. On success it returns "" and
+// CUDA_SUCCESS. Otherwise it returns the message of the dynamic loader and an error code.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)
@@ -70,8 +70,8 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared permits each block of f to use dynamic shared memory. The argument size is the largest
-// number of bytes.
+// setShared permits each block of f to use dynamic shared memory. size is the largest number of
+// bytes.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }

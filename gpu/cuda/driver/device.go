@@ -50,8 +50,8 @@ func (d *Device) Close() error {
 // String returns the name of the device in this program, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed returns err with the name of the device and the operation that failed. The argument doing
-// names the operation.
+// failed returns err with the name of the device and the operation that failed. doing names the
+// operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
 // bind locks the goroutine to its thread and makes the context current on this thread. The lock
@@ -65,8 +65,8 @@ func (d *Device) bind() (func(), error) {
 	return runtime.UnlockOSThread, nil
 }
 
-// do makes calls of the driver on a thread with the device's context. The argument doing names the
-// operation for errors.
+// do runs calls on a thread on which the device's context is current. doing names the operation for
+// errors.
 func (d *Device) do(doing string, calls func() error) error {
 	unbind, err := d.bind()
 	if err != nil {
@@ -98,8 +98,8 @@ type Memory struct {
 	size int64
 }
 
-// Alloc allocates memory. The argument size is the number of bytes, and must be at least one. The
-// content is undefined.
+// Alloc allocates memory. size is the number of bytes, and must be at least one. The content is
+// undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do("take memory", func() (err error) {
@@ -112,8 +112,7 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
-// at returns the memory at an address that Alloc returned. The argument size is the number of
-// bytes.
+// at returns the memory at an address that Alloc returned. size is the number of bytes.
 func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
@@ -144,8 +143,8 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error if the memory is too small for a copy. The argument size is the number of
-// bytes that are copied.
+// fits returns an error if the memory is too small for a copy. size is the number of bytes that are
+// copied.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, errors.New("the memory is too small"), ""}
@@ -181,7 +180,7 @@ type Pinned struct {
 	size int
 }
 
-// Pin allocates pinned memory. The argument size is the number of bytes.
+// Pin allocates pinned memory. size is the number of bytes.
 func (d *Device) Pin(size int) (*Pinned, error) {
 	p := &Pinned{d: d, size: size}
 	err := d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {

@@ -49,7 +49,7 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work uses the functions of the package one after another and checks their results.
+// work calls the functions of the package one after another and checks their results.
 func work() (err error) {
 	d, err := Open(1)
 	if err != nil {

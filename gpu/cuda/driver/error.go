@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// These are reasons why a GPU cannot be used. Callers test for them with errors.Is.
+// These errors say why a GPU cannot be used. Callers test for them with errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -18,8 +18,8 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error is the failure of an operation on a GPU. It names no size of memory or of a copy, because
-// these sizes depend on the number of records and on the batches, and a client logs the error.
+// An Error is the failure of an operation on a GPU. A client logs the error, so the error contains
+// no size of memory or of a copy: these sizes depend on the number of records and on the batches.
 type Error struct {
 	// Device is cuda:N, or cuda if no device was chosen yet.
 	Device string
@@ -42,8 +42,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts an error code of package cu to the type code. The type of these codes in package
-// cu is not exported.
+// plain converts an error code of package cu, whose type is not exported, to the type code.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())
@@ -72,8 +71,7 @@ func advice(err error) string {
 	return ""
 }
 
-// failure returns the failure of an operation on a device, with advice. The argument doing names
-// the operation.
+// failure returns the failure of an operation on a device, with advice. doing names the operation.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

@@ -14,9 +14,9 @@ type Graph struct {
 	g graphExec
 }
 
-// Capture calls the function work. It records the launches and copies that this function puts into
-// the stream instead of running them. The function must use no other stream, must not wait for
-// copies, and must not allocate memory.
+// Capture calls work. It records the launches and copies that work puts into the stream instead of
+// running them. work must use no other stream, must not wait for copies, and must not allocate
+// memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
 	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must not move to another thread
 	defer runtime.UnlockOSThread()

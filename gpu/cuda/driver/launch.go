@@ -43,8 +43,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns the kernel with the given name. The argument shared is the largest size, in bytes,
-// of the dynamic shared memory of a block.
+// Kernel returns the kernel with the given name. shared is the largest size, in bytes, of the
+// dynamic shared memory of a block.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
@@ -85,8 +85,8 @@ func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchroni
 // Close destroys the stream.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
-// Shape is the shape of a launch: the number of blocks, the number of threads of a block, and
-// the size of a block's dynamic shared memory in bytes. A dimension of 0 counts as 1.
+// Shape is the shape of a launch: the number of blocks, the number of threads in a block, and the
+// size of a block's dynamic shared memory in bytes. A dimension of 0 counts as 1.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -110,8 +110,7 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy puts a copy of all of src to dst into the stream. The argument dst must be at least as large
-// as src.
+// Copy puts a copy of all of src to dst into the stream. dst must be at least as large as src.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (s *Stream) Copy(dst, src *Memory) error {
 }
 
 // Upload puts into the stream a copy of all of src, which is pinned memory, to the GPU's memory
-// dst. Download puts a copy from the GPU's memory to all of dst into the stream.
+// dst. Download puts into the stream a copy from the GPU's memory src that fills all of dst.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err

@@ -18,8 +18,7 @@ type Machine struct {
 	memory  map[uint64]*Memory
 }
 
-// Start opens the GPU with the given ordinal and compiles the kernels in the argument ptx for this
-// GPU.
+// Start opens the GPU with the given ordinal and compiles the kernels in ptx for this GPU.
 func Start(ordinal int, ptx string) (*Machine, error) {
 	d, err := Open(ordinal)
 	if err != nil {
@@ -89,7 +88,7 @@ func (m *Machine) Read(words []uint64, memory uint64) error {
 }
 
 // Launch runs a kernel in the given number of blocks. Each block has the given number of threads.
-// The argument shared is the size of a block's dynamic shared memory in bytes.
+// shared is the size of a block's dynamic shared memory in bytes.
 func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -101,8 +100,8 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel returns the kernel with the given name. The argument shared is the largest size, in bytes,
-// of the shared memory of a block.
+// kernel returns the kernel with the given name. shared is the largest size, in bytes, of the
+// shared memory of a block.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {
@@ -120,13 +119,12 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. The result play launches the graph the given number
-// of times after all earlier launches, and returns when the last launch is finished. The result
-// forget frees the graph.
+// Record implements cuda.Recorder with a graph. play launches the graph the given number of times
+// after all earlier launches, and returns when the last launch is finished. forget frees the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	// this call of work loads the kernels, which is not possible during a capture
+	// This call of work loads the kernels, because they cannot be loaded during a capture.
 	err = work(func(name string, _, _, shared int, _ ...uint64) error {
 		_, err := m.kernel(name, shared)
 		return err

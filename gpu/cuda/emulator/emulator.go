@@ -45,7 +45,7 @@ var _ = kernel.Sources
 // next.
 type Order int
 
-// These are the orders. If results differ between them, a barrier is missing in a kernel.
+// These are the orders of the threads. If they give different results, a kernel lacks a barrier.
 const (
 	Forward  Order = C.EMULATOR_FORWARD
 	Backward Order = C.EMULATOR_BACKWARD

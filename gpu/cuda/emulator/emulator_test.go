@@ -15,11 +15,11 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes are pairs of a number of blocks and a number of threads. Some are odd numbers.
+// shapes lists numbers of blocks and of threads in a block. Some of the numbers are odd.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel and returns its output of the given number of words. The arguments of the
-// kernel are the output and the inputs.
+// launch runs a kernel and returns its output, which has the given number of words. The kernel gets
+// the output and the inputs as arguments.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)
@@ -210,8 +210,8 @@ func TestWriteBeyondSharedMemoryIsAnError(t *testing.T) {
 	}
 }
 
-// The test checks the kernels' division of 128 bits by 63, also for numbers with long runs of equal
-// bits, for which a first guess of a digit is too large.
+// The test checks the kernels' division of a 128-bit number by a 63-bit number. Some of the numbers
+// have long runs of equal bits, for which the first guess of a digit is too large.
 func TestDivision(t *testing.T) {
 	var some []uint64
 	for i := range 64 {

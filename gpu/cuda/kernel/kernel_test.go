@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The test checks that the PTX in the repository was compiled from the current sources, by a
-// hash that it contains. The test needs no compiler.
+// The test checks that the PTX in the repository was compiled from the current sources. It compares
+// the hash in the PTX with the hash of the sources, so it needs no compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
 	if err != nil {
@@ -68,7 +68,8 @@ func TestPTXIsTheCompilersOutput(t *testing.T) {
 	}
 }
 
-// fuses lists the kernels that multiply matrices, where fused operations are allowed.
+// fuses lists the kernels that multiply matrices. Only they may fuse a multiplication and an
+// addition.
 var fuses = map[string]bool{"network_forward": true, "network_back": true, "network_update": true, "network_update_plainly": true}
 
 // entries returns the PTX text of every kernel, by name.
@@ -81,9 +82,8 @@ func entries() map[string]string {
 	return all
 }
 
-// The test checks that the PTX calls no library and has no instruction that rounds differently
-// on a card than on a CPU. The PTX version must be one that the drivers of the last years
-// accept.
+// The test checks that the PTX calls no library and has no instruction that rounds differently on a
+// card than on a CPU. The drivers of recent years must accept its PTX version.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {

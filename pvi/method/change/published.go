@@ -69,7 +69,7 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 //
 // In the formulas below M is the number of clients, T is the number of rounds, and σ is
 // noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.
-// The function damping returns α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
+// damping returns α_t for rounds t = 1..T. The paper claims that μ is √T/σ.
 //
 // Let C = 1. Round t opens
 //

@@ -48,8 +48,8 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 }
 
 // playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
-// the last round. The argument federation is a number on which the random draws depend. The function
-// played is called with the number of each round.
+// the last round. federation is a number on which the random draws depend. played is called with
+// the number of each round.
 func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
 	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
 	for i := range truth {
@@ -92,8 +92,8 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 	return state, nil
 }
 
-// madeUpClient returns the records of the synthetic client with the given number. Their outcomes are
-// drawn from the model, whose coefficients are given by the argument truth.
+// madeUpClient returns the records of the synthetic client with the given number. Their outcomes
+// are drawn from the model, whose coefficients are given by truth.
 func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
 	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
 	r := m.Model.Regression(shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))

@@ -96,9 +96,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// moveTo returns the move to a λ that is computed from a state of the descent. If the argument
-// averaged is true, this λ belongs to the average of q over the last steps, and otherwise to the
-// present q. The result is nil if λ does not fit on the lattice.
+// moveTo returns the move to a λ that is computed from a state of the descent. If averaged is true,
+// this λ belongs to the average of q over the last steps, and otherwise to the present q. The
+// result is nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	to := w.setting.Lambda(w.natural, w.messages.Exponent)

@@ -24,8 +24,8 @@ const SampledRate = 0.1
 // batches are random samples by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. The number is at least the argument minimum.
-// It is so large that all rounds together have at least as many steps as the argument total.
+// OfRound returns the number of steps of each round. The number is at least minimum. It is so large
+// that all rounds together have at least as many steps as total.
 func OfRound(rounds, total, minimum int) int {
 	return max(minimum, (total+rounds-1)/rounds)
 }
@@ -65,8 +65,7 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 }
 
 // by returns the mechanism for the given sampling, records and noise multiplier. If the study
-// protects persons, the argument records is the number of persons, and the argument rows divides
-// the rows among them.
+// protects persons, records is the number of persons, and rows divides the rows among them.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -134,9 +133,8 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of m. The argument releases is their number. If
-// batches are drawn for a whole epoch at once, the first step of an epoch is charged for the whole
-// epoch.
+// EventOf returns the cost of the first releases of m. releases is their number. If batches are
+// drawn for a whole epoch at once, the first step of an epoch is charged for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -164,9 +162,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 	return b.Setting.Adjacencies()
 }
 
-// NewForecast returns the forecast for a study. The argument averaged is the sd of a client's noise
-// after the noise is averaged over all steps. The clip applies to the gradients of all draws of θ
-// together.
+// NewForecast returns the forecast for a study. averaged is the sd of a client's noise after the
+// noise is averaged over all steps. The clip applies to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))
