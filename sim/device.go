@@ -47,6 +47,7 @@ type Devices struct {
 	told   map[string]bool
 
 	gathering cuda.Gathering // combines the steps of the clients of all federations, so that a device computes them in one launch
+	room      cuda.Room      // records of all federations that the devices have
 }
 
 // NewDevices returns the devices of a source. It passes each message for the user once to the
@@ -85,7 +86,7 @@ func (d *Devices) Use(f *Federation, first, runs int) error {
 	first %= len(devices)
 	turned := append(slices.Clone(devices[first:]), devices[:first]...)
 	f.computedOn = names(turned[:min(len(turned), len(f.Sites))])
-	f.gathering = &d.gathering
+	f.gathering, f.tables.Room = &d.gathering, &d.room
 	return f.UseDevices(turned, d.Failed)
 }
 

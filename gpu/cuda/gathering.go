@@ -23,6 +23,7 @@ type gathered struct {
 	records Records
 	visit   *Visit
 	done    chan<- error
+	again   bool // whether tables were freed for the visit
 }
 
 // Join adds n members. Leave must be called once for each of them.
@@ -51,7 +52,7 @@ func (g *Gathering) Leave() {
 // fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
-	ready := []gathered{{d, records, v, done}}
+	ready := []gathered{{device: d, records: records, visit: v, done: done}}
 	if g != nil {
 		g.mutex.Lock()
 		g.waiting = append(g.waiting, ready...)
@@ -92,17 +93,19 @@ func launch(ready []gathered) {
 }
 
 // takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
-// launch fails, takeOrHalve tries each half of the visits again. Before it tries a single visit
-// again, it frees the tables that other visits have left on the device.
+// launch fails, takeOrHalve tries each half of the visits again. It tries a single visit once more, if it
+// can free tables that visits have left on the device.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not computed is unchanged and released nothing, so it can be computed again.
 	var left []gathered
 	for _, r := range group {
-		if err == nil || r.visit.Taken || len(group) == 1 && !makeRoom(r.records) {
+		alone := len(group) == 1
+		if err == nil || r.visit.Taken || alone && (r.again || !makeRoom(r.records)) {
 			r.done <- err
 			continue
 		}
+		r.again = alone
 		r.visit.Plan.Reclaim()
 		left = append(left, r)
 	}

@@ -201,3 +201,50 @@ func TestTablesAreKept(t *testing.T) {
 		t.Errorf("%v, %d pieces of memory kept", err, d.held)
 	}
 }
+
+// The test checks that a visit fails if the device has memory for its records, but not for the visit as
+// well, also after other records have made room.
+func TestTablesWithoutRoomForAVisit(t *testing.T) {
+	d := &crowded{Device: devices[0], most: 100, room: 2}
+	var tables Tables
+	one, two := tables.Keep(gatheringScene.data()), tables.Keep(gatheringScene.data())
+	if err := (*Gathering)(nil).Descend(d, one, gatheringScene.visit(t, d, nil, 1)); err != nil {
+		t.Fatal(err)
+	}
+	d.room = 1
+	v := gatheringScene.visit(t, d, nil, 2)
+	if err := (*Gathering)(nil).Descend(d, two, v); !errors.Is(err, errCrowded) || v.Taken {
+		t.Errorf("a visit without room: %v, taken: %t", err, v.Taken)
+	}
+	if err := tables.Free(); err != nil || d.held != 0 {
+		t.Errorf("%v, %d pieces of memory kept", err, d.held)
+	}
+}
+
+// The test checks that records get the memory of tables that other Tables in the room have left on the
+// device, and that Tables leave the room with Free.
+func TestTablesShareARoom(t *testing.T) {
+	d := &crowded{Device: devices[0], most: 100, room: 2}
+	var room Room
+	var visits []*Visit
+	all := []*Tables{{Room: &room}, {Room: &room}}
+	for i, tables := range all {
+		v := gatheringScene.visit(t, d, nil, uint64(i+1))
+		if err := (*Gathering)(nil).Descend(d, tables.Keep(gatheringScene.data()), v); err != nil {
+			t.Fatalf("visit %d: %v", i, err)
+		}
+		visits = append(visits, v)
+		if d.held != 1 { // two tables would leave no memory for a visit
+			t.Errorf("after visit %d the device has %d tables", i, d.held)
+		}
+	}
+	checkGathered(t, visits, make([]error, len(visits)), nil)
+	for _, tables := range all {
+		if err := tables.Free(); err != nil {
+			t.Error(err)
+		}
+	}
+	if d.held != 0 || len(room.others(nil)) != 0 {
+		t.Errorf("%d pieces of memory kept, %d Tables in the room", d.held, len(room.others(nil)))
+	}
+}

@@ -2,14 +2,59 @@ package cuda
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 )
 
 // Tables keeps records in the memory of devices between visits, so that they are copied only once.
 // The zero value is ready for use. Its methods may be called from several goroutines at once.
 type Tables struct {
+	// Room, if not nil, has all Tables that share the memory of the devices.
+	Room *Room
+
 	mutex sync.Mutex
 	all   []*keptRecords
+}
+
+// A Room is a set of [Tables] that share the memory of devices. If records of one of them do not fit,
+// the tables of all of them are freed, except those that visits use. The zero value is ready for use.
+type Room struct {
+	mutex  sync.Mutex
+	shared map[*Tables]bool
+}
+
+// add adds t to the room, which may be nil.
+func (r *Room) add(t *Tables) {
+	if r == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.shared == nil {
+		r.shared = map[*Tables]bool{}
+	}
+	r.shared[t] = true
+}
+
+// remove removes t from the room, which may be nil.
+func (r *Room) remove(t *Tables) {
+	if r == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.shared, t)
+}
+
+// others returns all Tables in the room, which may be nil, except t.
+func (r *Room) others(t *Tables) []*Tables {
+	if r == nil {
+		return nil
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(r.shared)), func(o *Tables) bool { return o == t })
 }
 
 // keptRecords are records of Tables, with the table of the device that has them.
@@ -21,7 +66,7 @@ type keptRecords struct {
 }
 
 // Keep returns records whose table stays on the device until Free, or until the device's memory is
-// needed for other records of t. All calls of Put must be for the same device.
+// needed for other records of t or of its room. All calls of Put must be for the same device.
 func (t *Tables) Keep(records Records) Records {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -40,6 +85,7 @@ func (k *keptRecords) Put(d Device) (*Table, error) {
 			return nil, err
 		}
 		k.table, table.kept = table, k
+		k.of.Room.add(k.of)
 	}
 	k.users++
 	return k.table, nil
@@ -54,11 +100,13 @@ func (k *keptRecords) leave() {
 
 // Free frees the memory of all tables that no visit uses.
 func (t *Tables) Free() error {
+	t.Room.remove(t)
 	_, err := t.free()
 	return err
 }
 
-// free does the same as Free, and returns the number of tables whose memory it freed.
+// free does the same as Free, except that t stays in its room, and returns the number of tables whose
+// memory it freed.
 func (t *Tables) free() (freed int, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -75,13 +123,17 @@ func (t *Tables) free() (freed int, err error) {
 	return freed, err
 }
 
-// makeRoom frees the tables that no visit uses, if records are those of Tables. It reports whether
-// it freed one.
+// makeRoom frees the tables that no visit uses, if records are those of Tables, and the tables of the
+// other Tables in the same room. It reports whether it freed one.
 func makeRoom(records Records) bool {
 	k, ok := records.(*keptRecords)
 	if !ok {
 		return false
 	}
-	freed, _ := k.of.free() // a device that cannot free memory fails at the next visit too
+	freed := 0
+	for _, t := range append(k.of.Room.others(k.of), k.of) {
+		n, _ := t.free() // a device that cannot free memory fails at the next visit too
+		freed += n
+	}
 	return freed > 0
 }
