@@ -167,7 +167,9 @@ type Promise struct {
 	Releases        int         `json:"releases"`
 	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers may read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
-	Scores    bool `json:"scores,omitempty"`
+	Scores bool `json:"scores,omitempty"`
+	// Modes is true if the first release also has votes for the place of the mode of a client's records.
+	Modes     bool `json:"modes,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release had the sums for tables that describe the records
 	HeldOut   bool `json:"held_out,omitempty"`  // whether the last release scores held-out records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
@@ -449,6 +451,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Scores:          p.Study().Inference.Solver == study.Scoring,
+		Modes:           p.Study().Privacy.Unit == study.Client && p.Study().Inference.Solver == study.Scoring && p.Study().Model.Formula != nil,
 		Tables:          p.Study().Describe != nil,
 		HeldOut:         p.Study().Compare != nil,
 		Gradients:       stepped,

@@ -192,6 +192,7 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 	x := w.vector(v.smooth.column) + "[n]"
 	k := v.smooth.knots
 	sd, curve, basis := w.names.unique("sds_"+prefix+c.Name), w.names.unique("s_"+prefix+c.Name), w.names.unique("basis_"+prefix+c.Name)
+	w.varying = true
 	w.parameter(Prior{sd, fmt.Sprintf("student_t(3, 0, %s)", short(of.unit, 3)), "half of a Student t with scale " + of.says}, "real<lower=0>", "sds")
 	w.centred(curve, sd, k, "coefficients of the curve "+v.source)
 	w.predictors = append(w.predictors,
@@ -226,6 +227,7 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	by, index, levels := w.levelsOfGroup(g)
 	correlated := g.correlated && len(designs) > 1
 	var sds, lines []string
+	w.varying = true
 	for _, d := range designs {
 		sd := w.names.unique("sd_" + prefix + by + "_" + d.name)
 		scale := of.unit / d.spread

@@ -210,6 +210,7 @@ func (w *writer) monotonic(v *variable, n *node) {
 	steps, table := w.names.unique("simo_"+c.Name), w.names.unique("mo_"+c.Name)
 	w.parameter(Prior{Parameter: steps, Density: fmt.Sprintf("dirichlet(rep_vector(1, %d))", k-1), From: "each step is equally likely to be the largest"},
 		fmt.Sprintf("simplex[%d]", k-1), "simo")
+	w.varying = true
 	w.transformed = append(w.transformed, fmt.Sprintf("vector[%d] %s = %d * append_row(0, cumulative_sum(%s));", k, table, k-1, steps))
 	v.pieces = []piece{{
 		name: "mo_" + c.Name, spread: float64(k - 1),

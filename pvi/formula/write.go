@@ -23,6 +23,10 @@ type Written struct {
 	Variables []Variable
 	Priors    []Prior
 
+	// Varying reports whether the formula has effects of groups, curves or monotonic effects. The
+	// effects are then products of parameters, or have priors that depend on parameters.
+	Varying bool
+
 	// Effects is the program with the correlated effects of groups as generated quantities, in the
 	// units of the predictor. Effects is "" if there are no correlated effects, or if the program
 	// would be too long.
@@ -80,7 +84,7 @@ func Write(r Request) (out *Written, err error) {
 	if len(text) > syntax.MaxText {
 		fail("E606", syntax.Span{To: len(r.Formula)}, "its program is longer than %d bytes. Write a column with many levels as a group, (1 | site).", syntax.MaxText)
 	}
-	written := &Written{Text: text, Variables: w.data, Priors: w.priors}
+	written := &Written{Text: text, Variables: w.data, Priors: w.priors, Varying: w.varying}
 	if len(w.shown) > 0 {
 		written.Effects = text + "generated quantities {\n  " + strings.Join(w.shown, "\n  ") + "\n}\n"
 	}
@@ -109,6 +113,7 @@ type writer struct {
 	priors      []Prior
 	used        map[string]bool // keys of the study's priors that were used
 	known       []string        // names and classes of the parameters for which the study can give priors
+	varying     bool            // see [Written]
 	transformed []string
 	shown       []string // declarations of the correlated effects of groups as generated quantities
 

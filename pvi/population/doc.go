@@ -23,6 +23,17 @@
 // noise hides the votes, the curvature may be much smaller than in the units, and q is nearly the
 // prior.
 //
+// # The votes for modes
+//
+// The model of a [Setting] with an [Area] is far from quadratic, and its prior may be so wide that the
+// rounds would end before they have found the mode. Each client then also votes for the place of the
+// mode of its own records, in units of the prior sd. The first round costs .16 of the budget in place of
+// .08, and its two kinds of votes have half of it each. The votes for the scale are for the information
+// at the client's mode, which may be larger than that of synthetic records. From the votes for
+// modes follows the posterior distribution of each coordinate's place. Its mean is the point of
+// the second round, its sd determines the clip, and later points are near it. The posterior q does not
+// contain these votes.
+//
 // # The releases of a later round
 //
 // A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a typical

@@ -33,6 +33,10 @@ type Query struct {
 	// client's vector has votes. In later rounds Votes is 0, and the vector has the blocks of the
 	// package documentation.
 	Votes float64
+
+	// Area is the region in which the client votes for the place of its mode in the first round. It
+	// is nil if clients do not vote for places.
+	Area *Area
 }
 
 // blocks has the five blocks of a client's vector in a round after the first. The blocks are parts

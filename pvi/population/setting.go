@@ -28,6 +28,10 @@ type Setting struct {
 	// gradients (see [rules.chooseClips]).
 	Skewed bool
 
+	// Area is the region in which clients vote for the places of their modes. It is nil if the
+	// rounds begin at the prior mean.
+	Area *Area
+
 	Digest [32]byte // digest of the protocol, from which random numbers are computed
 }
 
@@ -38,7 +42,10 @@ const (
 
 // Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose
 // norm is at most 1, by w_t. The largest weight is 1. The argument rounds must be at least 2.
-func Weights(rounds int) []float64 {
+func Weights(rounds int) []float64 { return weights(rounds, voting) }
+
+// weights returns the weights of the rounds, given the share of the first round.
+func weights(rounds int, voting float64) []float64 {
 	weights := make([]float64, rounds)
 	for t := 1; t < rounds; t++ {
 		weights[t] = math.Pow(growth, float64(t+1-rounds)/2)
@@ -86,6 +93,7 @@ type rules struct {
 	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 
 	covariance *mat.SymDense // prior covariance
+	beginning  *beginning    // nil unless votes for modes were counted
 	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
 
 	// early and late are the clips of gradients in the first and in the second half of the rounds,
@@ -155,6 +163,13 @@ func (r *rules) clip(late bool) float64 {
 // this query follow from the prior and the votes, because no gradients were released before.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
+	if b := r.beginning; b != nil {
+		distance := floats.Norm(b.sd, 2) * r.nominal
+		return &Query{
+			Point: b.mean, Clip: r.early * math.Hypot(distance, math.Sqrt(r.nominal)*rootD),
+			Curvature: scaledUnit(r.dim, typical*r.nominal), CurvatureClip: r.nominal * rootD, Kappa: r.kappa,
+		}
+	}
 	return &Query{
 		Point: r.Mean, Clip: typical * r.early * rootD * r.priorSD * r.nominal,
 		Curvature: scaledUnit(r.dim, typical*r.nominal), CurvatureClip: r.nominal * rootD, Kappa: r.kappa,

@@ -52,7 +52,7 @@ func New(s *Setting) (*State, bool) {
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
-		q = Query{Point: s.rules.Mean, Votes: s.rules.Records}
+		q = Query{Point: s.rules.Mean, Votes: s.rules.Records, Area: s.rules.Area}
 	}
 	q.Point, q.Factors = divided(q.Point, s.factors), s.factors
 	return &q
@@ -155,8 +155,16 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	floats.Mul(setting.Mean, factors)
 	setting.Precision = dividedTwice(setting.Precision, factors)
 	next, ok := New(&setting)
-	if ok {
-		next.factors, next.rules.scales = factors, scales
+	if !ok {
+		return nil, false
+	}
+	next.factors, next.rules.scales = factors, scales
+	if s.rules.Area != nil {
+		b := s.rules.begin(answers, sum)
+		floats.Mul(b.mean, factors)
+		floats.Mul(b.sd, factors)
+		next.rules.beginning = b
+		next.query = next.rules.first()
 	}
 	return next, ok
 }
@@ -260,10 +268,24 @@ func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 			floats.Scale(1/slope, e.gradient)
 			e.sd /= slope
 		}
-		e.sd = math.Hypot(e.sd, nonlinear*floats.Norm(e.gradient, 2)/math.Sqrt(float64(r.dim)))
+		size := floats.Norm(e.gradient, 2)
+		e.sd = math.Hypot(e.sd, r.nonlinear(size)*size/math.Sqrt(float64(r.dim)))
 		all[t] = e
 	}
 	return all
+}
+
+// nonlinear returns the relative error that a mean gradient of the given size has because gradients
+// are not linear in θ. If clients vote for the places of their modes, the points may be near the mode
+// in some coordinates and far away in others. A relative error that is the same for all sizes would
+// then be too small: a displacement by Δ, in units in which a record has unit information, changes
+// the gradient of an sd in proportion to Δ². The error is then the size of the gradient over the
+// nominal curvature, and at most 1.
+func (r *rules) nonlinear(size float64) float64 {
+	if r.Area == nil {
+		return nonlinear
+	}
+	return math.Min(size/r.nominal, 1)
 }
 
 // average returns the mean gradient ḡ and the mean point θ̄ of the rounds, weighted by the
@@ -454,13 +476,17 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	s.late = r.two && number >= len(r.Weights)/2
 	point := s.posterior.Mean()
 	for i, x := range point {
+		if b := r.beginning; b != nil {
+			point[i] = within(x, b.mean[i]-nearest*b.sd[i], b.mean[i]+nearest*b.sd[i])
+			continue
+		}
 		point[i] = within(x, r.Mean[i]-farthest*r.priorSD, r.Mean[i]+farthest*r.priorSD)
 	}
 	mean := meanOf(curvatures)
 
 	size := math.Max((mat.Trace(j.released)+math.Sqrt(float64(r.dim))*j.releasedSD/2)/(s.slope.Mean*s.slope.Mean), mat.Trace(j.alike))
 	clip := r.clip(s.late) * math.Sqrt(size+s.posterior.distance(point, curvatures))
-	if s.late == last.late {
+	if s.late == last.late && r.beginning == nil {
 		clip = math.Min(clip, last.query.Clip)
 	}
 

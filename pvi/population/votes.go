@@ -32,7 +32,7 @@ func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	for i := range d {
 		// A client without information about a coordinate votes for the last place.
-		at := within(-math.Log(information.At(i, i)/q.Votes)/math.Log(base), 0, places-1)
+		at := within(q.Area.first()-math.Log(information.At(i, i)/q.Votes)/math.Log(base), 0, places-1)
 		divide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))
 	}
 }
@@ -44,7 +44,7 @@ func divide(dst []float64, position, size float64) {
 		dst[0] = position
 		return
 	}
-	low := min(int(position), places-2)
+	low := min(int(position), len(dst)-2)
 	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
@@ -64,7 +64,10 @@ type scale []float64
 // clients.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
-	size := math.Sqrt(float64(r.dim)) / clients
+	size, first := math.Sqrt(float64(r.dim))/clients, r.Area.first()
+	if r.Area != nil {
+		size *= math.Sqrt2
+	}
 	sd := math.Hypot(size*r.Noise*math.Sqrt(float64(answers)), unalike)
 	at := make([]float64, (places-1)*finer+1)
 	likelihood := make([][]float64, r.dim)
@@ -88,7 +91,7 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 		for i, l := range likelihood {
 			logs := make([]float64, len(at))
 			for k := range logs {
-				logs[k] = l[k] - at[k]/m
+				logs[k] = l[k] - math.Abs(at[k]-first)/m
 			}
 			evidence[e] += floats.LogSumExp(logs) - math.Log(m)
 			given[e][i] = proportions(logs)
@@ -113,7 +116,7 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 		draws = append(draws, s)
 	}
 	for i, x := range mean {
-		mean[i] = math.Pow(base, -x)
+		mean[i] = math.Pow(base, first-x)
 	}
 	return draws, mean
 }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"fedpvi/internal/special"
+	"fedpvi/internal/testing/formulas"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/scoring"
 	"fedpvi/pvi/shard"
@@ -22,9 +23,9 @@ import (
 
 // formulaWorld draws n records of a formula of the bank, which five clients have. The truth of a
 // coordinate that the bank does not draw is NaN.
-func formulaWorld(t testing.TB, f formulated, n int, multiplier float64, seed uint64) *world {
+func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
-	st, err := study.Parse("f.toml", []byte(f.study(fmt.Sprintf(
+	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
 		"study = { version = 2, name = \"f\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\nfederation = { nominal_records = %d }\n", n/5))))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func formulaWorld(t testing.TB, f formulated, n int, multiplier float64, seed ui
 		t.Fatal(err)
 	}
 	w.SetNoise(multiplier, 1)
-	truth, rows := f.drawn(n, seed)
+	truth, rows := f.Drawn(n, seed)
 	for _, name := range m.Names() {
 		x, ok := truth[name]
 		if !ok {
@@ -62,8 +63,8 @@ func formulaWorld(t testing.TB, f formulated, n int, multiplier float64, seed ui
 // written by hand draws. Times that are censored are not drawn.
 func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	const n = 1000
-	for _, f := range bank {
-		t.Run(f.name, func(t *testing.T) {
+	for _, f := range formulas.Bank {
+		t.Run(f.Name, func(t *testing.T) {
 			w := formulaWorld(t, f, n, 1, 1)
 			for i, x := range w.truth {
 				if math.IsNaN(x) {
@@ -75,9 +76,9 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 				t.Fatalf("%d outcomes are drawn", got)
 			}
 			switch {
-			case f.name == "monotonic" || f.name == "weights":
-			case strings.Contains(f.text, "cens("):
-				_, rows := f.drawn(n, 1)
+			case f.Name == "monotonic" || f.Name == "weights":
+			case strings.Contains(f.Text, "cens("):
+				_, rows := f.Drawn(n, 1)
 				for i, y := range before[0] {
 					if dead := rows[i][1] == 1; dead == (y == after[0][i]) {
 						t.Fatalf("record %d, dead %t: the time %g is drawn as %g", i, dead, y, after[0][i])
@@ -114,7 +115,7 @@ type holding struct {
 }
 
 // add plays one study.
-func (h *holding) add(t *testing.T, f formulated, records int, seed uint64) {
+func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64) {
 	const multiplier, z90 = 3.73, 1.6448536 // the multiplier is that of ε = 1 at δ = 1e-5
 	w := formulaWorld(t, f, records, multiplier, seed)
 	state := w.play(t, multiplier, seed)
@@ -133,7 +134,7 @@ func (h *holding) add(t *testing.T, f formulated, records int, seed uint64) {
 		}
 	}
 	h.truths, h.coordinates = append(h.truths, held/total), h.coordinates+total
-	if strings.Contains(f.text, "site") || strings.Contains(f.text, "s(x") || strings.Contains(f.text, "mo(") {
+	if strings.Contains(f.Text, "site") || strings.Contains(f.Text, "s(x") || strings.Contains(f.Text, "mo(") {
 		return // the posterior of a spread, or of a simplex, is far from normal around its mode
 	}
 	mode, spread := w.programMode(t, w.truth)
@@ -167,15 +168,15 @@ func TestFormulasHoldTheTruth(t *testing.T) {
 		if testing.Short() {
 			t.Skip("seconds of statistics")
 		}
-		for _, f := range bank {
-			if f.name != "weibull" {
+		for _, f := range formulas.Bank {
+			if f.Name != "weibull" {
 				continue
 			}
 			var h holding
 			h.add(t, f, 4000, 10_000)
 			rms, width := math.Sqrt(h.squares/h.pooled), math.Exp(h.width/h.pooled)
 			if rms > 2 || h.astray > 0 || h.truths[0] < 0.6 || width > 4 {
-				t.Errorf("%s: intervals of 90 %% hold %.2f of the truths, the rms of (mean − pooled mode)/sd is %.2f, sds are %.1f times those of the pooled records, and %d of 1 studies have not arrived", f.name, h.truths[0], rms, width, h.astray)
+				t.Errorf("%s: intervals of 90 %% hold %.2f of the truths, the rms of (mean − pooled mode)/sd is %.2f, sds are %.1f times those of the pooled records, and %d of 1 studies have not arrived", f.Name, h.truths[0], rms, width, h.astray)
 			}
 		}
 		return
@@ -183,8 +184,8 @@ func TestFormulasHoldTheTruth(t *testing.T) {
 	var mu sync.Mutex
 	var truths, draws []float64
 	t.Run("bank", func(t *testing.T) {
-		for _, f := range bank {
-			t.Run(f.name, func(t *testing.T) {
+		for _, f := range formulas.Bank {
+			t.Run(f.Name, func(t *testing.T) {
 				t.Parallel()
 				var h holding
 				for k := range *studiesOfFormula {
@@ -196,7 +197,7 @@ func TestFormulasHoldTheTruth(t *testing.T) {
 				if h.pooled > 0 {
 					drawn, rms, width = fmt.Sprintf("%.2f", stat.Mean(h.draws, nil)), fmt.Sprintf("%.2f", math.Sqrt(h.squares/h.pooled)), fmt.Sprintf("%.1f", math.Exp(h.width/h.pooled))
 				}
-				fmt.Printf("| `%s` | `%s` | %.2f | %s | %s | %s | %d |\n", strings.ReplaceAll(f.text, "|", `\|`), f.family, stat.Mean(h.truths, nil), drawn, rms, width, h.astray)
+				fmt.Printf("| `%s` | `%s` | %.2f | %s | %s | %s | %d |\n", strings.ReplaceAll(f.Text, "|", `\|`), f.Family, stat.Mean(h.truths, nil), drawn, rms, width, h.astray)
 				if h.warned {
 					return
 				}

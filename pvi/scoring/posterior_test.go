@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
 
+	"fedpvi/internal/testing/formulas"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
@@ -67,10 +68,10 @@ type pooling struct {
 }
 
 // pool draws records of a formula. Their numbers are rounded, so that all machines draw the same.
-func pool(t *testing.T, f formulated) *pooling {
+func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
-	st, err := study.Parse("f.toml", []byte(f.study("study = { version = 2, name = \"f\" }\nprivacy = { unit = \"none\" }\ninference = { q = \"full\" }\n")))
+	st, err := study.Parse("f.toml", []byte(f.Study("study = { version = 2, name = \"f\" }\nprivacy = { unit = \"none\" }\ninference = { q = \"full\" }\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func pool(t *testing.T, f formulated) *pooling {
 	if p.model, err = fit.New(st); err != nil {
 		t.Fatal(err)
 	}
-	_, rows := f.drawn(n, seed)
+	_, rows := f.Drawn(n, seed)
 	records := new(shard.Records)
 	for _, row := range rows {
 		for j, x := range row {
@@ -226,10 +227,10 @@ func gapOf(names []string, p posterior, stan sampled) gap {
 // formulas that it sampled, and prints a table.
 func TestPosteriorsOfFormulas(t *testing.T) {
 	if *stanFolder != "" {
-		for _, f := range sampledFormulas() {
+		for _, f := range formulas.Sampled() {
 			p := pool(t, f)
 			for end, content := range map[string][]byte{".stan": []byte(p.program), ".json": p.data} {
-				if err := os.WriteFile(filepath.Join(*stanFolder, f.name+end), content, 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(*stanFolder, f.Name+end), content, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -247,15 +248,15 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 	if len(all) < 35 {
 		t.Errorf("Stan has only the posteriors of %d formulas", len(all))
 	}
-	for _, f := range sampledFormulas() {
-		stan, ok := all[f.name]
-		if !ok || os.Getenv("FEDPVI_LONG") == "" && !slices.Contains([]string{"exposure", "categorical", "hurdle-lognormal", "poisson-groups"}, f.name) {
+	for _, f := range formulas.Sampled() {
+		stan, ok := all[f.Name]
+		if !ok || os.Getenv("FEDPVI_LONG") == "" && !slices.Contains([]string{"exposure", "categorical", "hurdle-lognormal", "poisson-groups"}, f.Name) {
 			continue
 		}
-		t.Run(f.name, func(t *testing.T) {
+		t.Run(f.Name, func(t *testing.T) {
 			p := pool(t, f)
 			if got := p.digest(); got != stan.Digest {
-				t.Fatalf("the program and the records have the digest %s, Stan's %s: run bench/stan_posteriors.py %s", got, stan.Digest, f.name)
+				t.Fatalf("the program and the records have the digest %s, Stan's %s: run bench/stan_posteriors.py %s", got, stan.Digest, f.Name)
 			}
 			compareWithStan(t, f, p, stan)
 		})
@@ -264,7 +265,7 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 
 // compareWithStan compares the fit of a formula. If the posterior is known to be skewed, the fit must
 // differ, and the density of the formula must have Stan's moments.
-func compareWithStan(t *testing.T, f formulated, p *pooling, stan sampled) {
+func compareWithStan(t *testing.T, f formulas.Formula, p *pooling, stan sampled) {
 	if stan.Rhat > 1.01 {
 		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)
 	}
@@ -273,7 +274,7 @@ func compareWithStan(t *testing.T, f formulated, p *pooling, stan sampled) {
 	for i := range mean {
 		q.SD = append(q.SD, math.Sqrt(cov.At(i, i)))
 	}
-	names, reason := p.model.Names(), skewed[f.name]
+	names, reason := p.model.Names(), skewed[f.Name]
 	g, by := gapOf(names, q, stan), "–"
 	switch {
 	case reason == "" && g.outside != "":
@@ -294,30 +295,6 @@ func compareWithStan(t *testing.T, f formulated, p *pooling, stan sampled) {
 		by = fmt.Sprintf("%.3f, %.3f–%.3f: %s", weights.mean, weights.low, weights.high, reason)
 	}
 	if os.Getenv("FEDPVI_LONG") != "" {
-		fmt.Printf("| `%s` | `%s` | %d | %.3f | %.3f–%.3f | %s |\n", strings.ReplaceAll(f.text, "|", `\|`), f.family, len(mean), g.mean, g.low, g.high, by)
+		fmt.Printf("| `%s` | `%s` | %d | %.3f | %.3f–%.3f | %s |\n", strings.ReplaceAll(f.Text, "|", `\|`), f.Family, len(mean), g.mean, g.low, g.high, by)
 	}
-}
-
-// sampledFormulas returns the bank, and a formula that is only compared with Stan.
-func sampledFormulas() []formulated {
-	return append(slices.Clone(bank), formulated{
-		name: "interval", text: "time | cens(status, upper) ~ x + arm", family: "lognormal",
-		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
-		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
-			return func(c covariates) []float64 { // seen until 8, below 0.5 only that it is below, and sometimes a visit each unit of time
-				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
-				switch visited := d.IntN(2) == 0; {
-				case death > 8:
-					return []float64{8, 1, 9}
-				case death < .5:
-					return []float64{.5, 2, 1}
-				case visited:
-					low := math.Floor(death-.5) + .5
-					return []float64{low, 3, low + 1}
-				}
-				return []float64{death, 0, death + 1}
-			}
-		},
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/gpu"
+	"fedpvi/internal/testing/formulas"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 )
@@ -267,9 +268,9 @@ func TestProgramsThatMultiply(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	for _, f := range bank {
-		if got, want := formulaWorld(t, f, 10, 1, 1).model.Multiplies(), f.name == "monotonic"; got != want {
-			t.Errorf("%s: %t", f.text, got)
+	for _, f := range formulas.Bank {
+		if got, want := formulaWorld(t, f, 10, 1, 1).model.Multiplies(), f.Name == "monotonic"; got != want {
+			t.Errorf("%s: %t", f.Text, got)
 		}
 	}
 }

@@ -15,6 +15,9 @@ type Formula struct {
 	Family string // family and its link, in the spelling of the study
 	Priors []formula.Prior
 
+	// Varying reports whether the formula has effects of groups, curves or monotonic effects.
+	Varying bool
+
 	// Effects is the program that computes the correlated effects of groups as generated
 	// quantities. It is nil if there are no correlated effects.
 	Effects *syntax.Program
@@ -52,7 +55,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 		reportFormula(err, t, prior)
 		return
 	}
-	f.Priors = written.Priors
+	f.Priors, f.Varying = written.Priors, written.Varying
 	tree, err := syntax.Parse(written.Text)
 	if err != nil {
 		t.Errorf("formula", "its program cannot be read, which is a mistake of this build: %v", err)

@@ -91,3 +91,31 @@ func TestKeysOfFormulas(t *testing.T) {
 		}
 	}
 }
+
+// Formulas without effects of groups, curves and monotonic effects have intervals by default if whole
+// clients are protected. Others are refused unless they ask for point estimates.
+func TestFormulasOfClients(t *testing.T) {
+	clients := strings.Replace(formulaStudy, `unit = "record"`, `unit = "client"`, 1) + "[federation]\nnominal_records = 40\n"
+	st, err := study.Parse("study.toml", []byte(clients))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := st.Inference; in.Solver != study.Scoring || in.Rounds != 10 || st.Points() || !st.Honest() {
+		t.Errorf("the study has %+v", in)
+	}
+	grouped := strings.Replace(clients, "falls ~ age + dose + ward", "falls ~ age + (1 | ward)", 1)
+	for _, c := range []struct{ text, more, want string }{
+		{grouped, "", "effects of groups"},
+		{strings.Replace(clients, "age +", "s(age) +", 1), "", "s() and mo()"},
+		{grouped, "[inference]\nsolver = \"scoring\"\n", "effects of groups"},
+		{clients, "[inference]\nsolver = \"svi\"\nrounds = 3\n", "the default has intervals"},
+	} {
+		if _, err := study.Parse("study.toml", []byte(c.text+c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, not %q", err, c.want)
+		}
+	}
+	points := strings.Replace(grouped, "delta = 1e-5", "delta = 1e-5\nclip = 3.0", 1) + "[inference]\nrounds = 5\nintervals = \"none\"\n"
+	if st, err := study.Parse("study.toml", []byte(points)); err != nil || st.Inference.Solver == study.Scoring {
+		t.Errorf("point estimates of groups: %v", err)
+	}
+}

@@ -40,6 +40,8 @@ func readIntervals(s *Study, t *document.Table) {
 	switch {
 	case slices.Contains(fitting, Scoring):
 		instead = `, or leave solver out: the default has intervals that contain the noise`
+	case s.Privacy.Unit == Client && s.Model.Family == ByProgram:
+		instead = ". " + s.whyNotScored() + `. With privacy.unit = "person" or "record" it has intervals`
 	case s.Privacy.Unit == None && s.Model.single():
 		instead = `, or q = "full", which has intervals`
 	}

@@ -1,6 +1,10 @@
 package study
 
-import "fedpvi/internal/document"
+import (
+	"fmt"
+
+	"fedpvi/internal/document"
+)
 
 // A scoringLimit has the limits of the solver Scoring for one privacy unit.
 type scoringLimit struct {
@@ -36,16 +40,28 @@ const (
 )
 
 // scores reports whether the solver Scoring can fit the model with the given privacy unit. A model
-// with effects of groups needs the unit record. A program needs the unit record or the unit person.
+// with effects of groups needs the unit record. A program needs the unit record or the unit person,
+// and so does a formula with effects of groups or with curves.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	switch {
 	case m.Family == ByProgram:
-		return unit.OfRecords()
+		return unit.OfRecords() || unit == Client && m.Formula != nil && !m.Formula.Varying
 	case m.general():
 		return false
 	}
 	return ok && (len(m.Groups) == 0 || unit == Record)
+}
+
+// whyNotScored says why the solver Scoring cannot fit the study's model with its privacy unit.
+func (s *Study) whyNotScored() string {
+	switch {
+	case s.Privacy.Unit == Client && s.Model.Formula != nil:
+		return "With whole clients protected, intervals are not known to hold for effects of groups, s() and mo(), whose parameters are multiplied or have a spread that is learned"
+	case s.Privacy.Unit == Client && s.Model.Family == ByProgram:
+		return "With whole clients protected, intervals are known to hold for formulas alone, not for programs"
+	}
+	return fmt.Sprintf("%q cannot fit this model with privacy.unit = %q", Scoring, s.Privacy.Unit)
 }
 
 // MostScored returns the largest number of coordinates of θ on which records may depend with the

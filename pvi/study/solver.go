@@ -80,6 +80,8 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		t.Errorf("solver", `%q is for privacy.unit = "record": without a promise write "svi"`, s.Inference.Solver)
 	case !s.partitioned() && s.Privacy.Unit.OfRecords() || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
+	case s.Inference.Solver == Scoring:
+		t.Errorf("solver", `%s: write %q`, s.whyNotScored(), fitting[0])
 	case s.Inference.Solver == Laplace:
 		t.Errorf("solver", `the mode of a program, or of a model with group terms, clusters or hidden units, says little about where its posterior lies: write %q`, fitting[0])
 	default:

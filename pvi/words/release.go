@@ -70,9 +70,13 @@ func sent(p *pvi.Protocol) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
 		if in.Solver == study.Scoring {
+			votes := ""
+			if st.Model.Formula != nil {
+				votes = " In the first round they are votes instead: for each parameter, how much its records tell about it, and where a fit of its records alone would place it."
+			}
 			return []string{
-				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.",
-					capital(fmt.Sprint(p.Releases())), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
+				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.%s",
+					capital(fmt.Sprint(p.Releases())), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier), votes),
 			}
 		}
 		return []string{

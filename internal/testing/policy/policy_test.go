@@ -69,7 +69,7 @@ func files(t *testing.T) []file {
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
-	{"accountant", "gpu/cuda/emulator", "internal/table/origin", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog"},
+	{"accountant", "gpu/cuda/emulator", "internal/table/origin", "pvi/gaussian", "pvi/formula", "internal/audit/collector", "internal/testing/auditlog", "internal/testing/formulas"},
 	{"dpmech/internal/stream", "internal/table/sqldata"},
 	{"dpmech"},
 	{"pvi/model/tape"},
@@ -202,7 +202,7 @@ var forbidden = []struct {
 		// Package transport draws pauses and numbers of incidents at random. Program demonet
 		// draws the times at which it kills processes.
 		"math/rand", func(f file) bool {
-			return f.test || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
+			return f.test || f.folder == "internal/testing/formulas" || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
 		},
 		"randomness that protects someone comes from dpmech.Stream",
 	},

@@ -2,6 +2,7 @@ package clientscores
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -12,7 +13,6 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/population"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -23,6 +23,7 @@ const exponent = 60
 // A Method is the method whose clients release gradients and curvatures of their records.
 type Method struct {
 	*method.Sums
+	model   model
 	units   *population.Units
 	weights []float64 // factor w_t by which the vectors of each round are multiplied
 
@@ -32,16 +33,23 @@ type Method struct {
 
 // New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
-	units, err := newUnits(s)
+	model, err := modelOf(s)
 	if err != nil {
 		return nil, err
 	}
-	weights := population.Weights(s.Study.Inference.Rounds)
+	units, err := newUnits(s, model)
+	if err != nil {
+		return nil, err
+	}
+	size, weights := population.Size(s.Model.Dim()), population.Weights(s.Study.Inference.Rounds)
+	if model.begins() {
+		size, weights = population.SizeWithModes(s.Model.Dim()), population.WeightsWithModes(s.Study.Inference.Rounds)
+	}
 	return func(multiplier float64) (method.Method, error) {
 		configs := make([]dpmech.Config, len(weights))
 		for t, w := range weights {
 			configs[t] = dpmech.Config{
-				Dim: population.Size(s.Model.Dim()), Clip: w, NoiseMultiplier: multiplier / w,
+				Dim: size, Clip: w, NoiseMultiplier: multiplier / w,
 				Shares: s.Shares(), Terms: 1, Releases: s.Clients,
 			}
 		}
@@ -49,7 +57,7 @@ func New(s *method.Setting) (method.Draft, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &Method{Sums: sums, units: units, weights: weights}
+		m := &Method{Sums: sums, model: model, units: units, weights: weights}
 		m.start = sync.OnceValue(m.newState)
 		return m, nil
 	}, nil
@@ -64,16 +72,20 @@ const madeUpRecords = 4000
 // adds to the average information the precision of the prior, divided by the nominal number of
 // records of a client. Without this term there would be no unit for a coefficient about which
 // synthetic records have no information.
-func newUnits(s *method.Setting) (*population.Units, error) {
-	records := method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)
-	_, information, err := s.Model.Regression(shard.Design(s.Study, records)).Score(priorMean(s))
+func newUnits(s *method.Setting, m model) (*population.Units, error) {
+	prior := m.prior()
+	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))
 	if err != nil {
 		return nil, err
 	}
-	information.ScaleSym(1/float64(records.Len()), information)
-	for i := range s.Model.Dim() {
-		_, precision := s.Model.NaturalPrior(i)
-		information.SetSym(i, i, information.At(i, i)+precision/float64(s.Study.Federation.NominalRecords))
+	_, information, err := made.score(prior.mean)
+	if err != nil {
+		return nil, err
+	}
+	for i := range prior.mean {
+		for j := range i + 1 {
+			information.SetSym(i, j, information.At(i, j)/float64(made.len())+prior.precision.At(i, j)/float64(s.Study.Federation.NominalRecords))
+		}
 	}
 	units, err := population.NewUnits(information)
 	if err != nil {
@@ -82,33 +94,40 @@ func newUnits(s *method.Setting) (*population.Units, error) {
 	return units, nil
 }
 
-func priorMean(s *method.Setting) []float64 {
-	mean := make([]float64, s.Model.Dim())
-	for i := range mean {
-		mean[i] = s.Model.Parameters.Prior(i).Mean
-	}
-	return mean
-}
-
-// newState returns the state of the posterior before the first round.
+// newState returns the state of the posterior before the first round. The prior of the state is
+// normal, with the mean and the covariance of the study's prior.
 func (m *Method) newState() *population.State {
-	d := m.Model.Dim()
-	precision := mat.NewSymDense(d, nil)
-	for i := range d {
-		_, p := m.Model.NaturalPrior(i)
-		precision.SetSym(i, i, p)
-	}
+	prior := m.model.prior()
 	in := m.Study.Inference
 	state, ok := population.New(&population.Setting{
-		Mean: m.units.To(priorMean(m.Setting)), Precision: m.units.Information(precision),
+		Mean: m.units.To(prior.mean), Precision: m.units.Information(prior.precision),
 		Records: float64(m.Study.Federation.NominalRecords), Clients: m.Clients, Weights: m.weights, Noise: m.Noise().SD,
-		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Digest: m.Digest,
+		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Area: m.area(), Digest: m.Digest,
 	})
 	if !ok {
 		// The code is unreachable, because the prior of every coordinate is a proper distribution.
 		panic("clientscores: the prior is not proper")
 	}
 	return state
+}
+
+// area returns the region in which clients vote for the places of their modes, or nil if they do
+// not vote.
+func (m *Method) area() *population.Area {
+	if !m.model.begins() {
+		return nil
+	}
+	prior := m.model.prior()
+	var root mat.Cholesky
+	cov := mat.NewSymDense(len(prior.mean), nil)
+	if !root.Factorize(m.units.Information(prior.precision)) || root.InverseTo(cov) != nil {
+		panic("clientscores: the prior is not proper") // unreachable, as in newState
+	}
+	a := &population.Area{Mean: m.units.To(prior.mean)}
+	for i := range prior.mean {
+		a.SD = append(a.SD, math.Sqrt(cov.At(i, i)))
+	}
+	return a
 }
 
 // hopeless is a limit for [population.State.Signal]. With a signal below this limit, the intervals
@@ -127,7 +146,11 @@ func (m *Method) Forecast() method.Forecast {
 
 // NewClient implements [method.Method].
 func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
-	return &client{method: m, records: m.Model.Regression(s), sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
+	of, err := m.model.open(s)
+	if err != nil {
+		return nil, err
+	}
+	return &client{method: m, records: of, sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
 }
 
 // A client computes vectors from its records. It stores only the number of its releases.
@@ -135,7 +158,7 @@ type client struct {
 	method.NoFactor
 
 	method  *Method
-	records *solver.Regression
+	records records
 	noise   dpmech.Noise
 
 	sum    []int64 // scratch space of Release
@@ -162,12 +185,31 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 // compute sets c.vector to the vector that answers the query in the given round.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
-	gradient, information, err := c.records.Score(m.units.From(q.Point))
+	if err := answer(m, c.vector, c.records, q, 1); err != nil {
+		return err
+	}
+	floats.Scale(m.weights[round-1], c.vector)
+	return nil
+}
+
+// answer writes to dst the vector of a client that answers a query. Every record counts as if there
+// were the given number of records like it.
+func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
+	point := m.units.From(q.Point)
+	if q.Area != nil {
+		point = of.mode(m.model.prior())
+	}
+	gradient, information, err := of.score(point)
 	if err != nil {
 		return err
 	}
-	q.Vector(c.vector, m.units.Gradient(gradient), m.units.Information(information))
-	floats.Scale(m.weights[round-1], c.vector)
+	floats.Scale(more, gradient)
+	information.ScaleSym(more, information)
+	if q.Area != nil {
+		q.VoteWithMode(dst, m.units.To(point), m.units.Information(information))
+		return nil
+	}
+	q.Vector(dst, m.units.Gradient(gradient), m.units.Information(information))
 	return nil
 }
 

@@ -7,28 +7,38 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"fedpvi/dpmech"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/population"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
 )
 
 // foreseenClients is the largest number of synthetic clients in a simulated federation, and
 // foreseenRecords is the largest number of synthetic records of one such client. Both numbers limit
 // the time of a simulation. If the roster has more clients, each synthetic client counts as several
-// clients.
+// clients. A formula has smaller numbers, because its records take more time.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
+
+	foreseenClientsOfFormula = 25
+	foreseenRecordsOfFormula = 40
 )
+
+// foreseen returns the largest numbers of synthetic clients and of their records.
+func (m *Method) foreseen() (clients, records int) {
+	if m.model.begins() {
+		return foreseenClientsOfFormula, foreseenRecordsOfFormula
+	}
+	return foreseenClients, foreseenRecords
+}
 
 // Foresee implements [method.Foreseeing]. All synthetic clients have records from the same
 // distribution, with outcomes drawn from the model. The true coefficients are drawn from the prior.
-// A client has the nominal number of records. If that is more than foreseenRecords, it has
-// foreseenRecords records with larger weights.
+// A client has the nominal number of records. If that is more than the largest number of synthetic
+// records, its records have larger weights.
 func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
+	prior := m.model.prior()
 	for n := range federations {
 		state, err := m.playMadeUp(n, func(round int) error { return played(n*len(m.weights)+round, federations*len(m.weights)) })
 		if err != nil {
@@ -36,7 +46,7 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 		}
 		covariance := m.units.Covariance(state.Posterior().Covariance())
 		for i := range shares {
-			shares[i] = append(shares[i], math.Sqrt(covariance.At(i, i))/m.Model.Parameters.Prior(i).SD)
+			shares[i] = append(shares[i], math.Sqrt(covariance.At(i, i))/prior.sd[i])
 		}
 	}
 	medians := make([]float64, len(shares))
@@ -51,12 +61,9 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 // the last round. federation is a number on which the random draws depend. played is called with
 // the number of each round.
 func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
-	truth := m.normals(m.Model.Dim(), "truth of a made-up federation", federation)
-	for i := range truth {
-		prior := m.Model.Parameters.Prior(i)
-		truth[i] = prior.Mean + prior.SD*truth[i]
-	}
-	clients := make([]*solver.Regression, min(m.Clients, foreseenClients))
+	truth := m.model.draw(normals(m.Setting, "truth of a made-up federation", federation)(m.Model.Dim()))
+	most, _ := m.foreseen()
+	clients := make([]records, min(m.Clients, most))
 	for k := range clients {
 		var err error
 		if clients[k], err = m.madeUpClient(federation*len(clients)+k, truth); err != nil {
@@ -67,18 +74,13 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 	size := m.Messages().Size
 	state, vector := m.start(), make([]float64, size)
 	for round, w := range m.weights {
-		sum := m.normals(size, "noise of a made-up federation", federation*len(m.weights)+round)
+		sum := normals(m.Setting, "noise of a made-up federation", federation*len(m.weights)+round)(size)
 		floats.Scale(m.Noise().SD*math.Sqrt(float64(m.Clients)), sum)
 		query := state.Query(round + 1)
 		for _, c := range clients {
-			gradient, information, err := c.Score(m.units.From(query.Point))
-			if err != nil {
+			if err := answer(m, vector, c, query, float64(m.Study.Federation.NominalRecords)/float64(c.len())); err != nil {
 				return nil, err
 			}
-			more := float64(m.Study.Federation.NominalRecords) / float64(len(c.Outcomes()))
-			floats.Scale(more, gradient)
-			information.ScaleSym(more, information)
-			query.Vector(vector, m.units.Gradient(gradient), m.units.Information(information))
 			floats.AddScaled(sum, each*w, vector)
 		}
 		var ok bool
@@ -94,25 +96,9 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 
 // madeUpClient returns the records of the synthetic client with the given number. Their outcomes
 // are drawn from the model, whose coefficients are given by truth.
-func (m *Method) madeUpClient(number int, truth []float64) (*solver.Regression, error) {
-	n := min(m.Study.Federation.NominalRecords, foreseenRecords)
-	r := m.Model.Regression(shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n)))
-	response, err := r.Outcome().Described()
-	if err != nil {
-		return nil, err
-	}
-	eta, z := make([]float64, response.Size()), m.normals(2*n, "outcomes of a made-up client", number)
-	for i := range n {
-		r.Predictors(eta, i, truth)
-		r.Outcomes()[i] = response.Outcome(eta, [2]float64{z[2*i], z[2*i+1]})
-	}
-	return r, nil
-}
-
-// normals returns n standard normal numbers that anyone can compute from the protocol's digest,
-// the purpose and the number.
-func (m *Method) normals(n int, purpose string, number int) []float64 {
-	z := make([]float64, n)
-	dpmech.FillPublicNormal(z, purpose, m.Digest, number)
-	return z
+func (m *Method) madeUpClient(number int, truth []float64) (records, error) {
+	_, most := m.foreseen()
+	n := min(m.Study.Federation.NominalRecords, most)
+	s := shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n))
+	return m.model.madeUp(s, truth, normals(m.Setting, "outcomes of a made-up client", number))
 }

@@ -66,9 +66,10 @@ func (w *walk) differing() (all []string) {
 // unlearned returns the names of the parameters whose posterior sd is near the prior sd.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
+	prior := m.model.prior()
 	covariance := m.units.Covariance(w.state.Posterior().Covariance())
 	for i, p := range m.Model.Parameters.All() {
-		if math.Sqrt(covariance.At(i, i)) > unlearned*p.Prior.SD {
+		if math.Sqrt(covariance.At(i, i)) > unlearned*prior.sd[i] {
 			names = append(names, p.Name)
 		}
 	}

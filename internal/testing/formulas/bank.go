@@ -1,7 +1,8 @@
-package scoring_test
+package formulas
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/internal/special"
 )
@@ -23,11 +24,11 @@ func join(all ...[]formulaColumn) (out []formulaColumn) {
 	return out
 }
 
-// bank has the formulas. Parameters have the priors that the study has by default, and are drawn
+// Bank has the formulas. Parameters have the priors that the study has by default, and are drawn
 // from narrower distributions.
-var bank = []formulated{
+var Bank = []Formula{
 	{
-		name: "interaction", text: "y ~ x * arm", family: "gaussian", columns: numeric("y", -10, 10),
+		Name: "interaction", Text: "y ~ x * arm", Family: "gaussian", columns: numeric("y", -10, 10),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm("b_", 1)
 			slope := []float64{0, d.normal("b_x_x_arm_a2", 0, .5), d.normal("b_x_x_arm_a3", 0, .5)}
@@ -38,7 +39,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "polynomial", text: "y ~ poly(x, 3) + scale(z)", family: "gaussian", columns: numeric("y", -10, 10),
+		Name: "polynomial", Text: "y ~ poly(x, 3) + scale(z)", Family: "gaussian", columns: numeric("y", -10, 10),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 0, 1), d.normal("b_scale_z", 0, 1)
 			p1, p2, p3 := d.normal("b_poly_x_1", 0, .7), d.normal("b_poly_x_2", 0, .3), d.normal("b_poly_x_3", 0, .2)
@@ -51,7 +52,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "curve", text: "y ~ s(x, k = 5) + z", family: "gaussian", columns: numeric("y", -10, 10),
+		Name: "curve", Text: "y ~ s(x, k = 5) + z", Family: "gaussian", columns: numeric("y", -10, 10),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, z := d.normal("Intercept", 0, 1), d.normal("b_s_x", 0, .7), d.normal("b_z", 0, 1)
 			tau := d.spread("sds_x", 1)
@@ -67,7 +68,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "slopes", text: "y ~ x + (1 + x || site)", family: "gaussian", columns: numeric("y", -10, 10),
+		Name: "slopes", Text: "y ~ x + (1 + x || site)", Family: "gaussian", columns: numeric("y", -10, 10),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1)
 			one := d.effects("r_site_Intercept", sites, d.spread("sd_site_Intercept", 1))
@@ -79,7 +80,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "known-error", text: "y | se(error) ~ x + z", family: "gaussian", columns: join(numeric("y", -10, 10), numeric("error", .5, 2)),
+		Name: "known-error", Text: "y | se(error) ~ x + z", Family: "gaussian", columns: join(numeric("y", -10, 10), numeric("error", .5, 2)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, z := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.normal("b_z", 0, 1)
 			return func(c covariates) []float64 {
@@ -89,7 +90,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "student", text: "y ~ x + arm, sigma ~ z", family: "student", columns: numeric("y", -15, 15),
+		Name: "student", Text: "y ~ x + arm, sigma ~ z", Family: "student", columns: numeric("y", -15, 15),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm("b_", 1)
 			s, z := d.normal("Intercept_sigma", 0, .3), d.normal("b_sigma_z", 0, .3)
@@ -100,7 +101,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "logit", text: "y ~ x + z + arm", family: "bernoulli", columns: levelled("y", 2),
+		Name: "logit", Text: "y ~ x + z + arm", Family: "bernoulli", columns: levelled("y", 2),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, z, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.normal("b_z", 0, 1), d.arm("b_", 1)
 			return func(c covariates) []float64 {
@@ -109,7 +110,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "probit-groups", text: "y ~ x + (1 | site)", family: "bernoulli(probit)", columns: levelled("y", 2),
+		Name: "probit-groups", Text: "y ~ x + (1 | site)", Family: "bernoulli(probit)", columns: levelled("y", 2),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 0, .5), d.normal("b_x", 0, .5)
 			one := d.effects("r_site_Intercept", sites, d.spread("sd_site_Intercept", .7))
@@ -119,7 +120,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "cloglog", text: "y ~ x + arm", family: "bernoulli(cloglog)", columns: levelled("y", 2),
+		Name: "cloglog", Text: "y ~ x + arm", Family: "bernoulli(cloglog)", columns: levelled("y", 2),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", -1, .7), d.normal("b_x", 0, .5), d.arm("b_", .5)
 			return func(c covariates) []float64 {
@@ -128,7 +129,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "binomial", text: "y | trials(n) ~ x + z", family: "binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		Name: "binomial", Text: "y | trials(n) ~ x + z", Family: "binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, z := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.normal("b_z", 0, .7)
 			return func(c covariates) []float64 {
@@ -138,7 +139,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "beta-binomial", text: "y | trials(n) ~ x", family: "beta_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		Name: "beta-binomial", Text: "y | trials(n) ~ x", Family: "beta_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, phi := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.positive("phi", 8, .5)
 			return func(c covariates) []float64 {
@@ -148,7 +149,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "exposure", text: "y ~ x + arm + offset(log(days))", family: "poisson", columns: join(numeric("y", 0, 100), numeric("days", 1, 30)),
+		Name: "exposure", Text: "y ~ x + arm + offset(log(days))", Family: "poisson", columns: join(numeric("y", 0, 100), numeric("days", 1, 30)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", -2, .7), d.normal("b_x", 0, .4), d.arm("b_", .5)
 			return func(c covariates) []float64 {
@@ -158,7 +159,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "poisson-groups", text: "y | rate(days) ~ x + (1 | site)", family: "poisson", columns: join(numeric("y", 0, 100), numeric("days", 1, 30)),
+		Name: "poisson-groups", Text: "y | rate(days) ~ x + (1 | site)", Family: "poisson", columns: join(numeric("y", 0, 100), numeric("days", 1, 30)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", -2, .5), d.normal("b_x", 0, .4)
 			one := d.effects("r_site_Intercept", sites, d.spread("sd_site_Intercept", .5))
@@ -169,7 +170,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "zero-truncated", text: "y | trunc(lb = 1) ~ x + arm", family: "poisson", columns: numeric("y", 1, 50),
+		Name: "zero-truncated", Text: "y | trunc(lb = 1) ~ x + arm", Family: "poisson", columns: numeric("y", 1, 50),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			return func(c covariates) []float64 {
@@ -178,7 +179,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "negbinomial", text: "y ~ x + arm, shape ~ z", family: "negbinomial", columns: numeric("y", 0, 100),
+		Name: "negbinomial", Text: "y ~ x + arm, shape ~ z", Family: "negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			s, z := d.normal("Intercept_shape", .7, .4), d.normal("b_shape_z", 0, .3)
@@ -188,7 +189,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "nested", text: "y ~ x + (1 | site/ward)", family: "negbinomial", columns: numeric("y", 0, 100),
+		Name: "nested", Text: "y ~ x + (1 | site/ward)", Family: "negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3)
 			one := d.effects("r_site_Intercept", sites, d.spread("sd_site_Intercept", .5))
@@ -200,7 +201,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "zero-inflated", text: "y ~ x, zi ~ z", family: "zero_inflated_poisson", columns: numeric("y", 0, 50),
+		Name: "zero-inflated", Text: "y ~ x, zi ~ z", Family: "zero_inflated_poisson", columns: numeric("y", 0, 50),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3)
 			s, z := d.normal("Intercept_zi", -.5, .7), d.normal("b_zi_z", 0, .5)
@@ -213,7 +214,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "hurdle", text: "y ~ x, hu ~ z", family: "hurdle_negbinomial", columns: numeric("y", 0, 100),
+		Name: "hurdle", Text: "y ~ x, hu ~ z", Family: "hurdle_negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, shape := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.positive("shape", 2, .4)
 			s, z := d.normal("Intercept_hu", 0, .7), d.normal("b_hu_z", 0, .5)
@@ -226,7 +227,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "gamma", text: "y ~ x + arm", family: "Gamma", columns: numeric("y", .001, 100),
+		Name: "gamma", Text: "y ~ x + arm", Family: "Gamma", columns: numeric("y", .001, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			shape := d.positive("shape", 3, .4)
@@ -236,7 +237,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "monotonic", text: "y ~ x + mo(grade)", family: "Gamma", columns: join(numeric("y", .001, 100), levelled("grade", 4)),
+		Name: "monotonic", Text: "y ~ x + mo(grade)", Family: "Gamma", columns: join(numeric("y", .001, 100), levelled("grade", 4)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, step := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.normal("b_mo_grade", 0, .4)
 			shape := d.positive("shape", 3, .4)
@@ -256,7 +257,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "hurdle-gamma", text: "y ~ x, hu ~ z", family: "hurdle_gamma", columns: numeric("y", 0, 100),
+		Name: "hurdle-gamma", Text: "y ~ x, hu ~ z", Family: "hurdle_gamma", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, shape := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.positive("shape", 3, .4)
 			s, z := d.normal("Intercept_hu", 0, .7), d.normal("b_hu_z", 0, .5)
@@ -269,7 +270,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "beta", text: "y ~ x + arm, phi ~ z", family: "Beta", columns: numeric("y", .0001, .9999),
+		Name: "beta", Text: "y ~ x + arm, phi ~ z", Family: "Beta", columns: numeric("y", .0001, .9999),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.arm("b_", .5)
 			s, z := d.normal("Intercept_phi", 2, .4), d.normal("b_phi_z", 0, .3)
@@ -279,7 +280,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "categorical", text: "grade ~ x + z", family: "categorical", columns: levelled("grade", 3),
+		Name: "categorical", Text: "grade ~ x + z", Family: "categorical", columns: levelled("grade", 3),
 		draw: func(d *drawer) func(covariates) []float64 {
 			var at [3][3]float64
 			for k, name := range []string{"", "l2", "l3"} {
@@ -299,14 +300,14 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "cumulative", text: "grade ~ x + arm", family: "cumulative", columns: levelled("grade", 4),
+		Name: "cumulative", Text: "grade ~ x + arm", Family: "cumulative", columns: levelled("grade", 4),
 		draw: func(d *drawer) func(covariates) []float64 {
 			b, arm, cuts := d.normal("b_x", 0, 1), d.arm("b_", .7), d.cuts(-1, 3)
 			return func(c covariates) []float64 { return []float64{grade(b*c.x+arm[c.arm]+d.logistic(), cuts)} }
 		},
 	},
 	{
-		name: "ordered-groups", text: "grade ~ x + (1 | site)", family: "cumulative(probit)", columns: levelled("grade", 4),
+		Name: "ordered-groups", Text: "grade ~ x + (1 | site)", Family: "cumulative(probit)", columns: levelled("grade", 4),
 		draw: func(d *drawer) func(covariates) []float64 {
 			b, cuts := d.normal("b_x", 0, .7), d.cuts(-1, 3)
 			one := d.effects("r_site_Intercept", sites, d.spread("sd_site_Intercept", .7))
@@ -316,7 +317,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "weibull", text: "time | cens(1 - dead) ~ x + arm", family: "weibull", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
+		Name: "weibull", Text: "time | cens(1 - dead) ~ x + arm", Family: "weibull", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", 1, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			shape := d.positive("shape", 1.3, .3)
@@ -327,7 +328,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "lognormal", text: "time | cens(1 - dead) ~ x + arm", family: "lognormal", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
+		Name: "lognormal", Text: "time | cens(1 - dead) ~ x + arm", Family: "lognormal", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			sigma := d.positive("sigma", .8, .3)
@@ -337,7 +338,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "weights", text: "time | weights(w) ~ x + arm", family: "exponential", columns: join(numeric("time", .001, 50), numeric("w", 1, 4)),
+		Name: "weights", Text: "time | weights(w) ~ x + arm", Family: "exponential", columns: join(numeric("time", .001, 50), numeric("w", 1, 4)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
 			return func(c covariates) []float64 { // a record is the mean of w times
@@ -347,7 +348,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "piecewise", text: "time | cens(1 - dead) ~ x + arm", family: "piecewise_exponential(2, 5)", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
+		Name: "piecewise", Text: "time | cens(1 - dead) ~ x + arm", Family: "piecewise_exponential(2, 5)", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			var hazard [3]float64
 			for k := range hazard {
@@ -368,7 +369,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "binomial-probit", text: "y | trials(n) ~ x", family: "binomial(probit)", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		Name: "binomial-probit", Text: "y | trials(n) ~ x", Family: "binomial(probit)", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b := d.normal("Intercept", 0, .6), d.normal("b_x", 0, .4)
 			return func(c covariates) []float64 {
@@ -378,7 +379,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "zero-inflated-negbinomial", text: "y ~ x", family: "zero_inflated_negbinomial", columns: numeric("y", 0, 100),
+		Name: "zero-inflated-negbinomial", Text: "y ~ x", Family: "zero_inflated_negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, shape, zero := d.normal("Intercept", 1.5, .5), d.normal("b_x", 0, .3), d.positive("shape", 3, .4), d.share("zi", .1, .5)
 			return func(c covariates) []float64 {
@@ -387,7 +388,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "zero-inflated-binomial", text: "y | trials(n) ~ x", family: "zero_inflated_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
+		Name: "zero-inflated-binomial", Text: "y | trials(n) ~ x", Family: "zero_inflated_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, zero := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.share("zi", .1, .5)
 			return func(c covariates) []float64 {
@@ -397,7 +398,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "zero-inflated-beta", text: "y ~ x", family: "zero_inflated_beta", columns: numeric("y", 0, .9999),
+		Name: "zero-inflated-beta", Text: "y ~ x", Family: "zero_inflated_beta", columns: numeric("y", 0, .9999),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, phi, zero := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.positive("phi", 8, .4), d.share("zi", .1, .5)
 			return func(c covariates) []float64 {
@@ -406,7 +407,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "hurdle-poisson", text: "y ~ x", family: "hurdle_poisson", columns: numeric("y", 0, 50),
+		Name: "hurdle-poisson", Text: "y ~ x", Family: "hurdle_poisson", columns: numeric("y", 0, 50),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, zero := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.share("hu", .1, .6)
 			return func(c covariates) []float64 {
@@ -415,7 +416,7 @@ var bank = []formulated{
 		},
 	},
 	{
-		name: "hurdle-lognormal", text: "y ~ x", family: "hurdle_lognormal", columns: numeric("y", 0, 100),
+		Name: "hurdle-lognormal", Text: "y ~ x", Family: "hurdle_lognormal", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, sigma, zero := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.positive("sigma", .7, .3), d.share("hu", .1, .6)
 			return func(c covariates) []float64 {
@@ -432,4 +433,28 @@ func (d *drawer) observed(death float64) []float64 {
 		return []float64{left, 0}
 	}
 	return []float64{death, 1}
+}
+
+// Sampled returns the bank, and a formula that is only compared with Stan.
+func Sampled() []Formula {
+	return append(slices.Clone(Bank), Formula{
+		Name: "interval", Text: "time | cens(status, upper) ~ x + arm", Family: "lognormal",
+		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
+		draw: func(d *drawer) func(covariates) []float64 {
+			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			return func(c covariates) []float64 { // seen until 8, below 0.5 only that it is below, and sometimes a visit each unit of time
+				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
+				switch visited := d.IntN(2) == 0; {
+				case death > 8:
+					return []float64{8, 1, 9}
+				case death < .5:
+					return []float64{.5, 2, 1}
+				case visited:
+					low := math.Floor(death-.5) + .5
+					return []float64{low, 3, low + 1}
+				}
+				return []float64{death, 0, death + 1}
+			}
+		},
+	})
 }

@@ -1,4 +1,4 @@
-package scoring_test
+package formulas
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A formulated model is a model of the bank of formulas. Its outcomes are drawn by hand-written
+// A Formula is a model of the bank of formulas. Its outcomes are drawn by hand-written
 // samplers and not by its program, and its true parameters are known.
-type formulated struct {
-	name, text, family string
+type Formula struct {
+	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
 	// draw draws the truth, and returns a function that draws the numbers of the columns of a record
 	// with the given covariates. A level is a number from 0 on.
@@ -167,9 +167,9 @@ func (d *drawer) logistic() float64 {
 	return math.Log(u / (1 - u))
 }
 
-// study returns a study of the formula. The argument head has the tables of the study that do not
+// Study returns a study of the formula. The argument head has the tables of the study that do not
 // describe the model.
-func (f formulated) study(head string) string {
+func (f Formula) Study(head string) string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, c := range f.all() {
@@ -180,17 +180,17 @@ func (f formulated) study(head string) string {
 		}
 		fmt.Fprintf(&b, "type = \"numeric\"\nbounds = [%g, %g]\noutside = \"clamp\"\n%s", c.low, c.high, c.keys)
 	}
-	fmt.Fprintf(&b, "[model]\nformula = '%s'\nfamily = %q\n", f.text, f.family)
+	fmt.Fprintf(&b, "[model]\nformula = '%s'\nfamily = %q\n", f.Text, f.Family)
 	return b.String()
 }
 
-func (f formulated) all() []formulaColumn {
+func (f Formula) all() []formulaColumn {
 	return append(append([]formulaColumn(nil), f.columns...), covariateColumns...)
 }
 
-// drawn draws the truth and n records. The truth is by name of a coordinate of the unconstrained
+// Drawn draws the truth and n records. The truth is by name of a coordinate of the unconstrained
 // parameters.
-func (f formulated) drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
+func (f Formula) Drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
 	d := &drawer{rand.New(rand.NewPCG(seed, 30)), map[string]float64{}}
 	outcome := f.draw(d)
 	all := f.all()
@@ -206,3 +206,7 @@ func (f formulated) drawn(n int, seed uint64) (truth map[string]float64, records
 	}
 	return d.truth, records
 }
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func clamp(x, low, high float64) float64 { return min(max(x, low), high) }

@@ -1,0 +1,204 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// Totals computes gradients and Fisher informations of all records of a client under a model that
+// is a program. Records depend on all coordinates of θ.
+type Totals struct {
+	*program
+	prior prior
+	units *mat.TriDense // units of the differences from which informations are computed
+}
+
+// NewTotals returns the Totals of a study. Synthetic records are given by the argument madeUp,
+// whose outcomes are not read. The argument normals returns standard normal numbers that everybody
+// can compute.
+func NewTotals(st *study.Study, m *fit.Model, madeUp *shard.Shard, normals func(n int) []float64) (*Totals, error) {
+	p := new(Problem)
+	if err := p.takeProgram(st, m); err != nil {
+		return nil, err
+	}
+	t := &Totals{program: p.model.(*program), prior: p.prior}
+	return t, t.setUnits(madeUp, normals)
+}
+
+// Prior returns the mean and the covariance of the prior of θ. The prior need not be normal.
+func (t *Totals) Prior() (mean []float64, cov *mat.SymDense) { return t.prior.Moments() }
+
+// Draw returns a draw from the prior, as a function of standard normal numbers, one for each
+// coordinate.
+func (t *Totals) Draw(z []float64) []float64 { return t.prior.Draw(z) }
+
+// setUnits sets the units of differences. In these units the covariance of the scores of a synthetic record at
+// the prior mean plus the precision of the prior is the identity. The covariance is estimated by
+// half the outer product of the difference of two scores, whose outcomes are different draws.
+func (t *Totals) setUnits(madeUp *shard.Shard, normals func(n int) []float64) error {
+	mean, cov := t.Prior()
+	var scores [2]*mat.Dense
+	for i := range scores {
+		all, err := t.Redraw(madeUp, mean, normals)
+		if err != nil {
+			return err
+		}
+		scores[i] = mat.NewDense(madeUp.Len(), len(mean), nil)
+		all.eachScore(mean, func(k int, score []float64) { scores[i].SetRow(k, score) })
+	}
+	weight := 1 / float64(madeUp.Len())
+	if len(t.outcomes) > 0 {
+		weight /= 2
+		scores[0].Sub(scores[0], scores[1])
+	}
+	square := mat.NewSymDense(len(mean), nil)
+	square.SymOuterK(weight, scores[0].T())
+	t.units = cholesky(plus(term{1, square}, term{1, inverse(cov)}))
+	return nil
+}
+
+// Open returns the records of a shard.
+func (t *Totals) Open(s *shard.Shard) (*Total, error) {
+	records, err := t.program.open(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Total{t, records.(*programRecords)}, nil
+}
+
+// Redraw returns the records of a shard with outcomes that are drawn from the model at θ. Numbers
+// of the shard that must be whole are rounded.
+func (t *Totals) Redraw(s *shard.Shard, theta []float64, normals func(n int) []float64) (*Total, error) {
+	var x []float64
+	for i := range s.Len() {
+		row, _ := s.Record(i)
+		for k := range t.numbers {
+			x = append(x, t.numbers[k].inside(row[k]))
+		}
+	}
+	t.drawer(slices.Clone(x), [][]float64{theta})(x, normals(t.sweeps()*len(t.outcomes)*s.Len()))
+	table, err := t.load(x)
+	return &Total{t, &programRecords{t.program, x, table}}, err
+}
+
+// A Total has the records of a client.
+type Total struct {
+	totals  *Totals
+	records *programRecords
+}
+
+// Len returns the number of records.
+func (t *Total) Len() int { return t.records.Len() }
+
+// eachScore calls the function each for every record, with the index of the record and its score at
+// θ. It leaves out records whose score cannot be computed or is not finite.
+func (t *Total) eachScore(theta []float64, each func(i int, score []float64)) {
+	at, score := t.records.at(theta), make([]float64, len(theta))
+	for i := range t.Len() {
+		at.record(i)
+		if guard.Run(func() { at.score(score) }) == nil && special.Finite(score) {
+			each(i, score)
+		}
+	}
+}
+
+// Gradient returns the gradient of the log likelihood of all records at θ. It leaves out the records
+// that eachScore leaves out.
+func (t *Total) Gradient(theta []float64) []float64 {
+	gradient := make([]float64, len(theta))
+	t.eachScore(theta, func(_ int, score []float64) { floats.Add(gradient, score) })
+	return gradient
+}
+
+// mostModeSteps is the largest number of steps of [Total.Mode].
+const mostModeSteps = 30
+
+// Mode returns a point near the posterior mode of the records, if the prior is normal with the
+// given mean and precision. It uses the method of Levenberg and Marquardt, with the Fisher
+// information in place of the Hessian.
+func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
+	theta, damping := slices.Clone(mean), 1e-2
+	value := t.value(theta, mean, precision)
+	for range mostModeSteps {
+		gradient, information := t.Score(theta)
+		gap := slices.Clone(theta)
+		floats.Sub(gap, mean)
+		floats.Sub(gradient, apply(precision, gap))
+		var to []float64
+		for ; damping < 1e8; damping *= 8 {
+			curvature := plus(term{1, information}, term{1, precision})
+			for i := range theta {
+				curvature.SetSym(i, i, (1+damping)*curvature.At(i, i))
+			}
+			to = apply(inverse(curvature), gradient)
+			floats.Add(to, theta)
+			if next := t.value(to, mean, precision); next > value {
+				gain := next - value
+				theta, value, damping = to, next, damping/8
+				if gain < 1e-2 {
+					return theta
+				}
+				break
+			}
+		}
+		if damping >= 1e8 {
+			break
+		}
+	}
+	return theta
+}
+
+// value returns the log density of the records at θ plus that of the normal prior, up to a constant.
+// If a density is not finite, the result is −Inf.
+func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (sum float64) {
+	logs := make([]float64, t.Len())
+	if !t.totals.density(t.totals.model, logs, t.records.x, theta) {
+		return math.Inf(-1)
+	}
+	gap := slices.Clone(theta)
+	floats.Sub(gap, mean)
+	return floats.Sum(logs) - dot(gap, apply(precision, gap))/2
+}
+
+// Score returns the gradient of the log likelihood of all records at θ, and the sum of their
+// curvatures. [programEvaluator.expected] defines the curvature of a record. Negative eigenvalues
+// of the sum are replaced by 0. Records whose numbers cannot be computed or are not finite add 0.
+func (t *Total) Score(theta []float64) (gradient []float64, information *mat.SymDense) {
+	d, units := len(theta), t.totals.units
+	gradient = t.Gradient(theta)
+	at, white := t.records.at(theta).(*programEvaluator), newWhitening(units)
+	sum := mat.NewDense(d, d, nil)
+	size := max(1, min(blockOfScores, blockOfCurvatures/(d*d)))
+	for from := 0; from < t.Len(); from += size {
+		for _, full := range at.expected(from, min(from+size, t.Len()), white) {
+			if full != nil && special.Finite(full) {
+				sum.Add(sum, mat.NewDense(d, d, full))
+			}
+		}
+	}
+	return gradient, notNegative(sum, units)
+}
+
+// notNegative returns L S Lᵀ for S = (A + Aᵀ)/2, in which 0 replaces negative eigenvalues of S. L
+// is the argument units.
+func notNegative(a *mat.Dense, units *mat.TriDense) *mat.SymDense {
+	d, _ := a.Dims()
+	var eigen mat.EigenSym
+	if !eigen.Factorize(symmetric(a), true) {
+		panic(notFinite{})
+	}
+	var vectors, root mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	root.Mul(units, &vectors)
+	return congruent(&root, diagonal(d, func(i int) float64 { return math.Max(values[i], 0) }))
+}

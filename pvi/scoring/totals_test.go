@@ -1,0 +1,97 @@
+package scoring_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu"
+	"fedpvi/internal/testing/formulas"
+	"fedpvi/pvi/scoring"
+)
+
+// The gradient of all records is that of the engine, the information is near its mean negative
+// derivative, and the mode is a point at which the gradient of the posterior is 0. All outcomes of
+// these formulas are drawn: with censored outcomes the information is not such a mean.
+func TestTotals(t *testing.T) {
+	for _, f := range formulas.Bank {
+		if f.Name != "logit" && f.Name != "interaction" && f.Name != "cumulative" && f.Name != "gamma" {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			w := formulaWorld(t, f, 2000, 1, 1)
+			normals := func(n int) []float64 {
+				z := make([]float64, n)
+				dpmech.FillPublicNormal(z, "test", [32]byte{}, 1)
+				return z
+			}
+			totals, err := scoring.NewTotals(w.model.Study, w.model, w.records, normals)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total, err := totals.Open(w.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := w.model.Dim()
+			gradient, information := total.Score(w.truth)
+			differences := mat.NewSymDense(d, nil)
+			for i := range d {
+				var ends [2][]float64
+				for k, h := range []float64{1e-5, -1e-5} {
+					at := append([]float64(nil), w.truth...)
+					at[i] += h
+					ends[k] = w.gradientOf(t, at)
+				}
+				for j := range i + 1 {
+					differences.SetSym(i, j, (ends[1][j]-ends[0][j])/2e-5)
+				}
+			}
+			for i, g := range w.gradientOf(t, w.truth) {
+				if math.Abs(g-gradient[i]) > 1e-8*(1+math.Abs(g)) {
+					t.Errorf("element %d of the gradient is %g, not %g", i, gradient[i], g)
+				}
+				// The information is an expectation, and the derivative is that of 2,000 records.
+				if a, b := information.At(i, i), differences.At(i, i); math.Abs(a/b-1) > .15 {
+					t.Errorf("information %d is %g, and the derivative %g", i, a, b)
+				}
+			}
+			mean, cov := totals.Prior()
+			var root mat.Cholesky
+			precision := mat.NewSymDense(d, nil)
+			if !root.Factorize(cov) || root.InverseTo(precision) != nil {
+				t.Fatal("the prior is singular")
+			}
+			mode := total.Mode(mean, precision)
+			rest := w.gradientOf(t, mode)
+			for i := range rest {
+				for j := range rest {
+					rest[i] -= precision.At(i, j) * (mode[j] - mean[j])
+				}
+				if sds := rest[i] / math.Sqrt(information.At(i, i)); math.Abs(sds) > .2 {
+					t.Errorf("at the mode, element %d of the gradient is %g root informations", i, sds)
+				}
+			}
+		})
+	}
+}
+
+// gradientOf returns the gradient of the log likelihood of all records, from the engine.
+func (w *world) gradientOf(t testing.TB, theta []float64) []float64 {
+	t.Helper()
+	table, err := w.model.Load(w.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := gpu.CPU{}.Compile(w.model.Program(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := make([]float64, len(theta))
+	if _, err := engine.Sum(g, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
