@@ -133,9 +133,9 @@ func (m transform) cumulant(s complex128) complex128 {
 	return complex(most, 0) + cmplx.Log(sum)
 }
 
-// delta returns δ(ε) of the given number of releases. It integrates along the line of real part c
-// (Alghamdi et al. 2023, theorem 3.1). It returns false if the integrand does not fall along the
-// line, or if the results of two step sizes differ by more than a share of 10⁻⁹.
+// delta returns δ(ε) for the given number of releases. It integrates along the vertical line with
+// real part c (Alghamdi et al. 2023, theorem 3.1). It returns false if the integrand does not fall
+// along the line, or if the relative difference between the results of two step sizes exceeds 10⁻⁹.
 func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	// c is near the minimum of the integrand on the real axis.
 	reach := 1.0
@@ -191,9 +191,9 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	return two, ok && math.Abs(one-two) <= 1e-9*math.Abs(two)
 }
 
-// The test checks the bounds for steps that seldom sample the record. The record is in no batch of
-// nine out of ten runs, so the loss is nearly always the same small number. Before the grids were
-// aligned with this number, the bounds were [.073, 8.21].
+// The test checks the bounds for steps that seldom sample the record. In nine out of ten runs no
+// batch contains the record, so the loss is nearly always the same small number. Before the grids
+// were aligned with this number, the bounds were [.073, 8.21].
 func TestRareSamplesHaveALowerBound(t *testing.T) {
 	p := account(t, Repeated{Poisson{1e-4, .3, AddRemove}, 1000})
 	b, err := p.Epsilon(1e-5)
@@ -206,9 +206,8 @@ func TestRareSamplesHaveALowerBound(t *testing.T) {
 }
 
 // The test compares the bounds of random settings with an integration that shares no code with the
-// accountant. The value must be within the bounds. The bounds must be close to each other if the
-// lower bound belongs to the same pair of inputs as the upper bound. With FEDPVI_LONG=1 there are a
-// thousand settings.
+// accountant. The value must be within the bounds. If both bounds belong to the same pair of
+// inputs, they must be close to each other. With FEDPVI_LONG=1 the test draws a thousand settings.
 func TestRandomSettings(t *testing.T) {
 	const seed = 27
 	n := 50

@@ -59,7 +59,7 @@ func (c *composition) renyi(order float64) float64 {
 
 // bounded returns a composition whose Rényi divergences are at least as large as the divergences of
 // c. It replaces each step that has a mass at infinity by a Gaussian release with larger
-// divergences, if a suitable release is known.
+// divergences, if one is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
@@ -71,7 +71,7 @@ func (c *composition) bounded() *composition {
 	return b
 }
 
-// finiteRenyi returns the same as renyi, but ignores the mass at infinity.
+// finiteRenyi is like renyi, but ignores the mass at infinity.
 func (c *composition) finiteRenyi(order float64) float64 {
 	if k, ok := c.binomialCumulant(order); ok {
 		return k / (order - 1)
@@ -83,12 +83,12 @@ func (c *composition) finiteRenyi(order float64) float64 {
 	return max(0, k/(order-1))
 }
 
-// binomialCumulant returns K(order−1) for large whole orders α = order by the binomial sum
+// binomialCumulant computes K(order−1) for a large integer order α = order by the binomial sum
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. If the sum is longer
-// than a quadrature or would lose digits, ok is false.
+// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. If the sum has more
+// terms than a quadrature or would lose digits, ok is false.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -124,8 +124,8 @@ func (l law) isMixture() (m mixture, ok bool) {
 	return m, ok && m.rate < 1 && math.IsInf(l.parts[0].lo, -1)
 }
 
-// renyiEpsilon returns the least ε(δ) that follows from Rényi divergences of real orders, and the
-// order for which ε(δ) is least (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
+// renyiEpsilon returns the smallest ε(δ) that follows from Rényi divergences of real orders, and
+// the order that gives it (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -135,8 +135,8 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	})
 }
 
-// renyiDelta returns the least δ(ε) that follows from Rényi divergences, and the order for which
-// δ(ε) is least.
+// renyiDelta returns the smallest δ(ε) that follows from Rényi divergences, and the order that
+// gives it.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
 		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)

@@ -32,8 +32,8 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
 	// If P′ and Q′ are within max divergence r of P and Q, a test with error rates α and β for P
-	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′. The same holds with the pairs
-	// exchanged.
+	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′. The same holds from P′ and Q′ to P
+	// and Q.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {
@@ -77,16 +77,16 @@ func (p Profile) Accuracy() (Bound, error) {
 }
 
 // OddsFactor returns bounds on the logarithm of the factor by which a release can multiply an
-// attacker's odds. The release multiplies the odds by more than this factor with a probability over
-// the noise of at most p, the argument probability.
+// attacker's odds. The release multiplies the odds by more than this factor with at most the given
+// probability p over the noise.
 //
 // Let ε(δ) be the smallest ε of the profile for δ, and let L be the loss. The profile is
 //
 //	δ(ε) = E[(1 − e^(ε−L))₊].
 //
 // For every δ < p, L therefore exceeds ε(δ) − log(1 − δ/p) with probability at most p. The upper
-// bound is the smallest of these numbers for several δ. It can be larger than ε(p). The lower bound
-// is ε(p), because δ(ε) is at most the probability that L exceeds ε.
+// bound is the smallest such number among several δ. It can be larger than ε(p). The lower bound is
+// ε(p), because δ(ε) is at most the probability that L exceeds ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -94,8 +94,7 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences take little time, and are accurate enough for the choice of the pair
-		// (ε, δ).
+		// Rényi divergences are cheap to compute, and accurate enough for choosing the pair (ε, δ).
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
@@ -115,8 +114,8 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 }
 
 // Posterior returns the probability that the record was used, given that an attack with the
-// true-positive rate tpr and the false-positive rate fpr answered yes. The argument prior is the
-// probability before the attack.
+// true-positive rate tpr and the false-positive rate fpr answered yes. prior is the probability
+// before the attack.
 func Posterior(prior, tpr, fpr float64) float64 {
 	yes := prior * tpr
 	if yes == 0 {
@@ -126,13 +125,13 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
-// groups of records. The argument size is the largest number of records in which two inputs differ.
-// Each difference is of the kind that the adjacency describes.
+// groups of records. Two inputs differ in at most size records, each of which is added, removed or
+// replaced as the adjacency says.
 //
-// For Gaussian releases, the parameter of a group is exactly size·μ. For other releases the upper
-// bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the profile. It does not use the
-// fact that a group is seldom sampled as a whole. The lower bound is the lower bound for one
-// record.
+// For Gaussian releases, the parameter μ of a group is exactly size times the μ of a record. For
+// other releases the upper bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the
+// profile. It does not use the fact that a group is seldom sampled as a whole. The lower bound is
+// the lower bound for one record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {
 		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
@@ -152,10 +151,9 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns an upper bound on the ε of a group. The argument size is the number of
-// records of the group. Among the pairs (ε, δ₁) of the profile for which [GroupPrivacy] gives at
-// most δ, groupEpsilon takes approximately the pair with the least ε, and returns size·ε. It
-// searches with estimates and certifies the result.
+// groupEpsilon returns an upper bound on the ε of a group of size records. Among the pairs (ε, δ₁)
+// of the profile for which [GroupPrivacy] gives at most δ, it takes approximately the one with the
+// least ε, and returns size·ε. It searches with estimates and certifies the result.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

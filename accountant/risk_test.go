@@ -15,8 +15,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The test compares the rates with those of the Neyman-Pearson test for each direction in the
-// reference file. A profile gives the larger of the two rates.
+// The test compares the rates with the reference rates of the Neyman-Pearson test in each
+// direction. A profile gives the larger of the two rates.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -68,7 +68,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur is the effect of the rounding of fpr near 1 on the reference value.
+			// blur is the effect on the reference value of rounding an fpr near 1.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -79,8 +79,8 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// The test compares the true-positive rate for one step of a Poisson sample with closed forms of
-// threshold tests in both directions.
+// The test compares the true-positive rate for one step of a Poisson sample with the rates of
+// threshold tests in both directions, which have closed forms.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -91,12 +91,12 @@ func TestOneStepTrueRate(t *testing.T) {
 		if got := ok(p.TruePositiveRate(null)); got.Upper < mix {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for removal", null, got.Upper, mix)
 		}
-		// The test in the other direction answers yes left of the threshold.
+		// In the other direction, the test answers yes to the left of the threshold.
 		if got := ok(p.TruePositiveRate(1 - mix)); got.Upper < 1-null {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y at which the test in the other direction has a false-positive rate ≤ null
+		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y with a false-positive rate of at most null in the other direction
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -107,9 +107,9 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// The test checks the shape of the true-positive rate. It is concave in the false-positive rate,
-// at least as large as that rate, and at most one. More noise lowers it. The bounds that follow
-// from a single (ε, δ) are at least as large.
+// The test checks that the true-positive rate is concave in the false-positive rate, at least as
+// large as it, and at most one. More noise must lower the rate. The bounds that follow from a
+// single (ε, δ) must be at least as large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}

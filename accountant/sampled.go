@@ -50,11 +50,11 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the least positive sampling rate for which the moments are accurate.
+// minRate is the smallest positive sampling rate for which the moments are accurate.
 const minRate = 1e-12
 
-// minSigma is the least noise multiplier of a sampled release that can be accounted. With less
-// noise a single release has a privacy loss of several hundred.
+// minSigma is the smallest noise multiplier for which a sampled release can be accounted. With less
+// noise, a single release has a privacy loss of several hundred.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -66,9 +66,8 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the distributions of the loss of a mixture and of its reverse. The removal of
-// a record has larger Rényi divergences than the addition of a record (Mironov, Talwar, Zhang 2019,
-// theorem 5).
+// sampledPair returns the distributions of the loss of a mixture and of its reverse. Removing a
+// record has larger Rényi divergences than adding one (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
@@ -125,11 +124,11 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 }
 
 // Permutation is one epoch of releases over the batches of a partition of the records. Every record
-// is in exactly one batch. In all other respects each release is like [Poisson]. The epoch costs as
-// much as one release over all records, whether or not the records are shuffled. For noise
-// multipliers below about 0.6 shuffling gives no amplification (Chua et al., "How Private are
-// DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves other
-// records to other batches.
+// is in exactly one batch. Apart from that, each release is like [Poisson]. The epoch costs as much
+// as one release over all records, whether or not the records are shuffled. For noise multipliers
+// below about 0.6 shuffling gives no amplification (Chua et al., "How Private are DP-SGD
+// Implementations?", 2024). Add-remove is refused, because an additional record moves other records
+// to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

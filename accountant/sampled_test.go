@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkUpper fails the test if got is below the exact value want, or if it exceeds want by a
-// relative amount of more than above.
+// checkUpper fails the test if got is below the exact value want, or exceeds it by a relative
+// amount of more than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -68,7 +68,7 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// The method returns an error for few steps at a small sampling rate.
+			// For few steps at a small sampling rate, the method returns an error.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)

@@ -34,7 +34,7 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	}
 }
 
-// The test computes the cost of a published system with a batch of 128 of 60000 records, 20
+// The test computes the cost of a published system that has batches of 128 out of 60000 records, 20
 // epochs, σ = 1.5 and δ = 1/60000. The publication states ε ≈ 0.5, which is too low.
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
@@ -75,8 +75,8 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// The test checks the largest number of rounds for σ = 5, δ = 1e-5 and ε ≤ 10. It is 100 by the
-// exact method, 89 by Rényi divergences, 77 by the moments accountant with λ ≤ 32, and 25 under
+// The test checks the largest number of rounds for σ = 5, δ = 1e-5 and ε ≤ 10: 100 with the exact
+// method, 89 with Rényi divergences, 77 with the moments accountant and λ ≤ 32, and 25 under
 // replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
@@ -339,8 +339,9 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG the test makes one of the two calls, or none, for each setting.
-				// It makes each call for every pair of a q and a σ, a q and times, and a σ and times.
+				// Without FEDPVI_LONG the test makes at most one of the two calls for each setting.
+				// Each of the calls is still made with every pair of a q and a σ, of a q and times,
+				// and of a σ and times.
 				third := (i + j + k) % 3
 				if all || third == 0 {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)
@@ -388,9 +389,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// The test checks the allowances for rounding, wrap-around and mass at infinity. It compares
-// k-fold randomised response with the binomial sum, in windows that are too small. The losses
-// are on the grid, so that discretisation adds no slack that could hide an error.
+// The test checks the allowances for rounding, wrap-around and mass at infinity. It compares k-fold
+// randomised response with the binomial sum, in windows that are too small. The losses lie on the
+// grid, so discretisation adds no slack that could hide an error.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {

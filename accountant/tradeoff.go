@@ -3,11 +3,11 @@ package accountant
 import "math"
 
 // A test distinguishes two adjacent inputs in one direction, that is, for one order of the two
-// inputs. The hockey-stick divergence H_a of this order depends on a = e^t. For t ≥ 0, H_a is δ(t),
+// inputs. H_a is the hockey-stick divergence for this direction at a = e^t. For t ≥ 0, H_a is δ(t),
 // where δ is the privacy profile of the direction. For t < 0, H_a is 1 − e^t + e^t·δ'(−t), where δ'
-// is the profile of the reverse direction. For every a, the function B(a) = H_a + a·fpr is an upper
-// bound on the true-positive rate of an attack with false-positive rate fpr. The minimum of B
-// is the largest true-positive rate.
+// is the profile of the reverse direction. For every a, B(a) = H_a + a·fpr is an upper bound on the
+// true-positive rate of an attack with false-positive rate fpr. The minimum of B is the largest
+// true-positive rate.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction, that is, for each order of two adjacent inputs.
@@ -23,7 +23,7 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns an approximation of B(e^t) = H_a + a·fpr for a = e^t (see [test]).
+// estimate returns an approximation of B(e^t) (see [test]).
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -31,7 +31,7 @@ func (d test) estimate(t, fpr float64) float64 {
 	return 1 - math.Exp(t)*(1-fpr-d.back.delta(-t))
 }
 
-// certified returns bounds on B(e^t) = H_a + a·fpr for a = e^t (see [test]).
+// certified returns bounds on B(e^t) (see [test]).
 func (d test) certified(t, fpr float64) (lower, upper float64) {
 	if t >= 0 {
 		lower, upper = d.forth.certified(t)
@@ -79,16 +79,15 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the least relative difference between the minimum of B (see [test]) and the values of B
-// at the two points on which the method atLeast bases its lower bound. This least difference is a
-// little more than the relative distance between certified lower and upper bounds.
+// rise is the fraction by which B (see [test]) at the two outer points of atLeast must exceed its
+// minimum. It is a little more than the relative distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. The
-// argument t is approximately the logarithm of the a with the minimum. B is convex. If the values
-// of B at two points a₋ < a₊ are larger than its value at a₀ between them, the minimum is between
-// a₋ and a₊. Between a₋ and a₀, B is above the line through its values at a₀ and a₊. Between a₀ and
-// a₊, B is above the line through its values at a₋ and a₀.
+// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. t is
+// approximately the logarithm of the a at which B has its minimum. B is convex. If B is larger at
+// two points a₋ < a₊ than at a point a₀ between them, the minimum is between a₋ and a₊. Between a₋
+// and a₀, B is above the line through its values at a₀ and a₊. Between a₀ and a₊, B is above the
+// line through its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -106,8 +105,8 @@ func (d test) atLeast(t, fpr float64) float64 {
 }
 
 // risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by the fraction rise, where
-// B(e^t) is the minimum of B (see [test]). If the argument side is 1, t′ is above t, and if side is
-// −1, t′ is below t. If there is no such t′, risen returns an infinity.
+// B(e^t) is the minimum of B (see [test]). t′ is above t if side is 1, and below t if side is −1.
+// If there is no such t′, risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -145,8 +144,7 @@ func (p Profile) attacks() attacks {
 }
 
 // rates returns bounds on the largest true-positive rate over both orders of the two inputs. The
-// lower bound is for the false-positive rate lowRate, and the upper bound is for the false-positive
-// rate highRate.
+// lower bound is for the false-positive rate lowRate, and the upper bound is for highRate.
 func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -166,8 +164,8 @@ func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, lowRate), upper
 }
 
-// onePair reports whether the lower bounds for both orders of two adjacent inputs are for the same
-// two inputs. A lower bound on a true-positive rate is valid only in this case.
+// onePair reports whether the lower bounds for both orders of two adjacent inputs refer to the same
+// two inputs. Only then is a lower bound on a true-positive rate valid.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -188,7 +186,7 @@ type estimator struct {
 	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored consists of a contour and an ε near which this contour is accurate.
+// anchored is a contour and an ε near which this contour is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -227,7 +225,7 @@ func (e *estimator) delta(epsilon float64) float64 {
 	return max(0, line.delta(epsilon))
 }
 
-// certified returns bounds on δ(ε) and stores them in the field known.
+// certified returns bounds on δ(ε) and stores them in known.
 func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	if b, ok := e.known[epsilon]; ok {
 		return b[0], b[1]

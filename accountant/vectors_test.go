@@ -29,8 +29,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns all cases, or only a few under -short. The race detector runs tests under -short,
-// and it would find nothing in arithmetic without goroutines.
+// some returns all cases, or only a few under -short. Tests under the race detector run with
+// -short, because arithmetic without goroutines has no races.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases

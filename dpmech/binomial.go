@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A binomial samples Binomial(n, q), the number of successes in n independent trials of probability
-// q. The probability q is the exact value of its float64. The distribution of a sample is within
+// A binomial samples Binomial(n, q), the number of successes in n independent trials with
+// probability q. The float64 q is taken as exact. The distribution of a sample is within
 // statistical distance 2^-200 of the exact distribution, as the following construction shows.
 //
 // Let w_k be weights that are proportional to the probabilities of the outcomes k. They are
@@ -16,7 +16,7 @@ import (
 //
 //	w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q)
 //
-// that starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps:
+// which starts with w = 1 near the mode and goes in both directions. It has fewer than 2^21 steps:
 // the weights fall below 2^-288 within 21 standard deviations, and a standard deviation is at most
 // √(2^31)/2. A step has at most five roundings. Every weight, and every sum of weights, therefore
 // has a relative error below 2^24·2^-320.
@@ -24,8 +24,8 @@ import (
 // Weights below 2^-288 are left out. There are fewer than 2^31 of them on either side, and they
 // decrease away from the mode, so their mass is at most 2^-256. The sums of the weights up to each
 // outcome are scaled to a total of 2^256, and truncated. The truncation adds an error of 2^-256 for
-// every boundary between two outcomes, or 2^-234 in all. A draw compares a uniform integer of 256
-// bits with the sums exactly, and reads only as many bits as the comparison needs.
+// every boundary between two outcomes, or 2^-234 in all. A draw compares a uniform 256-bit integer
+// with the sums exactly, and reads only as many of its bits as the comparison needs.
 type binomial struct {
 	first int // value of the outcome with index 0
 	// top contains, for each outcome, the highest of the four 64-bit words of 2^256 times the
@@ -47,8 +47,8 @@ type trial struct {
 	q float64
 }
 
-// binomials contains the small tables that were made last. Clients with the same number of records
-// share a table, and so do runs of the same mechanism. A table never changes.
+// binomials holds the small tables that were made most recently. Clients with the same number of
+// records share a table, and so do runs of the same mechanism. Tables never change.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
@@ -170,7 +170,8 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src. The running time depends on the drawn value.
+// sample draws from the distribution with the bits of src. The running time depends on the drawn
+// value.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first
@@ -183,9 +184,8 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the first outcome for which the highest word of the distribution function is at
-// least u, the highest word of the draw. If the highest word of the distribution function is
-// greater than u, the draw selects this outcome.
+// find returns the first outcome whose highest word of the distribution function is at least u, the
+// highest word of the draw. If that word is greater than u, the draw selects this outcome.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
 	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
@@ -194,9 +194,9 @@ func (b *binomial) find(u uint64) int {
 	return entry
 }
 
-// refine returns the outcome of a draw whose highest word is top[entry]. This is the first outcome
-// whose distribution function is above the draw. The argument u contains the other three words of
-// the draw, highest first.
+// refine returns the outcome of a draw whose highest word is top[entry], which is the first outcome
+// whose distribution function is above the draw. u holds the other three words of the draw, highest
+// first.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

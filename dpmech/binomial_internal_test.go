@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The test checks that binomialOf returns the right table after other tables were made, and that
+// The test checks that binomialOf returns the right table after it has made other tables, and that
 // it does not share a large table.
 func TestSharedBinomials(t *testing.T) {
 	for range 2 {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// sigmaBits determines the lattice step, so that the standard deviation σ of a noise share is
-// between 2^(sigmaBits-1) and 2^sigmaBits lattice steps. For σ ≥ 2^20 the guarantee of the discrete
-// Gaussian differs from the guarantee of the continuous Gaussian by far less than any δ in use (see
+// sigmaBits determines the lattice step: the standard deviation σ of a noise share is between
+// 2^(sigmaBits-1) and 2^sigmaBits lattice steps. For σ ≥ 2^20, the guarantee of the discrete
+// Gaussian differs from that of the continuous Gaussian by far less than any δ in use (see
 // [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
@@ -19,8 +19,8 @@ const sigmaBits = 24
 // samples are bounded. Up to this ratio, the bound on samples changes δ by at most e^(-2^20)·e^ε.
 const maxClipOverShare = 1 << 10
 
-// maxTotal bounds the absolute value of every sum of releases. With this bound one bit of an int64
-// stays unused.
+// maxTotal bounds the absolute value of every sum of releases. It leaves one bit of an int64
+// unused.
 const maxTotal = 1 << 62
 
 // Config describes a [Sum].
@@ -33,9 +33,9 @@ type Config struct {
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares whose sum has the standard deviation
-	// NoiseMultiplier·Clip. Shares is 1 if one release contains all of the noise. If at least U_min
-	// releases are summed, and at most t of them come from colluding clients, which know their own
-	// noise, Shares is U_min − t.
+	// NoiseMultiplier·Clip. Shares is 1 if one release contains all of the noise. It is U_min − t
+	// if at least U_min releases are summed and at most t of them come from colluding clients,
+	// which know their own noise.
 	Shares int
 
 	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
@@ -85,7 +85,7 @@ func (c Config) fitNoise(clip float64, sigma int64) error {
 // Proof that no sum overflows: an element of a vector is at most C in absolute value, because the
 // norm is at most C. A saturated sum of the vectors of a release is at most Terms·C, and a noise
 // sample is at most bound. Any sum of at most Releases releases, or of parts of releases, is
-// therefore at most Releases·(Terms·C + bound). The computation of this number in floats has four
+// therefore at most Releases·(Terms·C + bound). Computing this number in floats takes four
 // roundings, each by less than 2^-52 of the value. If the result is less than 2^62, the number is
 // below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, bound int64) error {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at computes fast
-// bounds in units of 2^-unitBits. The method within computes bounds of any precision.
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den: at computes fast bounds in units
+// of 2^-unitBits, and within computes bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num², the numerator of 2σ²
@@ -32,8 +32,8 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials contains powers of e and inverse factorials as integers, multiplied by 2^unitBits
-// and rounded down.
+// exponentials contains powers of e and inverse factorials, multiplied by 2^unitBits and rounded
+// down to integers.
 type exponentials struct {
 	whole     [45]uint64 // e^−n at index n
 	sixteenth [16]uint64 // e^(−n/16) at index n

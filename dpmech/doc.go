@@ -4,8 +4,8 @@
 // A [Sum] clips every vector to an L2 bound, truncates it toward zero onto a grid whose step is a
 // power of two, adds the vectors as integers, and adds noise of a [Law] on the same grid. In a
 // [GaussianSum] the noise is an exact discrete Gaussian. Integer sums are exact and do not depend
-// on the order. The bound therefore holds for the numbers that the program computes, and not only
-// for real numbers. The noise has no floating-point pattern that an attacker could exploit (Mironov
+// on the order. The bound therefore holds for the numbers that the program computes, not only for
+// real numbers. The noise has no floating-point pattern that an attacker could exploit (Mironov
 // 2012; Jin et al. 2022; Haney et al. 2022). Floats are used only after the noise.
 //
 // A [SampledSum] takes a sequence of steps. Each step releases a sum of this kind over a random
@@ -23,12 +23,12 @@
 //
 // # Adding a mechanism
 //
-// New noise for a [Sum] is a type that implements [Law], in a new file of this directory, and a line
-// in [Families]. law.go is the only file to open. Its tests, its audit and its planted faults exist.
-// Studies use Gaussian noise alone, because posteriors and the limits of messages are computed for
-// it.
+// New noise for a [Sum] is a type that implements [Law], in a new file of this directory, and a
+// line in [Families]. law.go is the only file to open. The tests, the audit and the planted faults
+// of laws already exist. Studies use Gaussian noise alone, because posteriors and the limits of
+// messages are computed for it.
 //
-// A mechanism that is not a Sum, such as [ProductSum], or one with a clip in another norm than L2,
+// A mechanism that is not a Sum, such as [ProductSum], or one that clips in a norm other than L2,
 // is one file with a configuration, a constructor, a release function and an Event. The constructor
 // refuses settings for which no cost is proved. The release function draws the noise before it
 // reads the data. Event computes the cost from the same fields as the noise. The comment of the

@@ -9,8 +9,8 @@ import (
 
 // RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
 // Picks batches has the same probability, and the sets for different records and epochs are
-// independent. The cost is stated by [accountant.RandomAllocation]. A client that stops before the
-// end of an epoch is charged for the whole epoch.
+// independent. [accountant.RandomAllocation] states the cost. A client that stops before the end of
+// an epoch is charged for the whole epoch.
 type RandomAllocation struct {
 	Steps int // number of steps in an epoch
 	Picks int // number of batches per epoch that contain a record, from 1 to Steps
@@ -74,8 +74,8 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// Before the loop, ends[i] is the beginning of batch i. The loop moves ends[i] to the end of
-	// the batch.
+	// Before the loop, ends[i] is the beginning of batch i. The loop moves it to the end of the
+	// batch.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++
@@ -88,8 +88,8 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 
 // Permutation shuffles the records at the start of each epoch and divides them into batches. Every
 // order has the same probability. If the number of records is not a multiple of Batches, the first
-// batches have one record more than the others. The cost is stated by [accountant.Permutation]. That
-// bound does not profit from the random order, and there is no bound under add-remove.
+// batches have one record more than the others. [accountant.Permutation] states the cost. Its bound
+// does not gain from the random order, and there is none under add-remove.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }
@@ -124,7 +124,7 @@ func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
 }
 
 // shuffle puts the records into a random order (Fisher-Yates). It starts from the same order in
-// every epoch, so that the new order depends only on the random stream.
+// every epoch, so that the result depends only on the random stream.
 func (s *permutationSampler) shuffle(src *Stream) {
 	for i := range s.order {
 		j := src.Uint64n(uint64(i) + 1)

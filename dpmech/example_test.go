@@ -53,8 +53,7 @@ func ExampleGaussianSum() {
 	// ε ≤ 0.926 at δ = 1e-5
 }
 
-// This example takes one step on a random batch. It sums one vector for each record of the
-// batch.
+// This example takes one step on a random batch, and sums one vector for each record of the batch.
 func ExampleSampledSum() {
 	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling:        dpmech.Poisson{Rate: 0.01},

@@ -38,7 +38,8 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns the batch that the Feistel permutation draws with the given key words.
+// FeistelBatch returns the batch that the Feistel permutation draws with the given words as its
+// key.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)
@@ -53,8 +54,8 @@ func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end.
-// It also returns the area of a layer minus the area of the highest layer.
+// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end, and
+// the amount by which the area of a layer exceeds the area of the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1

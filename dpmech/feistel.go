@@ -32,9 +32,8 @@ const (
 	feistelFew       = 1 << 8
 
 	// feistelLeast is the smallest number of bits of a permutation. With fewer bits, even ideal
-	// round functions give a biased permutation. For a batch of four of eight records, the
-	// distribution after twelve rounds has an error of 6 % on three bits, and of 0.2 % on four
-	// bits.
+	// round functions give a biased permutation. If a batch has four of eight records, the error of
+	// its distribution after twelve rounds is 6 % for three bits, and 0.2 % for four bits.
 	feistelLeast = 8
 )
 
@@ -62,7 +61,7 @@ func (f *feistel) key(src *Stream) {
 	clear(words[:])
 }
 
-// schedule sets the keys of all rounds from the slice words, which has three words for each round.
+// schedule sets the keys of all rounds from words, which has three words for each round.
 func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{
@@ -73,9 +72,9 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function. The argument is one half of a number. The caller combines the
-// other half with the result by an exclusive or. The argument and the result are in the highest
-// bits of a word. The caller must mask the lower bits of the result.
+// hash computes the round function of one half of a number. The caller combines the result with the
+// other half by exclusive or. Both half and the result use the highest bits of a word. The caller
+// must mask the lower bits of the result.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
@@ -96,8 +95,8 @@ func (f *feistel) fill(dst []uint32) {
 	}
 }
 
-// four computes the images of x, x+1, x+2 and x+3. The four computations are independent, so a
-// CPU can overlap them.
+// four computes the images of x, x+1, x+2 and x+3. The four computations are independent, so a CPU
+// can overlap them.
 func (f *feistel) four(x uint32, images *[4]uint32) {
 	right, leftUp, rightUp := f.right&31, (32-f.left)&31, (32-f.right)&31
 	l0, r0 := x>>right<<leftUp, x<<rightUp

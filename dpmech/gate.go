@@ -17,7 +17,7 @@ type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // the clip in lattice steps, rounded down; an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², the squared bound on the norm, rounded
-	within           float64 // the field squared minus a margin for rounding errors
+	within           float64 // squared minus a margin for rounding errors
 	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
@@ -55,15 +55,15 @@ func newGate(lattice Lattice, clip int64) gate {
 // provenDim is the largest dimension for which the proof of [gate.add] holds. Each of four partial
 // sums adds a quarter of the squared elements, so the relative rounding error of a squared norm is
 // below (2^12 + 8)·2^-53 < 2^-40.9. Squares below 2^-1022 lose more bits, but they are negligible
-// compared with the field squared, which is at least 2^-800 (see maxExponent).
+// compared with squared, which is at least 2^-800 (see maxExponent).
 const provenDim = 1 << 14
 
 // add adds the clipped and truncated v to sum, which has the length of v. A vector that is not
 // finite adds zero.
 //
-// The following proves that the integer norm, the norm of the integers that add adds to sum, is at
-// most clip. Let S be the exact squared norm of v and s the computed squared norm. In the first two
-// cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector.
+// The integer norm, which is the norm of the integers that are added to sum, is at most clip, as
+// the following shows. Let S be the exact squared norm of v and s the computed squared norm. In the
+// first two cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector.
 //
 // In the first case, a product with a power of two is exact or below one step. The squared integer
 // norm is at most
@@ -89,8 +89,8 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked does the same as [gate.add] for a v of any length. It checks the integer norm, the
-// norm of the integers that are added to sum. If this norm exceeds the clip, addChecked shortens v.
+// addChecked is like [gate.add], but accepts a v of any length. It computes the norm of the
+// integers that are added to sum. If this norm exceeds the clip, addChecked shortens v.
 //
 // The loop shortens v at most once. With four partial sums, the squared norm has a relative error
 // below (maxDim/4+8)·2^-53 < 2^-23. The factor has a relative error below 2^-33 if it is subnormal,
@@ -121,10 +121,10 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong does the same as [gate.factor] for a v whose squared norm overflows. Such a v has a
-// norm above 2^500 or is not finite. To prevent the overflow, factorOfLong divides v by a number
-// above the largest element. An element that becomes zero by this division contributes less than
-// one step.
+// factorOfLong is like [gate.factor], for a v whose squared norm overflows. Such a v has a norm
+// above 2^500 or is not finite. To prevent the overflow, factorOfLong divides v by a number above
+// the largest element. An element that becomes zero in this division contributes less than one
+// step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
@@ -185,8 +185,8 @@ func (g *gate) fits(hi, lo uint64) bool {
 }
 
 // addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares of the added
-// integers modulo 2^64. The result spread is below 2·reach if and only if all added integers are in
-// [−reach, reach). The argument reach must be a power of two.
+// integers modulo 2^64. spread is below 2·reach if and only if all added integers are in [−reach,
+// reach). reach must be a power of two.
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
@@ -208,7 +208,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide does the same as addNarrow, but returns the sum of squares modulo 2^128, as hi·2^64 + lo.
+// addWide is like addNarrow, but returns the sum of squares modulo 2^128, as hi·2^64 + lo.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test checks that addChecked shortens a vector at most once after the first attempt, for
-// vectors and clips of all sizes.
+// The test checks that addChecked shortens a vector at most once, for vectors and clips of all
+// sizes.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,13 +91,13 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// The test checks that tryAdd carries the sum of squares into the second word, if the squares of
-// many elements together exceed 64 bits.
+// The test checks that tryAdd carries the sum of squares into the second word if the squares of
+// many elements together need more than 64 bits.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// n² elements of size clip/n have exactly the norm clip. One more element exceeds it.
+		// The norm of n² elements of size clip/n is exactly clip. One more element exceeds it.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {

@@ -47,10 +47,10 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 	return sum
 }
 
-// checkNaive compares the contribution of a vector with a contribution that it computes itself
-// in 200-bit floats and big integers. A vector within the bound must be truncated and otherwise
-// unchanged. A longer vector must keep its direction, and its norm must be within 2^-18 of the
-// bound, up to the error of truncation.
+// checkNaive compares the contribution of a vector with one that it computes itself with 200-bit
+// floats and big integers. A vector within the bound must be truncated and otherwise unchanged. A
+// longer vector must keep its direction, and its norm must be within 2^-18 of the bound, up to the
+// error of truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -72,7 +72,7 @@ func checkNaive(t interface {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
 		case ratio.Cmp(float(1+1e-12)) >= 0: // the vector is within the bound
-		case ratio.Cmp(float(1-1e-12)) > 0: // the norm is so close to the bound that rounding may decide either way
+		case ratio.Cmp(float(1-1e-12)) > 0: // the norm is so close to the bound that rounding can decide either way
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))
@@ -119,8 +119,8 @@ func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
 	return sum
 }
 
-// The test checks that a vector whose norm equals the bound is added unchanged. It also checks
-// that the vector is clipped if one of its elements is one lattice step larger.
+// The test checks that a vector whose norm equals the bound is added unchanged, and that it is
+// clipped once one element is a lattice step larger.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
@@ -164,8 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// The fuzzer adds vectors of any bits and any length, together with another vector, by Add and
-// by Release. Every contribution must be within the bound.
+// The fuzzer adds vectors of any bits and any length, together with another vector, with Add and
+// with Release. Every contribution must be within the bound.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
@@ -221,7 +221,7 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// The sum of an Accumulator must equal that of a Release with the same noise.
+	// The sum of an Accumulator must equal the sum of a Release with the same noise.
 	a := m.NewAccumulator()
 	add(a, one, two, one)
 	if err := release(a); err != nil {
@@ -240,7 +240,7 @@ func TestAccumulator(t *testing.T) {
 	if err := release(a); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
 		t.Errorf("an empty accumulator released the sum %v, error %v", sum, err)
 	}
-	// An error must fail the release, and not affect the next one.
+	// An error must fail the release, but not affect the next one.
 	for what, spoil := range map[string]func() error{
 		"short vector": func() error { return a.Add(one[:2]) },
 		"long vector":  func() error { add(a, one); return a.Add(append(one, 1)) },

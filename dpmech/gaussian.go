@@ -9,8 +9,7 @@ import (
 
 // maxLaps bounds the size of a sample, so that sums of samples cannot overflow. No sample exceeds
 // maxLaps·σ + σ in absolute value. The statistical distance to the unbounded distribution is the
-// probability with which a sample of the unbounded distribution exceeds the bound. This probability
-// is below e^(−2^38), which is less than 10^(−10^11).
+// probability that an unbounded sample exceeds this bound, which is below e^(−2^38) < 10^(−10^11).
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
@@ -23,12 +22,12 @@ const maxTerm = 1 << 31
 // A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ. N_Z(0, σ²)
 // is the distribution on the integers with probabilities proportional to exp(−x²/2σ²) (Canonne,
 // Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). Every decision compares
-// integers with uniform integers. If a decision depends on an exponential, the sampler computes
-// lower and upper bounds of the exponential, and tightens the bounds until they determine the
-// decision. No decision depends on floating-point arithmetic. See [discreteZiggurat].
+// integers with uniform integers. If a decision depends on an exponential, the sampler bounds the
+// exponential from below and above, and tightens the bounds until they settle the decision. No
+// decision depends on floating-point arithmetic. See [discreteZiggurat].
 //
-// The time of a sample depends on its value. Draw the noise of a round before the program reads the
-// data, and release at a time that does not depend on the noise.
+// The time that a sample takes depends on its value. Draw the noise of a round before the program
+// reads the data, and release at a time that does not depend on the noise.
 type DiscreteGaussian struct {
 	num, den uint64 // σ = num/den, in lowest terms
 	layers   *discreteZiggurat
@@ -42,8 +41,8 @@ func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 }
 
 // NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. Both num and den must be
-// from 1 to 2^31, and σ at most [MaxSigma]. The function makes a table of 10 KB in less than a
-// millisecond. Samplers of the same σ share the table.
+// from 1 to 2^31, and σ must be at most [MaxSigma]. The function makes a table of 10 KB in less
+// than a millisecond. Samplers with the same σ share the table.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 	if num < 1 || num > maxTerm || den < 1 || den > maxTerm {
 		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be a ratio of integers in [1, %d], got %d/%d", maxTerm, num, den)
@@ -101,8 +100,8 @@ func (g DiscreteGaussian) Event(sensitivity float64, shares, dim int, adjacency 
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// One word is drawn for each remaining sample. Rejected words are replaced in the next
-		// iteration.
+		// The loop draws one word for each remaining sample. The next iteration replaces rejected
+		// words.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)
 		rest = rest[g.layers.fill(rest, words, src):]

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// chiSquare returns the p-value of a χ² test of observed counts against expected counts. Cells
-// with an expectation below 10 are merged with their neighbours.
+// chiSquare returns the p-value of a χ² test of observed counts against expected counts. It merges
+// a cell with an expected count below 10 with its neighbours.
 func chiSquare(observed, expected []float64) float64 {
 	var statistic, o, e float64
 	cells := 0
@@ -27,8 +27,8 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the probability with which each statistical test in this package rejects a
-// correct sampler. Seeds are fixed, so a test that passes keeps passing.
+// rejectBelow is the probability that a statistical test in this package rejects a correct sampler.
+// Seeds are fixed, so a test that passes keeps passing.
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianRange(t *testing.T) {
@@ -100,7 +100,7 @@ func TestUniform(t *testing.T) {
 }
 
 // The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, the residues modulo
-// three would not be equally probable. The residue two would have probability ¼ instead of ⅓.
+// three would not be equally probable: the residue two would have probability ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000

@@ -9,9 +9,9 @@ import (
 )
 
 // Poisson puts every record into every batch with probability Rate, independently of all other
-// records and batches. To do so, it draws the size of a batch from Binomial(records, Rate), to
-// within statistical distance 2^-200, and then draws that many records without replacement. The
-// cost is stated by [accountant.Poisson].
+// records and batches. It draws the size of a batch from Binomial(records, Rate), up to a
+// statistical distance of 2^-200, and then draws that many records without replacement.
+// [accountant.Poisson] states the cost.
 //
 // The size of a batch is private under add-remove, and so are the time and the memory that a step
 // takes. Divide sums by a public number and never by the size of the batch. Under add-remove the
@@ -59,10 +59,10 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 }
 
 // WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
-// the same probability, independently of other steps. The cost is stated by
-// [accountant.WithoutReplacement]. If a record is removed from the input, another record takes its
-// place in the batch. A release therefore costs up to twice as much as with [Poisson], even under
-// add-remove. The size of the batch is public, also under add-remove.
+// the same probability, independently of other steps. [accountant.WithoutReplacement] states the
+// cost. If a record is removed from the input, another record takes its place in the batch. A
+// release therefore costs up to twice as much as with [Poisson], even under add-remove. The size of
+// the batch is public, also under add-remove.
 type WithoutReplacement struct {
 	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection
@@ -98,8 +98,8 @@ func (s *fixedSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.choose(dst, s.batch, src)
 }
 
-// Event uses the sampling rate for the sampler's number of records. Adjacent inputs with one more
-// record have a smaller rate, which costs less.
+// Event uses the sampling rate for the sampler's number of records. An adjacent input with one more
+// record has a smaller rate, which costs less.
 func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }

@@ -1,9 +1,9 @@
 package dpmech
 
 // This file contains the loops of the gate for vectors whose norm is proven to be within the clip
-// ([gate.add]). These loops check no norm. The file lanes_amd64.s contains the same loops in vector
-// instructions, for several rows at once, with the same results to the last bit.
-// docs/develop/benchmarks.md shows how much time these instructions save in whole commands.
+// ([gate.add]). These loops check no norm. lanes_amd64.s contains the same loops in vector
+// instructions, which process several rows at once and give the same results to the last bit.
+// docs/develop/benchmarks.md shows how much time they save in whole commands.
 
 // sumOfSquares returns the sum of the squares of the elements of v. The conversions to float64
 // prevent fused multiply-adds, so that the result is the same on every machine.

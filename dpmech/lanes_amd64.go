@@ -34,6 +34,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
-// columnMask is a table of masks for vector instructions. The slice columnMask[16−n:] begins with n
-// elements that select a number of a vector register. The following 16 elements select none.
+// columnMask is a table of masks for vector instructions. In columnMask[16−n:], the first n
+// elements select a number of a vector register, and the next 16 elements select none.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

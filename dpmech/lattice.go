@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// A Lattice is the grid of the multiples of the step 2^-exponent on the real line. A vector on the
-// lattice is represented by integers. The zero Lattice has step 1.
+// A Lattice is the grid of the multiples of the step 2^-exponent on the real line. Integers
+// represent a vector on the lattice. The zero Lattice has step 1.
 type Lattice struct {
 	exponent int
 }
 
-// maxExponent bounds the exponent. The step, its multiples that the program uses, and their squares
-// are then normal float64 numbers.
+// maxExponent bounds the exponent, so that the step, the multiples of it that the program uses, and
+// their squares are normal float64 numbers.
 const maxExponent = 400
 
 // NewLattice returns the lattice with step 2^-exponent.
@@ -38,9 +38,8 @@ func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.expon
 var ErrNotFinite = errors.New("vector is not finite")
 
 // Truncate writes v to dst in lattice steps, rounded toward zero. The elements must be finite, and
-// their absolute values must be smaller than the argument bound, in lattice steps. This argument is
-// at most 2^62. Truncate is for vectors that need no privacy. Private vectors must go through a
-// [GaussianSum].
+// their absolute values must be smaller than bound lattice steps. bound must be at most 2^62.
+// Truncate is for vectors that need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))

@@ -15,11 +15,11 @@ type Law interface {
 	// Mass returns the probability of k. Tests and audits compare Fill and Event with it.
 	Mass(k int64) float64
 
-	// Event returns the cost of the release of an integer vector with dim elements. The noise of
-	// every element is the sum of the given number of independent samples. The argument sensitivity
-	// is the largest L2 distance between the vectors of adjacent inputs, in lattice steps. The cost
-	// must also cover vectors that differ in several elements, and samples that are bounded. The
-	// comment of the method contains the proof. For noise with a proof of (ε, δ) return an
+	// Event returns the cost of releasing an integer vector with dim elements. The noise of every
+	// element is the sum of shares independent samples. sensitivity is the largest L2 distance
+	// between the vectors of adjacent inputs, in lattice steps. The cost must also cover vectors
+	// that differ in several elements, and samples that are bounded. The comment of the method
+	// contains the proof. If only an (ε, δ) is proved for the noise, return an
 	// [accountant.Approximate].
 	Event(sensitivity float64, shares, dim int, adjacency accountant.Adjacency) accountant.Event
 }
@@ -28,13 +28,14 @@ type Law interface {
 type Family struct {
 	Name string
 
-	// New returns the law with the given standard deviation, or a slightly larger one. The shape of
-	// a law may depend on the sensitivity of the sum. Both arguments are in lattice steps.
+	// New returns the law with the given standard deviation, or with a slightly larger one. The
+	// shape of a law may depend on the sensitivity of the sum. sd and sensitivity are in lattice
+	// steps.
 	New func(sd int64, sensitivity float64) (Law, error)
 }
 
 var gaussian = Family{"Gaussian", func(sd int64, _ float64) (Law, error) { return NewDiscreteGaussian(sd) }}
 
 // Families lists all families. The tests of this package, the audit (package sim/audit) and the
-// planted faults (tools/plant) include every family of this list.
+// planted faults (tools/plant) cover every family in this list.
 var Families = []Family{gaussian}

@@ -11,10 +11,11 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// laws are all families of noise, and a family that only tests use.
+// laws lists all families of noise, and one family that only tests use.
 var laws = append(dpmech.Families[:len(dpmech.Families):len(dpmech.Families)], geometric.Family)
 
-// The test checks every family of noise with narrow laws, whose probabilities can be listed.
+// The test checks every family of noise, with laws so narrow that their probabilities can be
+// listed.
 func TestLaws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -38,7 +39,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// The test checks that the checks find faults in every family.
+// The test makes sure that the checks find faults in every family.
 func TestFaultsOfLaws(t *testing.T) {
 	for _, family := range laws {
 		l, err := family.New(10, 10)
@@ -61,7 +62,7 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law with noise that is too small by the factor divisor, and with the cost of a part of
+// faulty is a law whose noise is too small by the factor divisor, and whose cost is for a part of
 // the sensitivity.
 type faulty struct {
 	dpmech.Law
@@ -93,8 +94,8 @@ func listed(l dpmech.Law) (p []float64, reach int64) {
 	return p, reach
 }
 
-// checkMass checks that the probabilities have the sum 1 and a standard deviation of at least sd. At
-// σ = 1 the standard deviation of the discrete Gaussian is smaller than σ by 10⁻⁷.
+// checkMass checks that the probabilities add up to 1 and that their standard deviation is at least
+// sd. At σ = 1 the standard deviation of the discrete Gaussian is smaller than σ by 10⁻⁷.
 func checkMass(l dpmech.Law, sd float64) error {
 	var sum, squares float64
 	p, reach := listed(l)
@@ -112,8 +113,8 @@ func checkMass(l dpmech.Law, sd float64) error {
 	return nil
 }
 
-// checkSampler compares the frequencies of samples with the probabilities: by a χ² test, and in the
-// tails, where χ² has too few samples in each cell.
+// checkSampler compares the frequencies of samples with the probabilities: in the middle by a χ²
+// test, and in the tails, where cells have too few samples for χ², by counts.
 func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	expected, reach := listed(l)
 	observed := make([]float64, len(expected))
@@ -136,7 +137,7 @@ func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 		last := len(expected) - 1 - i
 		tail, seen = tail+expected[i]+expected[last], seen+observed[i]+observed[last]
 	}
-	// 4.5 standard errors of a Poisson count
+	// The limit is 4.5 standard errors of a Poisson count.
 	if off := math.Abs(seen-tail) / math.Sqrt(tail); off > 4.5 {
 		return fmt.Errorf("%g samples in the tails, want %.1f", seen, tail)
 	}
@@ -144,11 +145,11 @@ func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 }
 
 // checkCost compares the accounted cost with the exact δ(ε), which is the hockey-stick divergence
-// between the law and the shifted law.
+// between the law and its shifted copy.
 func checkCost(l dpmech.Law) error {
 	p, reach := listed(l)
 	if reach > 10_000 {
-		return nil // the sums over shares take too long; the audit tests wide laws
+		return nil // the sums over shares would take too long; the audit tests wide laws
 	}
 	one := p
 	for shares := 1; shares <= 3; shares++ {
@@ -184,7 +185,7 @@ func convolved(p, q []float64) []float64 {
 	return sum
 }
 
-// hockeyStick returns the larger δ(ε) of the two orders of p and the shifted p.
+// hockeyStick returns the larger δ(ε) of the two orders of p and its shifted copy.
 func hockeyStick(p []float64, shift int, epsilon float64) float64 {
 	at := func(i int) float64 {
 		if i < 0 || i >= len(p) {

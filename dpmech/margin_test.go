@@ -27,9 +27,9 @@ func TestGateKeepsItsMargins(t *testing.T) {
 	}
 }
 
-// The test clips a long vector with one large element and a quarter of a million small ones,
-// whose squares vanish in a floating-point sum. The margins do not cover so large a rounding
-// error, so the computed norm may be within the bound while the exact norm exceeds it.
+// The test clips a long vector with one large element and a quarter of a million small ones, whose
+// squares vanish in a floating-point sum. The margins do not cover such a large rounding error: the
+// computed norm can be within the bound while the exact norm exceeds it.
 func TestGateOfElementsThatVanish(t *testing.T) {
 	const dim = 1 << 20
 	cfg := ordinary
@@ -38,7 +38,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // v is in lattice steps, and every fourth element goes to the same partial sum
+	v := make([]float64, dim) // v is in lattice steps; every fourth element goes to the same partial sum
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)

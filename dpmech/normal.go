@@ -10,25 +10,24 @@ import "math"
 //
 // FillNormal uses the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating Random
 // Variables", 2000) with 256 layers, on 64-bit words. Eight bits select the layer, and the other 56
-// bits select the point in the layer. Unlike in the original method, no bit is used for both
-// (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The
-// distribution of a number is the normal distribution up to the rounding of float64 arithmetic. A
-// number below 3.65 is a multiple of its layer's width times 2^-55. A larger number is computed
-// from uniform numbers that can be arbitrarily close to zero, so that the tail is not cut off.
+// bits select the point in the layer. In contrast to the original method, no bit is used for both
+// (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples", 2005). The numbers
+// have the normal distribution up to the rounding of float64 arithmetic. A number below 3.65 is a
+// multiple of its layer's width times 2^-55. A larger number is computed from uniform numbers that
+// can be arbitrarily close to zero, so that the tail is not cut off.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// One word is drawn for each remaining number. Rejected words are replaced in the next
-		// iteration.
+		// The loop draws one word for each remaining number. The next iteration replaces rejected
+		// words.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)
 		dst = dst[fillSome(dst, words, src):]
 	}
 }
 
-// fillSome makes normal numbers from the random bits in the slice words, writes them to dst, and
-// returns their number. For most words a table suffices. A few words need more bits from src, and
-// some are rejected.
+// fillSome makes normal numbers from the random bits in words, writes them to dst, and returns how
+// many it made. Most words need only a table. A few need more bits from src, and some are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
@@ -68,14 +67,14 @@ type zigguratTable struct {
 
 type normalLayer struct {
 	unit   float64 // distance between neighbouring points of the layer: 2^-55 times the layer's width
-	inside int64   // points whose distance from 0, divided by unit, is below this number are under the curve
+	inside int64   // a point is certainly under the curve if its distance from 0, divided by unit, is below this number
 }
 
 func newZiggurat() *zigguratTable {
 	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
 	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
 	t := new(zigguratTable)
-	t.edge[0] = area / density(normalTail) // width of a rectangle whose area is the area of layer 0, including the tail
+	t.edge[0] = area / density(normalTail) // width of a rectangle with the area of layer 0, including the tail
 	t.edge[1] = normalTail
 	t.height[0] = 0 // layer 0 begins at height 0
 	t.height[1] = density(normalTail)
@@ -94,7 +93,7 @@ func newZiggurat() *zigguratTable {
 }
 
 // outside completes the draw of an x whose point may be above the curve. It returns x, or a number
-// from the tail instead of x. If x is rejected, outside returns false.
+// from the tail in place of x. If x is rejected, kept is false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -103,7 +102,7 @@ func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	return x, low+uniform(src)*(high-low) < math.Exp(-x*x/2)
 }
 
-// tail returns a normal number, given that it is above normalTail (Marsaglia, "Generating a
+// tail returns a normal number, conditional on being above normalTail (Marsaglia, "Generating a
 // Variable from the Tail of the Normal Distribution", 1964).
 func tail(src *Stream) float64 {
 	for {
@@ -123,8 +122,8 @@ func uniform(src *Stream) float64 {
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the most significant part of the number. The leading bit of this part is 1, and 64
-	// more bits follow.
+	// first is the most significant part of the number. Its leading bit is 1, and 64 more bits
+	// follow.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

@@ -45,7 +45,7 @@ func BenchmarkNormal(b *testing.B) {
 	})
 }
 
-// normals returns n numbers from calls of FillNormal with different lengths.
+// normals returns n numbers, which it draws with calls of FillNormal of different lengths.
 func normals(n int, index uint64) []float64 {
 	src := seeded.Stream(7, "normals", index)
 	all := make([]float64, n)

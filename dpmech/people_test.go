@@ -26,8 +26,8 @@ func persons() (starts []int32, x []float64) {
 	return starts, x
 }
 
-// adders returns queries that add the rows of a batch. There is one query for each method by which
-// an Accumulator adds vectors.
+// adders returns queries that add the rows of a batch, one for each method with which an
+// Accumulator adds vectors.
 func adders(x []float64) map[string]dpmech.SampledQuery {
 	return map[string]dpmech.SampledQuery{
 		"one by one": func(rows []uint32, sum *dpmech.Accumulator) error {
@@ -50,9 +50,9 @@ func adders(x []float64) map[string]dpmech.SampledQuery {
 	}
 }
 
-// The test checks that a step adds the clipped sum of a person's rows for each person of the batch.
-// It computes these sums again from the sampler's batch and the noise. So a person with any rows
-// changes a sum by at most C. A batch contains all rows of a person or none.
+// The test checks that a step adds, for each person of the batch, the clipped sum of the person's
+// rows. A person with any number of rows then changes a sum by at most C. The test recomputes these
+// sums from the sampler's batch and the noise. A batch contains all rows of a person or none.
 func TestSampledPersons(t *testing.T) {
 	starts, x := persons()
 	for name, sampling := range samplings(40) {
@@ -111,8 +111,8 @@ func clippedSum(s *dpmech.SampledSum, x []float64) (sum [2]int64) {
 	return sum
 }
 
-// The test checks that a person adds zero if the sum of the person's rows is not finite, and that
-// the sums of other persons do not change. If a query panics, the release must consist of the noise
+// The test checks that a person whose rows have a sum that is not finite adds zero, and that the
+// sums of other persons do not change. If a query panics, the release must consist of the noise
 // alone.
 func TestSampledPersonsWithoutASum(t *testing.T) {
 	cfg := sampled
@@ -153,7 +153,7 @@ func TestSampledPersonsWithoutASum(t *testing.T) {
 
 // The test checks that a release with PerUnit vectors of one unit costs as much as a release of one
 // vector with PerUnit times the clip and the same noise. For random batches no such bound is known,
-// so NewSampledSum must refuse them. It must also refuse rows that do not follow one another.
+// so NewSampledSum must refuse them. It must also refuse rows that are not consecutive.
 func TestPerUnit(t *testing.T) {
 	config := dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 6, Shares: 2, Terms: 100, Releases: 5, Adjacency: accountant.ReplaceOne, PerUnit: 4}
 	event := func(c dpmech.Config) accountant.DiscreteGaussian {

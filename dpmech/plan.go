@@ -9,17 +9,17 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Plan contains several steps of a [SampledRun] for a device, such as a graphics card. The device
-// computes all steps in one call. Making the plan charges these steps, even if they are never
+// A Plan contains several steps of a [SampledRun] for a device, such as a graphics card, which
+// computes all of them in one call. Making the plan charges these steps, even if they are never
 // computed.
 //
-// The keys of the plan determine all random numbers of a step. These are the random numbers that
-// select the batch, the noise, and random numbers that protect no data. All of these numbers are
-// the same on every machine, bit for bit (docs/develop/device.md). [Plan.Words] returns the keys,
-// the tables from which the noise is computed, and either the batches or a table from which the
-// batches are computed. A device needs no other data of the mechanism. [Plan.Next] computes the
-// same steps on this machine, for tests and for the case that the device fails. Either the device
-// or this machine computes the steps, never both, because the same noise would then hide two sums.
+// The keys of the plan determine all random numbers of a step: those that select the batch, the
+// noise, and those that protect no data. All of them are the same on every machine, bit for bit
+// (docs/develop/device.md). [Plan.Words] returns the keys, the tables from which the noise is
+// computed, and either the batches or a table from which the batches are computed. A device needs
+// no other data of the mechanism. [Plan.Next] computes the same steps on this machine, for tests
+// and in case the device fails. Either the device or this machine computes the steps, never both,
+// because the same noise would then hide two sums.
 //
 // A device and this machine round differently, so the choice between them must not depend on noise
 // or records. A device computes with integers of limited length, which are too short for a few
@@ -30,11 +30,11 @@ import (
 type Plan struct {
 	planSteps
 	of  *SampledSum
-	run *SampledRun // computes the steps on this machine; its count of steps is not used; nil until it is needed
+	run *SampledRun // computes the steps on this machine, without counting them; nil until it is needed
 }
 
-// planSteps is the common part of all plans: the number of steps, the number of steps that were
-// computed so far, and the keys.
+// planSteps is the common part of all plans: the number of steps, how many of them were computed,
+// and the keys.
 type planSteps struct {
 	steps, begun int
 	lent         bool // whether a device is computing the steps
@@ -43,15 +43,15 @@ type planSteps struct {
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // two words for each noise sample that Decide computed: the number of the sample in the device's numbering, and the value of the sample
+	decided []uint64          // two words for each noise sample that Decide computed: the device's number of the sample, and its value
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// These are the purposes of key streams. A purpose is the first word of a nonce. The second word
-// is the number of the step in its plan. If a stream belongs to a single sample or record, the third
-// word is the number of this sample or record.
+// These are the purposes of key streams. The purpose is the first word of a nonce, and the number
+// of the step in its plan is the second. If a stream belongs to a single sample or record, the
+// third word is the number of the sample or record.
 const (
 	forBatch = iota
 	forNoise
@@ -61,11 +61,10 @@ const (
 )
 
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
-// for the batches and the noise are drawn from the argument streams, and the key for [Plan.Normals]
-// from the argument draws.
+// for the batches and the noise are drawn from streams, and the key for [Plan.Normals] from draws.
 //
 // Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel] batches
-// itself. [Exact] batches are listed in the plan, for at most [SampledSum.MaxPlan] steps.
+// itself. The plan lists [Exact] batches, for at most [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -83,7 +82,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 }
 
 // newPlanSteps returns the common part of a plan, with new keys. The keys for sampling and noise
-// are drawn from the argument streams, and the third key from the argument draws.
+// are drawn from streams, and the third key from draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -92,8 +91,8 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns an error if [SampledRun.Plan] does not support the mechanism. It returns the
-// same error as Plan.
+// Plannable returns an error if [SampledRun.Plan] does not support the mechanism, the same error as
+// Plan returns.
 func (s *SampledSum) Plannable() error {
 	if s.cfg.Rows != nil {
 		return errors.New("sampled sum: devices do not add up the rows of a person: leave the device out")
@@ -107,8 +106,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the maximum number of steps of a plan. If a plan must list its batches, the
-// number is so small that the lists contain at most about 2^24 records.
+// MaxPlan returns the maximum number of steps of a plan. If a plan must list its batches, the limit
+// keeps the lists to about 2^24 records.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -126,8 +125,9 @@ const maxPlanned = provenDim
 // Mechanism returns the mechanism whose steps the plan contains.
 func (p *Plan) Mechanism() *SampledSum { return p.of }
 
-// here returns the run that computes the plan's steps on this machine. A device does not need it,
-// and a run computes the distribution of the size of its batches anew.
+// here returns the run that computes the plan's steps on this machine. It makes the run when it is
+// first needed, because a run computes the distribution of the batch size anew, and a device does
+// not need it.
 func (p *Plan) here() *SampledRun {
 	if p.run == nil {
 		p.run = p.of.Begin()
@@ -193,9 +193,9 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise. Element j is made from
-// word j of the step's stream. If one word is not enough, fillNoise takes more words from a
-// separate stream.
+// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j from
+// word j of the step's stream, and takes more words from a separate stream if one word is not
+// enough.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
@@ -209,8 +209,8 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word from which sample j of a step's noise is made. The number j
-// must be a multiple of eight.
+// placeNoise moves src to the word from which noise sample j of a step is made. j must be a
+// multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
@@ -220,8 +220,8 @@ func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise from the word w. If one word is not enough, the method
-// sets the stream extra to the start of a separate stream and takes more words from it.
+// sample makes noise sample j of a step from the word w. If one word is not enough, it sets extra
+// to the start of a separate stream and takes more words from there.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -241,8 +241,8 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes the batches for a device. A batch consists of all records, of a random number
-// of records drawn from a table, of a fixed number of records, or of listed records.
+// planned describes the batches for a device. A batch consists of all records, of a fixed number of
+// records, of a number of records drawn from a table, or of listed records.
 type planned struct {
 	kind  uint64
 	first int       // size of every batch if it is fixed, and otherwise the smallest size in the table

@@ -5,18 +5,17 @@ import (
 	"fmt"
 )
 
-// mostDecided is the maximum number of noise samples in a plan that Decide computes for a device.
-// On a correct device, the probability that the integers of the device have too few bits for a
-// sample is about 2^-50. A larger number of such samples therefore indicates a faulty device.
+// mostDecided is the maximum number of noise samples that Decide computes for a plan. On a correct
+// device, the probability that the device's integers have too few bits for a sample is about 2^-50,
+// so more such samples indicate a faulty device.
 const mostDecided = 64
 
-// Decide computes one noise sample of a plan that a device could not compute, because the integers
-// of the device have too few bits. Decide uses integers of any length. It also takes the steps back
-// from the device, which can then compute them again from the beginning. The result of [Plan.Words]
-// then contains the sample. The argument open is the number of the sample in the device's
-// numbering: the upper half is the number of the step plus one, and the lower half is the number of
-// the sample within the step. Decide returns an error for a sample that is not in the plan, and for
-// a sample that the device already has.
+// Decide computes one noise sample of a plan that a device could not compute because its integers
+// have too few bits. Decide uses integers of any length. It also takes the steps back from the
+// device, which can then compute them again from the beginning, with the sample in the result of
+// [Plan.Words]. The upper half of open is the number of the step plus one, and the lower half is
+// the device's number of the sample within the step. Decide returns an error for a sample that is
+// not in the plan, and for a sample that the device already has.
 //
 // The release is then the same as if the device itself could compute with integers of any length.
 // The value of the noise therefore affects neither which machine computes the steps nor how the sum
@@ -37,7 +36,7 @@ func (p *planSteps) Decide(open uint64) error {
 		}
 	}
 	if p.decided == nil {
-		p.decided = make([]uint64, 0, 2*mostDecided) // allocated for all samples, because growing the slice would leave copies in memory
+		p.decided = make([]uint64, 0, 2*mostDecided) // allocated for all samples at once, because growing the slice would leave copies in memory
 	}
 	p.decided = append(p.decided, open, uint64(p.noiseAt(step, j)))
 	p.lent = false

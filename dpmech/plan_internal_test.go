@@ -9,8 +9,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test compares the samples that atOnce makes from one word each with the samples of the
-// sampler.
+// The test compares the samples that atOnce makes from one word each with those of the sampler.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -35,8 +34,8 @@ func TestAtOnceIsTheSample(t *testing.T) {
 	}
 }
 
-// The test compares the portable logarithm, sine and cosine with those of package math, in units
-// in the last place.
+// The test measures the error of the portable logarithm, sine and cosine against package math, in
+// units in the last place.
 func TestPortableFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	off := func(got, want, unit float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(unit), 0x1p-1022) }
@@ -96,8 +95,8 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 	}
 }
 
-// The test checks, for both kinds of plans, that Decide gives a device the same noise sample
-// that this machine makes for the same position.
+// The test checks, for both kinds of plans, that Decide gives a device the noise sample that this
+// machine makes at the same position.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})

@@ -8,10 +8,9 @@ import (
 
 // Normals sets every element of dst to a standard normal number for the current step. Two words of
 // 53 bits each determine a pair of numbers by the method of Box and Muller ("A Note on the
-// Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. The numbers
-// protect no data, like the numbers of [FillNormal]. Logarithms, sines and cosines are computed
-// from sums, products and quotients in a fixed order, so that they have the same bits on every
-// machine.
+// Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. Like the
+// numbers of [FillNormal], they protect no data. Logarithms, sines and cosines are computed from
+// sums, products and quotients in a fixed order, so that they have the same bits on every machine.
 func (p *Plan) Normals(dst []float64) {
 	stream.Place(&p.bits, p.keys.draws, [3]uint32{forDraws, uint32(p.begun - 1)})
 	portableNormals(dst, &p.bits)
@@ -48,8 +47,8 @@ func normalPair(a, b uint64) (first, second float64) {
 }
 
 // portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log 2
-// + 2·artanh((m−1)/(m+1)). The function artanh is computed by its power series. The conversions to
-// float64 prevent fused operations.
+// + 2·artanh((m−1)/(m+1)). artanh is computed by its power series. The conversions to float64
+// prevent fused operations.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
 	e := int(bits>>52) - 1023
@@ -64,8 +63,8 @@ func portableLog(x float64) float64 {
 	for k := 21.; k >= 1; k -= 2 {
 		sum = float64(sum*z) + 1/k
 	}
-	// The constants high and low add up to log 2. The constant high has 32 bits, so that its
-	// products with small integers are exact.
+	// high and low add up to log 2. high has 32 bits, so that its products with small integers are
+	// exact.
 	const high, low = 0x1.62e42feep-1, 0x1.a39ef35793c76p-33
 	return float64(float64(e)*high) + (float64(2*s*sum) + float64(float64(e)*low))
 }

@@ -206,8 +206,8 @@ func TestNormalsOfAPlan(t *testing.T) {
 	}
 }
 
-// The test checks that two plans of one run have independent keys. Two plans from equal streams
-// must be equal.
+// The test checks that two plans of one run have independent keys, and that two plans from equal
+// streams are equal.
 func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
 	words := func(p *dpmech.Plan) []uint64 {

@@ -9,12 +9,12 @@ import (
 )
 
 // These constants are the positions of the words of a plan. The kernels of the device use the same
-// list. From planLayers on there are five words for each layer of the noise's ziggurat, and then
-// the exponentials. From planSizes on there is the distribution function of the size of a batch:
-// first the highest word of each of the planSizesCount entries, and then the three other words of
-// each entry. If batches are listed, the list is at planSizes instead: the beginning of the batch
-// of every step and the end of the last batch, then the records, two in a word. At the end, from
-// planDecided on, there are planDecidedCount noise samples that Decide computed.
+// list. At planLayers there are five words for each layer of the noise's ziggurat, and then the
+// exponentials. At planSizes there is the distribution function of the batch size: first the
+// highest word of each of the planSizesCount entries, and then the three other words of each entry.
+// If batches are listed, planSizes holds the list instead: the beginning of the batch of every step
+// and the end of the last batch, then the records, two in a word. At planDecided, the end, there
+// are planDecidedCount noise samples that Decide computed.
 const (
 	planKind = iota
 	planRecords
@@ -43,7 +43,7 @@ const (
 // Words appends to dst the data that a device needs to compute all steps: keys, tables and the
 // parameters of clipping. These data reveal the noise, so they may be copied only to the memory of
 // this machine's device. Words returns an error if this machine has already begun to compute the
-// steps, or if Words has already given them to a device.
+// steps, or if a device already has them.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err

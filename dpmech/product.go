@@ -9,10 +9,9 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A ProductLayer is the shape of one part of a record's vector. The part is the outer product of a
-// vector of Inputs elements and a vector of Outputs elements. The gradient of a dense layer has
-// this form. Its two vectors are the inputs of the layer, and the derivatives with respect to the
-// outputs of the layer.
+// A ProductLayer is the shape of one part of a record's vector: the outer product of a vector of
+// Inputs elements and a vector of Outputs elements. The gradient of a dense layer has this form.
+// The two vectors are the inputs of the layer and the derivatives with respect to its outputs.
 type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].
@@ -26,25 +25,24 @@ type ProductConfig struct {
 	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the maximum number of records of a batch whose vectors are added up by one
-	// product of float matrices. The sensitivity includes the rounding error of this product. If a
-	// batch is larger, the records after the first Together are added one by one as integers, which
-	// is slow. Choose Together so that such batches are rare.
+	// Together is the maximum number of records of a batch whose vectors one product of float
+	// matrices adds up. The sensitivity includes the rounding error of this product. If a batch is
+	// larger, the records after the first Together are added one by one as integers, which is slow.
+	// Choose Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency
 }
 
 // A ProductSum is a [SampledSum] for records whose vectors are too long to be computed explicitly.
-// The vectors are outer products, and a product of float32 matrices adds them up. The rounding of
-// this sum depends on all vectors together. The rounding error is bounded, and the sensitivity
+// The vectors are outer products, and a product of float32 matrices adds them up. The rounding
+// error of this sum depends on all vectors together, but it is bounded, and the sensitivity
 // includes the bound.
 //
-// Sensitivity. Let f be the sum of a step before the noise, in lattice steps, for a batch in the
-// order of its records. Let K = Together, let c be the clip in lattice steps, and let d be the
-// number of elements of a vector. The vector of a record is the exact outer product of its inputs
-// and its shortened outputs, as float32 numbers ([ProductRun.Put]). This product has a norm of at
-// most c.
+// Sensitivity. Let f be the sum of a step before the noise, in lattice steps. Let K = Together, let
+// c be the clip in lattice steps, and let d be the number of elements of a vector. The vector of a
+// record is the exact outer product of its inputs and its shortened outputs, as float32 numbers
+// ([ProductRun.Put]). This product has a norm of at most c.
 //
 // The first K vectors are added in float32. This sum is within e = c·SumError(K) of the exact sum
 // ([math32.SumError]). The d elements of this sum are then rounded to the lattice, with an error of
@@ -138,8 +136,8 @@ func (c ProductConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// derive chooses the lattice in the same way as [NewGaussianSum]. It then computes the clip, the
-// sensitivity and the noise in lattice steps.
+// derive chooses the lattice as [NewGaussianSum] does. It then computes the clip, the sensitivity
+// and the noise in lattice steps.
 func (s *ProductSum) derive() error {
 	for _, l := range s.cfg.Layers {
 		s.dim += l.Inputs * l.Outputs
@@ -178,8 +176,8 @@ func (s *ProductSum) derive() error {
 func (s *ProductSum) Event() accountant.Event { return s.event }
 
 // EventFor returns the cost of the given number of steps, counted from the first. The event of a
-// sampling is for vectors of norm 1, so EventFor divides the noise by the sensitivity, which includes
-// the clip and the rounding.
+// sampling is for vectors of norm 1, so EventFor divides the noise by the sensitivity, which
+// includes both the clip and the rounding.
 func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
 	sigma := float64(s.sigma)
 	accounted := sigma / float64(s.sensitivity) * (1 - 1/(12*sigma*sigma) - 0x1p-50)

@@ -10,14 +10,14 @@ import (
 // noise, and the random numbers of every record (docs/develop/device.md). The methods Next, Put and
 // Release compute the same steps on this machine, like the methods of ProductRun.
 //
-// A device adds the records of a batch in their order, in float32, with fused operations. An
-// element of the sum takes part in at most as many roundings as there are records, and no rounding
-// flushes small numbers to zero. The error bound in the sensitivity depends on this. The device
-// adds the records after the first Together as integers. Each of their elements is a product of two
-// float32 numbers, which the device computes in float64 and truncates to the lattice. A clipped
-// vector has norm at most C, and truncation does not increase the norm. The device computes norms,
-// factors and the rounding to the lattice as [ProductRun] does, in float64, with correctly rounded
-// roots and quotients.
+// A device adds the records of a batch in order, in float32, with fused operations. An element of
+// the sum goes through at most as many roundings as there are records, and no rounding flushes
+// small numbers to zero. The error bound in the sensitivity depends on this. The device adds the
+// records after the first Together as integers. Each of their elements is a product of two float32
+// numbers, which the device computes in float64 and truncates to the lattice. A clipped vector has
+// norm at most C, and truncation does not increase the norm. The device computes norms, factors and
+// the rounding to the lattice as [ProductRun] does, in float64, with correctly rounded roots and
+// quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
@@ -25,8 +25,8 @@ type ProductPlan struct {
 }
 
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
-// for the batches and the noise are drawn from the argument streams, and the key for the bits and
-// normal numbers of records from the argument draws.
+// for the batches and the noise are drawn from streams, and the key for the bits and normal numbers
+// of records from draws.
 func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductPlan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("product sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
@@ -45,12 +45,12 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	return p, nil
 }
 
-// mostPlannedPlaces bounds the number of noise samples in a step, so that 32 bits can hold the
-// number of a sample.
+// mostPlannedPlaces bounds the number of noise samples in a step, so that the number of a sample
+// fits in 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns an error if [ProductRun.Plan] does not support the mechanism. It returns the
-// same error as Plan.
+// Plannable returns an error if [ProductRun.Plan] does not support the mechanism, the same error as
+// Plan returns.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
@@ -61,19 +61,18 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// planColumns is the number of 64-bit words in a block of a key stream. The numbers of the noise
-// samples are assigned so that every row of a matrix begins with a new block.
+// planColumns is the number of 64-bit words in a block of a key stream. Noise samples are numbered
+// so that every row of a matrix begins with a new block.
 const planColumns = 8
 
 // PlanStride returns the distance between the first noise samples of two successive rows of a
-// layer, in a plan's numbering of samples. The distance is Outputs, rounded up to a multiple of
-// eight.
+// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }
 
-// PlanStart returns the number of the first noise sample of a layer. The number for the element
-// in a row and a column is PlanStart + row·[ProductLayer.PlanStride] + column.
+// PlanStart returns the number of the first noise sample of a layer. The sample for an element has
+// the number PlanStart + row·[ProductLayer.PlanStride] + column.
 func (s *ProductSum) PlanStart(layer int) int {
 	at := 0
 	for _, l := range s.cfg.Layers[:layer] {
@@ -161,8 +160,7 @@ func (p *ProductPlan) Wipe() {
 }
 
 // fillNoise writes the noise for the first columns of a panel to dst, and sets the other columns to
-// zero. A panel is a block of 16 columns of a part. Sample j is made from word j of the step's
-// stream.
+// zero. A panel is a block of 16 columns of a part. The step's stream provides word j for sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // number of columns of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
@@ -182,7 +180,7 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 type recordSteps struct{ planSteps }
 
 // PlaceBits moves src to the random bits for one record in the current step. The bits protect no
-// data. Several goroutines can call PlaceBits at once, each with a separate src.
+// data. Several goroutines can call PlaceBits at once, each with its own src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)
 }
@@ -204,7 +202,7 @@ type BatchPlan struct {
 }
 
 // NewBatchPlan returns a plan of the given number of steps. The key for the batches is drawn from
-// src, and the key for the random numbers of records from the argument draws.
+// src, and the key for the random numbers of records from draws.
 func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*BatchPlan, error) {
 	sampler, err := sampling.Sampler(records)
 	if err == nil {

@@ -19,8 +19,8 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 	return p
 }
 
-// plannedStep computes a step of a plan. It returns the batch and the release. The elements of
-// the release are in the plan's order of noise samples.
+// plannedStep computes a step of a plan. It returns the batch, and the release in the plan's order
+// of noise samples.
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()
@@ -67,8 +67,8 @@ func TestProductPlanNoise(t *testing.T) {
 }
 
 // The test checks the sums of planned steps. Adding a record must change the sum by its clipped
-// vector if the noise is the same, even if the record comes after the first Together records.
-// The batches must equal those of the sampler, in order.
+// vector if the noise is the same, even if the record comes after the first Together records. The
+// batches must equal the batches of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -262,8 +262,8 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// The test checks that a batch plan has the batches of the sampling and random numbers for
-// records, but no noise.
+// The test checks that a batch plan has the batches of the sampling and random numbers for records,
+// and that it has no noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))

@@ -12,7 +12,7 @@ import (
 )
 
 // tilesOfPart is the number of tiles in a part of a release. A tile consists of [math32.TileRows]
-// rows of a layer's matrix. The parts are so small that all workers get nearly the same amount of
+// rows of a layer's matrix. Parts are small, so that all workers get nearly the same amount of
 // work.
 const tilesOfPart = 4
 
@@ -21,7 +21,7 @@ const tilesOfPart = 4
 // [math32.TileRows], so To can exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
-// A Pair consists of two vectors. Their outer product is the contribution of a record to a layer.
+// A Pair consists of two vectors whose outer product is the contribution of a record to a layer.
 type Pair struct{ Inputs, Outputs []float32 }
 
 // A ProductRun computes the steps of a [ProductSum], one after the other. In each step the caller
@@ -52,12 +52,12 @@ type productPart struct {
 	// noise is the stream of this part's noise. Each part has its own stream, so that parts can be
 	// released in any order.
 	noise    Stream
-	more     Stream // provides more words for noise samples of a plan that need more than one word
+	more     Stream // provides more words for noise samples of a plan if one word is not enough
 	released bool
 }
 
-// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise are drawn from the
-// stream streams.Noise, and the batches from the stream streams.Sampling.
+// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise are drawn from
+// streams.Noise, and the batches from streams.Sampling.
 func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 	r, err := s.newRun()
 	if err != nil {
@@ -136,8 +136,8 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the clipped vector of the record at a position of the batch, the argument place. Call it
-// once for each position. A vector that is not finite, or whose norm exceeds 2^100·C, adds zero.
+// Put adds the clipped vector of the record at position place of the batch. Call it once for each
+// position. A vector that is not finite, or whose norm exceeds 2^100·C, adds zero.
 //
 // The caller must compute the pairs only from this record, public numbers and earlier releases.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
@@ -177,7 +177,7 @@ func (r *ProductRun) fits(pairs []Pair) error {
 }
 
 // factor returns a factor for the outputs of a record that shortens its vector to a norm of at most
-// C. It returns 0 if the record counts as zero.
+// C, or 0 if the record counts as zero.
 //
 // The squared norm is Σ|a|²|b|² over the layers with inputs a and outputs b, computed with a
 // relative error below 2^-36. The factor is rounded to float32, and so is every product of an
@@ -252,8 +252,8 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 //
 //	(column/w·(To−From) + row−From)·w + column mod w.
 //
-// Elements of the padding are zero. Every part of a step can be released once, after Put was called
-// for all records. Release allocates nothing.
+// Elements of the padding are zero. Every part of a step can be released once, after Put has been
+// called for all records. Release allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
 	switch {
@@ -301,8 +301,7 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds to dst the integer sums that addBeyond has made for a panel (a block of columns) of
-// a part.
+// addExtra adds to dst the integer sums from addBeyond for a panel (a block of columns) of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {
@@ -313,8 +312,7 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hidePlain rounds the numbers in the slice sums to the lattice, adds the noise, and writes the
-// results to the same slice.
+// hidePlain rounds sums to the lattice, adds the noise, and writes the results to sums.
 func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)

@@ -129,7 +129,7 @@ func distance(a, b []float64) float64 {
 
 // The test checks that a release is the sum of the clipped vectors plus noise. It draws the same
 // noise twice from one seed, so that two releases must differ by their clipped vectors, up to
-// rounding. It covers records in the matrix product and records that are added one by one.
+// rounding. It covers both records in the matrix product and records that are added one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -157,9 +157,9 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// This is the rounding error of the float32 release, for the sum and for the noise.
+			// shown is the rounding error of the float32 release, from the sum and from the noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// This is the total error of truncating the records that are added as integers.
+			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {
@@ -198,8 +198,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test checks that a record that is not finite adds zero, even if an earlier step has left
-// other values in memory.
+// The test checks that a record that is not finite adds zero, even if an earlier step left other
+// values in memory.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -241,7 +241,7 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 				continue // for this number of records the rounding error is larger than the clip
 			}
 			checked++
-			// Upper bound on the exact norm, which may be larger than the norm as computed.
+			// clip is an upper bound on the exact norm, which can be larger than the computed norm.
 			clip := cfg.Clip * (1 - 0x1p-21)
 			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
@@ -415,8 +415,8 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The test checks that batches are sorted by record. Rounding may depend on the order, so the
-// order must not depend on the sampler's algorithm.
+// The test checks that batches are sorted by record. Rounding can depend on the order, so the order
+// must not depend on the sampler's algorithm.
 func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500

@@ -8,11 +8,11 @@ import (
 )
 
 // FillPublicNormal sets every element of dst to a standard normal number that anybody can compute
-// from a purpose, a digest and a number. It is for draws that all machines of a federation must
-// share, such as the point at which the gradients of a round are taken. The numbers protect no
-// data. The function does not return a [Stream], because a caller could use the stream for noise.
+// from purpose, digest and number. It is for draws that all machines of a federation must share,
+// such as the point at which the gradients of a round are taken. The numbers protect no data. It
+// does not return a [Stream], because a caller could use the stream for noise.
 //
-// The numbers are computed like the numbers of [FillNormal]. On machines whose exponential or
+// The numbers are computed as [FillNormal] computes them. Between machines whose exponential or
 // logarithm rounds differently, the last bit can differ in a few of a thousand numbers. About once
 // in 2^40 numbers, the whole number can differ.
 func FillPublicNormal(dst []float64, purpose string, digest [32]byte, number int) {

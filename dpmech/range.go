@@ -17,8 +17,8 @@ func (r Range) Of(n int) int64 {
 	return int64(n)*r.Signal + int64(math.Ceil(float64(r.Noise)*math.Sqrt(float64(n))))
 }
 
-// Range returns a bound that a release of an honest client, or a sum of these releases, exceeds
-// with a probability below 2^-64. Receivers can therefore refuse a release beyond the bound.
+// Range returns a bound that a release of an honest client, or a sum of such releases, exceeds with
+// a probability below 2^-64. Receivers can therefore refuse a release beyond the bound.
 //
 // A sum of up to Terms vectors of norm C has elements of at most Terms·C, and a sum of more vectors
 // is saturated to this range. A discrete Gaussian is sub-Gaussian with its parameter σ (Canonne,
@@ -33,7 +33,6 @@ func (r Range) Of(n int) int64 {
 //	z² = 2·log(2)·(65 + ⌈log2(d + 1)⌉).
 //
 // The bound has the same bits on every machine.
-// on every machine.
 func (m *GaussianSum) Range() Range {
 	z := math.Sqrt(2 * math.Ln2 * float64(65+bits.Len(uint(m.cfg.Dim))))
 	noise := int64(math.Ceil(float64(m.sd) * z))

@@ -8,22 +8,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query adds the vectors of one release. It calls add for each vector, or for several vectors that
-// are stored one after another. The function add copies the elements. If add returns an error, the
-// Query must stop and return that error.
+// A Query adds the vectors of one release. It calls add for each vector, or for several vectors
+// that are stored one after another. add copies the elements. If add returns an error, the Query
+// must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query adds, and to the slice sum the same
-// sum without noise. Both are in lattice steps. Only dst may be released. Release draws the noise
+// Release writes to dst the noisy sum of the vectors that query adds, and to sum the same sum
+// without noise. Both are in lattice steps. Only dst may be released. Release draws the noise
 // before it calls query. A vector that is not finite adds zero.
 //
-// The function query can add any number of vectors. If there are more than Config.Terms, the sum is
-// saturated (see [Sum]). No error is returned, because an error would reveal the number of
-// vectors.
+// query can add any number of vectors. If there are more than Config.Terms, the sum is saturated
+// (see [Sum]). No error is returned, because an error would reveal the number of vectors.
 //
-// Release returns an error if query adds a part of a vector, or if query returns an error. Then dst
-// and sum are zero, and no information about the vectors was released. If query panics, the noise
-// alone is released.
+// Release returns an error if query adds a part of a vector or returns an error. dst and sum are
+// then zero, and nothing about the vectors is released. If query panics, the noise alone is
+// released.
 func (m *Sum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("%s sum: %w", m.name, err)
@@ -40,8 +39,8 @@ func (m *Sum) Release(dst, sum []int64, src *Stream, query Query) error {
 // is saturated. Tables of records have fewer rows.
 const mostVectors = 1 << 27
 
-// saturate limits every element of a sum to ±Terms·C, the range of the sums of Config.Terms vectors
-// of norm at most C.
+// saturate limits every element of a sum to ±Terms·C, the range of a sum of Config.Terms vectors of
+// norm at most C.
 func (m *Sum) saturate(sum []int64) {
 	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
 	for i, n := range sum {
@@ -49,12 +48,11 @@ func (m *Sum) saturate(sum []int64) {
 	}
 }
 
-// gather replaces the sum in the accumulator by the sum of the vectors that query adds. The
-// argument limit is the maximum number of vectors. If query panics, the sum is zero. A panic must
-// not depend on a record. If the computation for one record panics, query must therefore recover
-// and leave out this record.
+// gather replaces the sum in the accumulator by the sum of the vectors that query adds, at most
+// limit vectors. If query panics, the sum is zero. A panic must not depend on a record: if the
+// computation for one record panics, query must recover and leave out this record.
 func (a *Accumulator) gather(limit int, query func() error) (err error) {
-	a.begin(limit) // removes vectors that an earlier query may have added too late, after the end of its call
+	a.begin(limit) // removes vectors that an earlier query added too late, after its call ended
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(limit)
 		return nil
@@ -77,7 +75,7 @@ type Accumulator struct {
 
 	formed []float64 // buffer of AddRows for one vector
 
-	joining bool      // whether vectors are added to the field joined instead of the field sum
+	joining bool      // whether vectors are added to joined instead of sum
 	joined  []float64 // sum of the vectors of one record, before the clip
 }
 
@@ -95,9 +93,8 @@ func (a *Accumulator) begin(limit int) {
 	a.terms, a.most, a.err, a.joining = 0, limit, nil, false
 }
 
-// addTogether adds one vector: the sum of the vectors that query adds. The sum is clipped as a
-// whole. It is computed only from these vectors, in their order. If the sum is not finite,
-// addTogether adds zero.
+// addTogether adds one vector: the sum of the vectors that query adds, clipped as a whole. The sum
+// is computed only from these vectors, in their order. If it is not finite, addTogether adds zero.
 func (a *Accumulator) addTogether(query func() error) error {
 	if a.joined == nil {
 		a.joined = make([]float64, len(a.sum))
@@ -139,8 +136,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping does the same as Add, and also writes the added integers to the slice kept. These
-// integers are in lattice steps and contain no noise, so they must not be released.
+// AddKeeping is like Add, but also writes the added integers to kept. These integers are in lattice
+// steps and contain no noise, so they must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
@@ -180,8 +177,8 @@ type drawn struct {
 	steps []int64
 }
 
-// Draw draws the noise of one release and stores it in the argument noise. Any noise that the
-// argument contained before is lost.
+// Draw draws the noise of one release and stores it in noise. Any noise that was stored there
+// before is lost.
 func (m *Sum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -206,11 +203,11 @@ func (m *Sum) use(noise *Noise, dst, sum []int64) error {
 	return nil
 }
 
-// ReleaseSum writes to dst the sum in the accumulator a with noise, and to the slice sum the same
-// sum without noise. [Sum.Draw] must have drawn the noise before the program read the data.
-// Only dst may be released. ReleaseSum uses up the noise and empties the accumulator, even if it
-// returns an error. After an error dst and sum are zero, or unchanged if the argument noise
-// contains no unused share. ReleaseSum allocates nothing.
+// ReleaseSum writes to dst the sum in the accumulator a with noise, and to sum the same sum without
+// noise. [Sum.Draw] must have drawn the noise before the program read the data. Only dst may be
+// released. ReleaseSum uses up the noise and empties the accumulator, even if it returns an error.
+// After an error dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum
+// allocates nothing.
 func (m *Sum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -224,10 +221,10 @@ func (m *Sum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne writes to dst the vector v with noise, and to the slice sum the clipped vector without
-// noise. Only dst may be released. [Sum.Draw] must have drawn the noise before the program
-// read the data. ReleaseOne uses up the noise, even if it returns an error, and allocates nothing.
-// It returns an error if v is not finite.
+// ReleaseOne writes to dst the vector v with noise, and to sum the clipped vector without noise.
+// Only dst may be released. [Sum.Draw] must have drawn the noise before the program read the data.
+// ReleaseOne uses up the noise, even if it returns an error, and allocates nothing. It returns an
+// error if v is not finite.
 func (m *Sum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows returns a table x, a list of numbers of its rows with repetitions, and a slope for
+// drawnRows returns a table x, a list rows of its row numbers with repetitions, and a slope for
 // each row in the list. Some products of slope and row are within the bound, and some exceed it.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	d = rapid.IntRange(1, 40).Draw(r, "columns")
@@ -55,7 +55,7 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// The test adds as many rows of the largest norm as one call may add, and rows at the end of a
+// The test adds as many rows of the largest norm as one call can add, and rows at the end of a
 // table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {

@@ -10,21 +10,21 @@ import (
 // rows are at most clip ≤ 2^maxClipBits in absolute value, so their sum is far below 2^51.
 const rowsAtOnce = 64
 
-// together returns the number of rows of d elements that are added together. Unless they are very
-// long, the rows fit in a cache, so that they are read from memory only once for their norms and the
-// addition. Vector instructions compute the norms of four rows.
+// together returns the number of rows of d elements that are added together. Unless rows are very
+// long, they fit in a cache, so that they are read from memory only once for both their norms and
+// the addition. Vector instructions compute four norms at a time.
 func together(d int) int {
 	const cached, lanes = 1 << 14, 4 // number of elements that fit in the cache, 128 KiB
 	return max(lanes, min(rowsAtOnce, cached/d))
 }
 
-// AddRows adds one vector for each row number in the slice rows. Vector number l is
-// slopes[l]·x[rows[l]·d : (rows[l]+1)·d], where d is the length of a vector. Each vector is clipped
-// and truncated. A vector that is not finite counts as zero. AddRows is for models in which a
-// record's gradient is a multiple of its covariates. The contribution of a row depends only on its
-// slope and its elements. It equals the contribution of [Accumulator.Add] up to the rounding of
-// products. AddRows returns an error if x does not contain a row, or if there are more vectors than
-// [Accumulator.Add] allows. The release then fails, even if the caller ignores the error.
+// AddRows adds one vector for each row number in rows. Vector l is slopes[l]·x[rows[l]·d :
+// (rows[l]+1)·d], where d is the length of a vector. Each vector is clipped and truncated. A vector
+// that is not finite counts as zero. AddRows is for models in which a record's gradient is a
+// multiple of its covariates. The contribution of a row depends only on its slope and its elements.
+// It equals the contribution of [Accumulator.Add] up to the rounding of products. AddRows returns
+// an error if x does not contain a row, or if there are more vectors than [Accumulator.Add] allows.
+// The release then fails, even if the caller ignores the error.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -51,7 +51,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	return nil
 }
 
-// within reports whether all elements of the slice rows are from 0 to n−1.
+// within reports whether all elements of rows are from 0 to n−1.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
 		if uint(row) >= uint(n) { // the conversion makes negative rows large
@@ -61,8 +61,8 @@ func within(rows []int32, n int) bool {
 	return true
 }
 
-// addFormed adds rows like AddRows, one by one. It computes the vector slope·row for each row for
-// which the proof of [gate.scaled] does not hold.
+// addFormed adds rows one by one, with the same result as AddRows. If the proof of [gate.scaled]
+// does not hold for a row, it computes the vector slope·row.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {
@@ -93,9 +93,9 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 	return true
 }
 
-// scaled returns the factor that converts a row to lattice steps of the clipped slope·row. The
-// argument ss is the row's squared norm. The result proven is true if the following proof shows
-// that the integer norm is within the clip.
+// scaled returns the factor that converts a row to lattice steps of the clipped slope·row. ss is
+// the row's squared norm. proven is true if the following proof shows that the integer norm is
+// within the clip.
 //
 // Each element is multiplied by one factor, which combines the lattice step, the slope and the
 // shortening. Let ss be from 2^-900 to 2^1000 and computed as in [gate.add], and let n be the
@@ -122,8 +122,8 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factors replaces each squared norm in factors by the factor that scaled returns. It reports
-// whether scaled returned proven = true for all of them.
+// factors replaces each squared norm in factors by its scaled factor. It reports whether scaled
+// returned proven = true for all of them.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

@@ -17,9 +17,9 @@ type SampledConfig struct {
 	Steps    int // maximum number of steps of a run
 
 	// Rows, if not nil, divides the rows of a table among the records. A record then consists of
-	// all rows of one person: record i consists of the rows Rows[i] to Rows[i+1]−1. It enters a
-	// batch with all of its rows, and contributes one vector, the sum of the vectors of its rows.
-	// If Rows is nil, record i is row i.
+	// all rows of one person: record i is the rows Rows[i] to Rows[i+1]−1. It enters a batch with
+	// all of its rows, and contributes one vector, the sum of the vectors of its rows. If Rows is
+	// nil, record i is row i.
 	Rows []int32
 
 	Dim  int     // number of elements of a record's vector, at least 1
@@ -30,8 +30,8 @@ type SampledConfig struct {
 	NoiseMultiplier float64
 
 	// Shares and Releases have the same meaning as in [Config]. Set them if several clients compute
-	// the steps together and an observer sees only the sums. If both are 0, they count as 1. Each
-	// release of a step then contains all of its noise, and an observer may see each release.
+	// the steps together and an observer sees only the sums. If both are 0, they count as 1. A
+	// release of a step then contains all of the noise, and an observer may see every release.
 	Shares, Releases int
 
 	// Terms has the same meaning as in [Config]. Set it if Releases is above 1, so that the range
@@ -109,14 +109,14 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	return s, nil
 }
 
-// checkRows returns an error if the field Rows is set and does not give every record a range of
-// consecutive rows, in the order of the records and beginning with row 0.
+// checkRows returns an error if Rows is set and does not give every record a range of consecutive
+// rows, in the order of the records from row 0.
 func (c *SampledConfig) checkRows() error {
 	if c.Rows == nil {
 		return nil
 	}
 	if len(c.Rows) != c.Records+1 || c.Rows[0] != 0 || !slices.IsSorted(c.Rows) {
-		// The error does not name the numbers, because they are private.
+		// The error does not quote the numbers, because they are private.
 		return errors.New("the rows of the records must follow one another from row 0")
 	}
 	return nil
@@ -132,8 +132,8 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 }
 
 // SharedEventFor returns the cost of the given number of steps, counted from the first, under an
-// adjacency, if the observer sees only sums of releases. The argument shares is the number of noise
-// shares in a sum that the observer does not know.
+// adjacency, if the observer sees only sums of releases. shares is the number of noise shares in a
+// sum that the observer does not know.
 //
 // The accountant computes the cost of a sampling for continuous Gaussian noise N(0, σ²). The actual
 // noise is a sum of n = shares samples of N_Z(0, s²), where s is the standard deviation of a noise
@@ -169,8 +169,8 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 }
 
 // accountedNoise returns a lower bound on √(ns² − 1/12)/c. Here n is shares, s is the σ of a noise
-// share and c is the clip of all records of a unit, both in lattice steps. The bound follows from
-// √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
+// share and c is the clip of all records of a unit together, both in lattice steps. The bound
+// follows from √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sd)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -219,8 +219,8 @@ func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
 // Adjacency returns the adjacency of [SampledSum.Event].
 func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
 
-// Epoch returns the number of steps in an epoch. The batches of an epoch are drawn together, and
-// its steps are charged together. The number is 1 if steps are independent.
+// Epoch returns the number of steps in an epoch, which is 1 if steps are independent. The batches
+// of an epoch are drawn together, and its steps are charged together.
 func (s *SampledSum) Epoch() int { return s.sampler.Steps() }
 
 // Steps returns the maximum number of steps of a run.
@@ -241,9 +241,9 @@ func (s *SampledSum) Begin() *SampledRun {
 	}
 }
 
-// Resume continues a run after a restart of the program. The argument taken is the number of steps
-// that were taken and charged before the restart. Resume returns an error if the run stopped within
-// an epoch, because the batches of an unfinished epoch are lost.
+// Resume continues a run after a restart of the program. taken is the number of steps that were
+// taken and charged before the restart. Resume returns an error if the run stopped within an epoch,
+// because the batches of an unfinished epoch are lost.
 func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
 	if taken < 0 || taken > s.cfg.Steps {
 		return nil, fmt.Errorf("sampled sum: the number of steps taken must lie in [0, %[2]d], got %[1]d", taken, s.cfg.Steps)
@@ -278,16 +278,16 @@ var ErrNoSteps = errors.New("all planned and accounted steps were taken")
 
 // A SampledQuery adds the vector of every row of batch to sum, at most one vector for each row. It
 // must not keep its arguments. If the mechanism has Rows, each call is for one record of the batch,
-// and the argument batch contains the rows of this record.
+// and batch contains the rows of this record.
 type SampledQuery func(batch []uint32, sum *Accumulator) error
 
-// Next computes one step: it draws the batch and the noise, then calls query, and writes to dst the
-// noisy sum of the vectors in lattice steps. A vector that is not finite adds zero. Next releases a
+// Next computes one step. It draws the batch and the noise, calls query, and writes the noisy sum
+// of the vectors to dst, in lattice steps. A vector that is not finite adds zero. Next releases a
 // sum for every batch, even for an empty batch. Next allocates nothing.
 //
 // Next returns an error if a vector has the wrong length, if there are more vectors than records,
-// or if query returns an error. Then dst is zero, no information about the records was released,
-// and the step is used up. If query panics, the noise alone is released.
+// or if query returns an error. dst is then zero, nothing about the records is released, and the
+// step is used up. If query panics, the noise alone is released.
 func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) error {
 	if r.taken >= r.of.cfg.Steps {
 		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)

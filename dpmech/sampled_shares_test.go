@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks the cost to an observer who does not know n of the noise shares, for every
-// sampling. It must be the cost of noise with √n times the standard deviation of a share.
+// The test checks, for every sampling, the cost to an observer who does not know n of the noise
+// shares. It must be the cost of noise with √n times the standard deviation of a share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {

@@ -42,8 +42,8 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// The test recomputes every planned step from equal streams. The release must be the sum over
-// the sampler's batch plus the noise. No bits may be drawn after the query begins.
+// The test recomputes every planned step from equal streams. The release must be the sum over the
+// sampler's batch plus the noise. No bits may be drawn after the query has begun.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
@@ -89,8 +89,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// The test checks that batch and noise are drawn before the query is called. Its query exchanges
-// the streams, which must have no effect.
+// The test checks that the batch and the noise are drawn before the query is called. The query
+// exchanges the streams, which must have no effect.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -179,7 +179,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 		checkOnlyNoise(t, name, run)
 	}
 	run := newSampledSum(t, cfg).Begin()
-	for range 2 { // one step whose query panics, and the next step
+	for range 2 { // one step whose query panics, and the next one
 		checkNoise(t, "panic", run, func(_ []uint32, sum *dpmech.Accumulator) error {
 			_ = sum.Add(one)
 			panic("in the query")
@@ -301,7 +301,7 @@ func TestSampledEventVectors(t *testing.T) {
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
-		if want == nil { // hard cases of the file have an interval instead of a value
+		if want == nil { // the hard cases of the file have an interval instead of a value
 			return
 		}
 		cfg.NoiseMultiplier, cfg.Steps = v.Sigma, v.T
@@ -371,8 +371,8 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 }
 
 // The test checks that a step over all records costs at least as much as a Gaussian release with
-// parameter 1/σ, for one record more or less. The parameter is 2/σ if a record is replaced, or
-// if another record takes its place in a batch of a fixed size.
+// parameter 1/σ, for one record more or less. The parameter is 2/σ if a record is replaced, or if
+// another record takes its place in a batch of fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling

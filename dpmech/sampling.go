@@ -6,10 +6,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// A Sampling is the random rule by which records are put into the batches of successive
-// steps: [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation] or
-// [FullBatch]. Other packages cannot add a Sampling, so the accountant has a bound for
-// every Sampling.
+// A Sampling is the random rule that puts records into the batches of successive steps: [Poisson],
+// [WithoutReplacement], [RandomAllocation], [Permutation] or [FullBatch]. Other packages cannot add
+// a Sampling, so the accountant has a bound for every one.
 type Sampling interface {
 	// Sampler returns a sampler for the given number of records, from 0 to 2^31. If a batch has a
 	// fixed size, there must be at least one record.
@@ -58,9 +57,9 @@ func checkRecords(records, least int) error {
 	return nil
 }
 
-// repeated returns the event that contains e once for every epoch that has begun after the given
-// number of steps. The argument epoch is the number of steps of an epoch. It returns an error if
-// the accountant has no bound for e.
+// repeated returns the event that contains e once for every epoch that has begun within the given
+// number of steps. epoch is the number of steps in an epoch. repeated returns an error if the
+// accountant has no bound for e.
 func repeated(e accountant.Event, steps, epoch int) (accountant.Event, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("the number of steps must be at least 1, got %d", steps)

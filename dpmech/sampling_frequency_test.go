@@ -21,8 +21,8 @@ var effort = flag.Int("effort", 1, "times the draws of the frequency tests of sa
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips the test under -short. The race detector runs tests under -short, and it would find
-// nothing in arithmetic without goroutines.
+// long skips the test under -short. Tests under the race detector run with -short, because
+// arithmetic without goroutines has no races.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +38,7 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails the test if the counts do not fit the probability distribution law.
+// checkCells fails the test if the counts do not fit the probabilities in law.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -64,8 +64,8 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 	}
 }
 
-// The test checks the probability of every possible pair of batches in two steps, for few
-// records. Because the pairs are counted, it also checks that steps are independent.
+// The test checks, for few records, the probability of every possible pair of batches in two steps.
+// By counting pairs, it also checks that steps are independent.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -96,8 +96,8 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint distribution of the batches of two steps. The argument law is the
-// distribution of the batch of one step.
+// checkTwoSteps checks the joint distribution of the batches of two steps. law is the distribution
+// of the batch of one step.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -156,7 +156,7 @@ func TestAllocationLaw(t *testing.T) {
 }
 
 func TestPermutationLaw(t *testing.T) {
-	const n = 4 // four records in four batches of one have 24 orders; the test draws two epochs
+	const n = 4 // four records in four batches of one have 24 orders, and the test draws two epochs
 	sampler := newSampler(t, dpmech.Permutation{Batches: n}, n)
 	src := seeded.Stream(12, "permutation")
 	law, counts := map[uint64]float64{}, map[uint64]float64{}
@@ -192,14 +192,14 @@ func setOfDigits(digits []uint64) (set uint64) {
 	return set
 }
 
-// frequencies counts records, and differences between pairs of records, over many batches.
+// frequencies counts the records, and the differences between pairs of records, over many batches.
 type frequencies struct {
 	n       int
 	records []float64 // number of occurrences of each record
 	size    float64   // total size of all batches
 	batches float64
 
-	gaps, xors []float64 // histograms of the differences within one random pair of each batch, modulo n and by bits
+	gaps, xors []float64 // histograms of the differences within one random pair of each batch, modulo n and bit by bit
 	pairs      float64
 }
 
@@ -247,7 +247,7 @@ func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	return distuv.ChiSquared{K: freedom}.Survival(statistic)
 }
 
-// gapsP returns the p-value of the differences modulo n within pairs, against their exact
+// gapsP returns the p-value of the differences modulo n within pairs, tested against their exact
 // probabilities.
 func (f frequencies) gapsP() float64 {
 	expected := make([]float64, len(f.gaps))
@@ -278,15 +278,15 @@ func (f frequencies) xorsP() float64 {
 	return chiSquare(f.xors, expected)
 }
 
-// The test checks the frequencies of records and of pairs of records in batches. It computes
-// some 500 statistics, and each rejects a correct sampler with probability 1e-5.
+// The test checks the frequencies of records and of pairs of records in batches. It computes about
+// 500 statistics, each of which rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// Every record is expected to be in at least ten batches, and to be missing from at
+			// Every record is expected to be in at least ten batches, and to be absent from at
 			// least ten.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
@@ -330,8 +330,8 @@ func frequencyCases(n int) []frequencyCase {
 	return cases
 }
 
-// The test checks the images of neighbouring numbers under the Feistel permutation, over many
-// keys. It would reject a permutation with only four rounds.
+// The test checks the images of neighbouring numbers under the Feistel permutation, over many keys.
+// It would reject a permutation of only four rounds.
 func TestFeistelPairs(t *testing.T) {
 	long(t)
 	draws := 150_000 * *effort

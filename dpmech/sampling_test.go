@@ -22,7 +22,7 @@ func newSampler(t testing.TB, s dpmech.Sampling, records int) dpmech.Sampler {
 	return sampler
 }
 
-// checkBatch fails the test if batch is not a set of records of s of an allowed size.
+// checkBatch fails the test if batch is not a set of records of s, or if its size is not allowed.
 func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	t.Helper()
 	if len(batch) > s.MaxBatch() {
@@ -37,8 +37,8 @@ func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	}
 }
 
-// samplings returns samplings of n records. They cover every kind of sampling, both selections,
-// and batches of none, some and all of the records.
+// samplings returns samplings of n records: every kind of sampling, both selections, and batches of
+// none, some and all of the records.
 func samplings(n int) map[string]dpmech.Sampling {
 	all := map[string]dpmech.Sampling{"full": dpmech.FullBatch{}}
 	for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
@@ -144,7 +144,7 @@ func TestManyBatches(t *testing.T) {
 
 // The test checks that every index results from the same number of the 2^32 possible draws. The
 // sampler rejects a draw if its product with n is too low modulo 2^32. An error in the rejection
-// would be too small for a test of frequencies.
+// would be too small for a test of frequencies to find.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
 	// For an n that is not a power of two, the draw 0 is rejected.

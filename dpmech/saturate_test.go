@@ -36,8 +36,8 @@ func drawVectors(t *rapid.T, most int) [][]float64 {
 }
 
 // The test compares the sum of any number of vectors with the sum of a mechanism that has room for
-// all of them. Each element of that sum must be moved into ±Terms·C, and the noise must be the same
-// for both.
+// all of them. Each element must equal that of the larger mechanism, moved into ±Terms·C, and the
+// noise must be the same for both.
 func TestSumsAreSaturated(t *testing.T) {
 	wide := narrow
 	wide.Terms = 100
@@ -71,8 +71,8 @@ func TestSumsAreSaturated(t *testing.T) {
 	}
 }
 
-// The test checks that one vector changes a sum by at most C, and replacing it by at most 2C, for
-// any number of vectors.
+// The test checks that adding a vector changes a sum by at most C in norm, and that replacing one
+// changes it by at most 2C, for any number of vectors.
 func TestSaturatedSumsKeepTheSensitivity(t *testing.T) {
 	m := newSum(t, narrow)
 	clip := narrow.Clip / m.Lattice().Step()

@@ -35,13 +35,13 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // marks[i] equals the field epoch if index i was drawn in this step
-	epoch     uint8   // number that stands for this step in the field marks
+	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
+	epoch     uint8   // number that stands for this step in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }
 
-// wordsAtOnce is the largest number of words that are taken from a stream at a time.
+// wordsAtOnce is the largest number of words that a selector takes from a stream at a time.
 const wordsAtOnce = 128
 
 func newSelector(n int, selection Selection) (*selector, error) {
@@ -60,8 +60,7 @@ func newSelector(n int, selection Selection) (*selector, error) {
 // Records returns the number of indices.
 func (s *selector) Records() int { return s.n }
 
-// choose appends distinct indices to dst. The argument size is their number. The method grows dst
-// before it draws bits.
+// choose appends size distinct indices to dst. It grows dst before it draws bits.
 func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	from := len(dst)
 	dst = grow(dst, size)
@@ -78,8 +77,7 @@ func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	return dst
 }
 
-// grow returns dst with more elements of arbitrary value. The argument size is the number of these
-// elements.
+// grow returns dst with size more elements of arbitrary value.
 func grow(dst []uint32, size int) []uint32 {
 	if need := len(dst) + size; need <= cap(dst) {
 		return dst[:need]
@@ -87,9 +85,9 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills the slice chosen with distinct uniform indices and marks these indices. If an index is
-// already marked, mark draws again. The length of chosen is at most half the number of indices, so
-// an index takes at most two draws on average.
+// mark fills chosen with distinct uniform indices and marks them. If an index is already marked,
+// mark draws again. The length of chosen is at most half the number of indices, so an index takes
+// at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)
@@ -103,9 +101,9 @@ func (s *selector) mark(chosen []uint32, src *Stream) {
 	}
 }
 
-// markSome makes indices from the random bits in the slice words until the slice chosen is full,
-// and returns the number of new indices. It uses Lemire's method with draws of 32 bits. It rejects
-// some of the 2^32 possible draws, so that every index results from the same number of draws.
+// markSome makes indices from the random bits in words until chosen is full, and returns the number
+// of new indices. It uses Lemire's method with 32-bit draws. It rejects some of the 2^32 possible
+// draws, so that every index results from the same number of draws.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)
@@ -131,8 +129,8 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 // chooseMost chooses more than half of the indices. It draws and marks the indices that are left
 // out, and lists the other indices in order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// The slice chosen first stores the indices that are left out. It has room for these indices,
-	// because fewer indices are left out than chosen. The loop overwrites them.
+	// chosen first stores the indices that are left out. They fit, because fewer indices are left
+	// out than chosen. The loop overwrites them.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

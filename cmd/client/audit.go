@@ -34,20 +34,20 @@ func (c *commands) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// order writes to the audit log that this user has given an order. It is called before the order is
-// carried out. If the order ends with an error, the returned function writes the error to the log.
-// It returns the error unchanged.
+// order records in the audit log that this user has given an order. Call it before the order is
+// carried out. The returned function records the error, if the order fails, and returns it
+// unchanged.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
 
-// ofStudy returns the attributes of the audit log that describe a study.
+// ofStudy returns the attributes that describe a study in the audit log.
 func ofStudy(m *client.Member) []slog.Attr {
 	return []slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}
 }
 
-// approve records the consent to a study, and writes the consent or its refusal to the audit log.
-// The function digest returns the digest that the data holder confirms.
+// approve records the consent to a study. It writes the consent or its refusal to the audit log.
+// digest returns the digest that the data holder confirms.
 func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Policy, dataset string, digest func() (string, error)) (client.Terms, error) {
 	end := c.order("approve", append(ofStudy(m), slog.String("dataset", dataset), slog.String("policy", policy.Hash.String()))...)
 	confirmed, err := digest()
@@ -59,8 +59,8 @@ func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Po
 }
 
 // auditConfiguration writes the configuration of a run to the audit log. It is called after the
-// records were read and before the first connection. An earlier line would show how long the
-// records were read, which depends on the records.
+// records were read and before the first connection. A line written earlier would reveal how long
+// reading took, which depends on the records.
 func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client.Member, policy *client.Policy) {
 	attrs := append(audit.User(os.Getuid(), os.Getpid()), ofStudy(m)...)
 	fingerprint, err := k.Fingerprint()

@@ -12,8 +12,8 @@ import (
 	"fedpvi/client"
 )
 
-// The test gives two orders. One of them fails. It then reads the audit log. Each order must have this
-// user.
+// The test gives an order that succeeds and an order that fails, and then reads the audit log. Each
+// order must name this user.
 func TestOrdersAreInTheAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	c := &commands{Audit: []string{path}}

@@ -65,7 +65,7 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// ifOver returns the posterior of a study. If the study has no posterior, it returns nil.
+// ifOver returns the posterior of a study, or nil if there is none.
 func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	p, err := k.Posterior(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -74,8 +74,8 @@ func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// readStudy reads a study file. If the study has a program in a file of its own, readStudy reads
-// this file too.
+// readStudy reads a study file. If the study's program is in a separate file, readStudy reads that
+// file too.
 func readStudy(path string) (*study.Study, error) {
 	document, err := os.ReadFile(path)
 	if err == nil {
@@ -87,8 +87,8 @@ func readStudy(path string) (*study.Study, error) {
 	return study.Parse(path, document)
 }
 
-// examine examines the records for a study. The argument p is the posterior of the study, or nil if
-// the study is not over.
+// examine examines the records for a study. p is the posterior of the study, or nil if the study is
+// not over.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e, err := r.examined(ctx, c, r.Data, r.Person, st, p)
 	if err != nil {
@@ -112,8 +112,8 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 	return cli.Print(os.Stdout, e.Write)
 }
 
-// examined examines records for a study. If data is empty, the result describes only the form of the
-// records. The argument p is nil if the study is not over.
+// examined examines records for a study. If data is empty, the result describes only the form of
+// the records. p is nil if the study is not over.
 func (r *recordFlags) examined(ctx context.Context, c *commands, data, person string, st *study.Study, p *session.Posterior) (*words.Examined, error) {
 	e := &words.Examined{Study: st, File: data}
 	if data == "" {
@@ -134,8 +134,8 @@ func (r *recordFlags) examined(ctx context.Context, c *commands, data, person st
 	return e, err
 }
 
-// compare compares records with a posterior. If outcomes cannot be drawn from the posterior, it
-// returns nil.
+// compare compares records with a posterior. It returns nil if no outcomes can be drawn from the
+// posterior.
 func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
 	source := dpmech.NewStream()
 	defer source.Wipe()
@@ -146,7 +146,7 @@ func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) 
 	return checks, err
 }
 
-// writePage writes the page of an examination to a new file. Only its owner can read the file.
+// writePage writes the page of an examination to a new file that only the owner can read.
 func writePage(path string, e *words.Examined) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -17,9 +17,8 @@ type connection struct {
 	Proxy    string        `help:"Connect through this proxy, which knows CONNECT or SOCKS5, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, else in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The proxy is the one that the flag names or, if
-// the flag is not set, the one in the policy. If the policy names no proxy, the environment
-// variables determine the proxy. The argument p is nil if there is no policy yet.
+// network returns the configuration of connections. The proxy comes from the flag, else from the
+// policy, and else from the environment variables. p is nil if there is no policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {
@@ -42,7 +41,7 @@ func always(p *transport.Proxy) func(string) (*transport.Proxy, error) {
 	return func(string) (*transport.Proxy, error) { return p, nil }
 }
 
-// ofEnvironment returns a function that selects the proxy for an address by the environment
+// ofEnvironment returns a function that selects the proxy for an address from the environment
 // variables HTTPS_PROXY and NO_PROXY. The function returns nil for a direct connection.
 func ofEnvironment() func(address string) (*transport.Proxy, error) {
 	choose := httpproxy.FromEnvironment().ProxyFunc()

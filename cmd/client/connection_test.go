@@ -7,7 +7,7 @@ import (
 	"fedpvi/transport"
 )
 
-// The test checks the choice of the proxy. The flag comes first, then the policy, then the
+// The test checks the precedence of the proxy settings: the flag, then the policy, then the
 // environment.
 func TestChoiceOfProxy(t *testing.T) {
 	const address = "hub.example.org:7443"

@@ -48,8 +48,9 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	return s, nil
 }
 
-// waiting returns a function that reports the wait for a program that writes to a pipe, unless the wait is
-// short. The result of that function ends the wait.
+// waiting returns a function to call when the client begins to wait for a program that writes to
+// pipe. Unless the wait is short, that function prints that the client is waiting. over ends the
+// wait.
 func waiting(to io.Writer, pipe string) func() (over func()) {
 	return func() func() {
 		message := time.AfterFunc(quick, func() {
@@ -62,8 +63,8 @@ func waiting(to io.Writer, pipe string) func() (over func()) {
 // quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows the progress of reading on the terminal once a second. It counts
-// in the given unit if the total number is not known.
+// progress returns a function that shows the progress of reading on the terminal once a second. If
+// the total is not known, it counts in the given unit.
 func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
@@ -80,8 +81,7 @@ func progress(line *cli.Line, began time.Time, unit string) func(read, all int64
 	}
 }
 
-// progressLine describes the progress of reading. The argument took is the time since the start of
-// reading.
+// progressLine describes the progress of reading. took is the time since reading began.
 func progressLine(read, all int64, took time.Duration, unit string) string {
 	line := fmt.Sprintf("reading records: %d %s", read, unit)
 	if all > 0 {

@@ -56,7 +56,8 @@ func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 	return &toldError{errors.Join(errors.New("at least one check failed"), code)}
 }
 
-// examine returns the findings of all checks. The only error is that the state cannot be opened.
+// examine returns the findings of all checks. It returns an error only if the state cannot be
+// opened.
 func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
 	k, err := c.open()
 	if err != nil {
@@ -70,7 +71,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 		}
 	}
 	if !d.Offline {
-		policy, _ := c.policy() // an error of the policy is ignored here, because another finding reports it
+		policy, _ := c.policy() // an error of the policy is ignored, because another finding reports it
 		network, err := d.network(policy)
 		if err != nil {
 			return nil, err

@@ -22,8 +22,8 @@ type joinCommand struct {
 	firstPolicy `embed:""`
 }
 
-// firstPolicy contains the flags for the policy that the client writes when it joins, if there is
-// no policy yet.
+// firstPolicy contains the flags for the policy that the client writes when it joins without a
+// policy.
 type firstPolicy struct {
 	Epsilon *float64 `help:"Cap on ε for all studies together. Joining writes it into the policy if there is none yet. Default: 1." placeholder:"ε"`
 	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
@@ -85,9 +85,8 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// invited reads an invitation and opens the state directory. If the directory does not exist,
-// invited creates it. It then calls f with the client, the invitation, and the privacy limit for
-// the first policy.
+// invited reads an invitation and opens the state directory, which it creates if it does not exist.
+// It then calls f with the client, the invitation, and the privacy limit for the first policy.
 func (c *commands) invited(l letter, first firstPolicy, f func(*client.Client, invitation.Invitation, accountant.Target) error) error {
 	promise, err := first.promise()
 	if err != nil {
@@ -129,13 +128,13 @@ func (j *joinCommand) join(ctx context.Context, c *commands, k *client.Client, i
 	return nil
 }
 
-// wrotePolicy returns the message that the client has written a policy with the given limit.
+// wrotePolicy returns a message saying that the client has written a policy with the given limit.
 func wrotePolicy(k *client.Client, promise accountant.Target) string {
 	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
 }
 
-// join redeems an invitation and returns the study. If there was no policy, join writes a policy
-// with the privacy limit in the argument promise. The second result reports whether it has done so.
+// join redeems an invitation and returns the study. If there is no policy, join writes one with the
+// privacy limit promise, and the second result is true.
 func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
 	policy, err := c.policy()
 	if err != nil && client.CodeOf(err) != client.Declined {

@@ -83,15 +83,15 @@ var program = cli.Program{Name: "client", Description: description, Words: map[s
 	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},
 }}
 
-// chatty reports whether progress and notes for a person may be printed on standard error. The
-// result is false if standard error is a log, and with --quiet.
+// chatty reports whether progress and notes for a person may be printed on standard error. It
+// returns false if standard error is a log or --quiet is set.
 func (c *commands) chatty() bool { return !c.Quiet && cli.Terminal(os.Stderr) }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int { return runUntil(context.Background(), args) }
 
-// runUntil runs a command line. If the context ends, the command ends as after a signal.
+// runUntil runs a command line. If ctx ends, the command ends as it does after a signal.
 func runUntil(ctx context.Context, args []string) int {
 	var c commands
 	return cli.Run(ctx, program, &c, args, func(ctx context.Context, command *kong.Context) int {
@@ -115,7 +115,7 @@ func (c *commands) finish(err error) int {
 		fmt.Fprintf(os.Stderr, "client: %v%s\n(exit code %d: docs/use/exit-codes.md)\n", err, cli.Remedy(err), code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error of printing cannot be reported
+		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error of printing cannot be reported anywhere
 	}
 	return code
 }

@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. No metric depends on records. For this reason there is no
-// metric of a loss, a norm, the number of records, or the computing time.
+// figures contains the metrics of a run. No metric depends on records, so there is none for a loss,
+// a norm, the number of records, or the computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -24,7 +24,7 @@ type figures struct {
 	asked    prometheus.Gauge
 	of       prometheus.Gauge
 	waiting  prometheus.GaugeFunc
-	since    atomic.Int64 // start of the wait for the coordinator in Unix seconds; 0 while the client does not wait
+	since    atomic.Int64 // time in Unix seconds at which the client began to wait for the coordinator; 0 while it does not wait
 }
 
 func newFigures() *figures {
@@ -78,6 +78,6 @@ func (f *figures) serve(address string) (stop func(), err error) {
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) // an error does not matter, because the program ends
+		_ = server.Shutdown(ctx) // the error does not matter, because the program ends
 	}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"fedpvi/client"
 )
 
-// The test compares the names of the metrics with a list that was reviewed. No metric on the
-// list depends on records.
+// The test compares the names of the metrics with a reviewed list. No metric on the list depends on
+// records.
 //
 //abuse:case A18 the metrics are those of a reviewed list
 func TestMetricsAreTheReviewedOnes(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// states makes state directories of clients that have joined the study, each named after its client.
-// It returns the ports of the coordinator, of another coordinator, and of one that has stopped.
+// states lets several clients join a study, each with a state directory of its name. It returns the
+// ports of the coordinator, of another coordinator, and of one that has stopped.
 func states(t *testing.T) (ports []string) {
 	t.Helper()
 	h, other, gone := startHub(t, "hub"), startHub(t, "other"), startHub(t, "gone")
@@ -53,7 +53,7 @@ func states(t *testing.T) (ports []string) {
 	return ports
 }
 
-// damage gives each of some state directories a mistake.
+// damage introduces a different mistake into each of several state directories.
 func damage(t *testing.T) {
 	t.Helper()
 	policy, err := os.ReadFile("west/policy.toml")
@@ -65,7 +65,7 @@ func damage(t *testing.T) {
 	t.Cleanup(func() { held.Close() })
 }
 
-// The test makes mistakes of data holders with commands, while the coordinator runs.
+// The test makes mistakes that data holders make with commands, while the coordinator runs.
 func TestMistakesInCommands(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)

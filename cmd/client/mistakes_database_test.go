@@ -73,7 +73,7 @@ func serveBase(c io.ReadWriter) error {
 		switch kind[0] {
 		case 'Q': // a query without results, such as BEGIN
 			answer = "C\x00\x00\x00\x0aBEGIN\x00" + ready
-		case 'P': // a query with results: a name, the text, and types of parameters
+		case 'P': // a query with results: its name, its text, and the types of its parameters
 			answer = string(failure(strings.Split(string(body), "\x00")[1]))
 		case 'S':
 			answer = ready
@@ -97,7 +97,7 @@ func message(r io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// failure returns a message with an error of the database.
+// failure returns an error message of the database.
 func failure(state string) []byte {
 	fields := "SERROR\x00C" + state + "\x00Mvalue of a record\x00\x00"
 	return append(binary.BigEndian.AppendUint32([]byte("E"), uint32(4+len(fields))), fields...)
@@ -113,7 +113,7 @@ func empty(t *testing.T) string {
 	return "empty.sqlite"
 }
 
-// mistakes returns the mistakes in addresses and queries.
+// mistakes returns mistakes in addresses and in queries.
 func (b *base) mistakes(t *testing.T) (all []mistakes.Mistake) {
 	address := "postgres://reader@127.0.0.1:" + b.port + "/cohort"
 	for _, m := range []struct{ what, address, query, has string }{

@@ -20,7 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// patients are the records that the files of the tests are made of.
+// patients is the table from which the test files are made.
 const patients = "age,sex,visits\n30,f,2\n41,m,3\n52,f,0\n"
 
 // write writes a file to the working directory.
@@ -31,7 +31,7 @@ func write(t *testing.T, name string, content []byte) {
 	}
 }
 
-// wide returns a text in UTF-16 with the low byte first.
+// wide returns text in UTF-16 with the low byte first.
 func wide(text string) []byte {
 	var b []byte
 	for _, u := range utf16.Encode([]rune(text)) {
@@ -40,7 +40,7 @@ func wide(text string) []byte {
 	return b
 }
 
-// compressed returns bytes that a compressor has written to.
+// compressed returns content, compressed by the writer that open returns.
 func compressed[W io.WriteCloser](t *testing.T, open func(io.Writer) W, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -57,7 +57,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return compressed(t, gzip.NewWriter, content)
 }
 
-// workbook returns a ZIP archive with one file, as a workbook is.
+// workbook returns a ZIP archive with one file, which looks like a workbook.
 func workbook(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ func parquets[T any](t *testing.T, rows ...T) []byte {
 	return b.Bytes()
 }
 
-// These are rows of Parquet files whose column of visits is not a column of numbers.
+// These are rows of Parquet files. Only in fitting does the column visits contain numbers.
 type (
 	fitting struct {
 		Age    float64 `parquet:"age"`
@@ -105,7 +105,7 @@ type (
 	}
 )
 
-// pipe makes a pipe, and writes content to a program that opens it.
+// pipe makes a named pipe, and writes content to the first program that opens it.
 func pipe(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	must(t, syscall.Mkfifo(name, 0o600))
@@ -113,8 +113,8 @@ func pipe(t *testing.T, name string, content []byte) string {
 	return name
 }
 
-// unreadable writes files that cannot be read, and returns their names with the mistakes and a part
-// of the message for each.
+// unreadable writes files that cannot be read. It returns the mistake in each file and a part of
+// the expected message.
 func unreadable(t *testing.T) (all []mistake) {
 	add := func(name, what, has string, content []byte) {
 		write(t, name, content)
@@ -177,7 +177,7 @@ func unreadable(t *testing.T) (all []mistake) {
 // A mistake is a file with a mistake.
 type mistake struct{ what, file, has string }
 
-// misfit returns files with rows or values that do not fit.
+// misfit writes files with rows or values that do not fit the study, and returns them.
 func misfit(t *testing.T) (all []mistake) {
 	add := func(name, what, has, row string) {
 		write(t, name, []byte(patients+row))

@@ -14,11 +14,11 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// nobody is the number of the user and of the group that own nothing.
+// nobody is the number of a user, and of a group, that owns nothing.
 const nobody = 65534
 
-// as returns a function that runs the client as the user nobody, in a process of its own. This
-// program must lie in a folder that the user may enter.
+// as returns a function that runs the client in a separate process as the user nobody. It puts the
+// program into folder, which that user must be able to enter.
 func as(t *testing.T, folder string) func(args []string) int {
 	t.Helper()
 	own, err := os.Executable()
@@ -41,7 +41,7 @@ func as(t *testing.T, folder string) func(args []string) int {
 	}
 }
 
-// fill writes to a file until its file system is full.
+// fill writes to a file until the file system is full.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Create(name)
@@ -56,7 +56,7 @@ func fill(t *testing.T, name string) {
 }
 
 // The test runs the client as a user who lacks permissions, and with a state directory on a full
-// disk, which it makes itself. The ledgers there must not change. Once the disk has space, the same
+// disk that the test makes. The ledgers there must not change. Once the disk has space, the same
 // commands must succeed.
 func TestMistakesOfMachines(t *testing.T) {
 	if os.Getuid() != 0 {

@@ -23,7 +23,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// visits is the study of the tests. Its noise is given, so that nothing must be computed before a run.
+// visits is the study of the tests. Its noise is given, so that nothing has to be computed before a
+// run.
 const visits = `study = { version = 2, name = "visits" }
 model = { family = "poisson", outcome = "visits", terms = ["age", "sex"] }
 privacy = { unit = "client", noise_multiplier = 4.0, delta = 1e-5 }
@@ -43,7 +44,7 @@ type = "numeric"
 bounds = [0, 20]
 `
 
-// A hub is a coordinator on a port of this machine.
+// A hub is a coordinator that listens on a port of this machine.
 type hub struct {
 	dir, address string
 	orders       *admin.Remote
@@ -74,7 +75,8 @@ func startHub(t *testing.T, dir string) *hub {
 	return h
 }
 
-// invite adds the study, and writes invitations to files with the names of the clients.
+// invite adds the study, and writes an invitation for each client to a file with the name of the
+// client.
 func (h *hub) invite(t *testing.T, names ...identity.Name) {
 	t.Helper()
 	founded, err := h.orders.Found(t.Context(), admin.Founding{
@@ -93,19 +95,19 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// command is the client, whose messages are tested.
+// command is the client program, whose messages are tested.
 var command = mistakes.Program{Name: "client", Run: run, Message: mistakes.Stderr("client")}
 
-// root is the path of the repository from the folder of this package.
+// root is the path from the folder of this package to the root of the repository.
 var root = filepath.Join("..", "..")
 
-// A silence is a port that accepts connections and counts them.
+// A silence listens on a port, and accepts and counts connections without answering.
 type silence struct {
 	net.Listener
 	connections atomic.Int32
 }
 
-// silent takes the place of a hub that has stopped.
+// silent starts a silence at the address of a hub that has stopped.
 func silent(t *testing.T, address string) *silence {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -125,7 +127,7 @@ func silent(t *testing.T, address string) *silence {
 	return s
 }
 
-// content returns the hash of the content of all files below a folder.
+// content returns a hash of all files below a folder.
 func content(t *testing.T, folder string) string {
 	t.Helper()
 	h := sha256.New()
@@ -140,9 +142,9 @@ func content(t *testing.T, folder string) string {
 	return string(h.Sum(nil))
 }
 
-// The test joins and approves a study, and then runs the client with files that cannot be read. After
-// each run the state directory, with the ledger, must be as it was, and the client must not have made
-// a connection. As a control, a run with a file that can be read makes connections.
+// The test joins and approves a study, and then runs the client with files that cannot be read.
+// After each run the state directory, including the ledger, must be unchanged, and the client must
+// not have connected. As a control, a run with a readable file connects.
 func TestMistakesInFiles(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)
@@ -202,7 +204,8 @@ func digest(t *testing.T) string {
 	return st.Digest.String()
 }
 
-// findings returns the part of the output of client check that describes what does not fit.
+// findings returns the part of the output of client check that describes the values that do not
+// fit.
 func findings(stdout, _ string) string {
 	_, rest, _ := strings.Cut(stdout, "\n\n")
 	found, _, _ := strings.Cut(rest, "The study does not read which rows belong to one person.")

@@ -31,8 +31,8 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// next returns a command line that people can run as the next step. If the present command line
-// names the state directory, the returned command line also names it.
+// next returns a command line that people can run as the next step. If the current command line
+// names the state directory, so does the returned one.
 func (c *commands) next(command string) string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client " + command
@@ -49,7 +49,7 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 	return c.openWith(create, c.unlock())
 }
 
-// unlock returns the settings with which protected key files are opened.
+// unlock returns the settings for opening protected key files.
 func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }
@@ -60,8 +60,8 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	// Other processes can see the text in command. The arguments are left out of this text, because
-	// they can contain an invitation.
+	// Other processes can see command. It leaves out the arguments, because they can contain an
+	// invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -72,9 +72,9 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
-// logger returns a logger that writes to standard error. By default, on a terminal it writes only
-// warnings and errors, as text, and otherwise it writes all messages, as JSON. With --quiet it
-// writes only warnings and errors.
+// logger returns a logger that writes to standard error. By default it writes warnings and errors
+// as text on a terminal, and all messages as JSON otherwise. With --quiet it writes only warnings
+// and errors.
 func (c *commands) logger() *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	auto := c.Log == "auto" && cli.Terminal(os.Stderr)

@@ -66,7 +66,7 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // this is checked before the study, because after the study it would be too late
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the study, because afterwards it would be too late
 		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
 	}
 	with := c.with
@@ -109,8 +109,8 @@ func (r *runCommand) serve(ctx context.Context, c *commands, k *client.Client) (
 	return d.serve(ctx, c, k, r.Web, r.WebOrigin)
 }
 
-// policy returns the policy of a run. With --approve it first lets the data holder approve the
-// study, on the pages or at the terminal.
+// policy returns the policy of a run. With --approve, the data holder first approves the study, on
+// the pages or at the terminal.
 func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, m *client.Member, show *pages.Pages) (*client.Policy, error) {
 	if r.Approve && show != nil {
 		return show.Decision(ctx, m)
@@ -125,8 +125,8 @@ func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, 
 	return policy, err
 }
 
-// joined redeems the invitation. If this client has already joined the study, the invitation is not
-// needed. joined then calls f with the study.
+// joined redeems the invitation, unless this client has already joined the study. It then calls f
+// with the study.
 func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Client, *client.Member) error) error {
 	if c.Study != "" {
 		return &client.UsageError{Err: errors.New("--join names the study: leave out --study")}
@@ -150,13 +150,13 @@ func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Cli
 	})
 }
 
-// reading prints, for the data holder, the numbers of records and values that were changed when the
-// records were read.
+// reading tells the data holder how many records and values were changed when the records were
+// read.
 func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
 	}
-	_ = words.Reading(os.Stderr, read) // the error is ignored, because it could only be reported by another print
+	_ = words.Reading(os.Stderr, read) // the error could only be reported by printing again
 }
 
 func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy, web *pages.Pages) (_ *client.Ending, err error) {
@@ -252,7 +252,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return p.Table(os.Stdout, false)
 }
 
-// described is the JSON form of a study's result, with the marginal distribution of each parameter.
+// described is a study's result in JSON, with the marginal distribution of each parameter.
 type described struct {
 	*session.Result
 	Marginals []session.Marginal `json:"marginals,omitempty"`

@@ -104,7 +104,7 @@ type serviceRun struct {
 	Args    []string `arg:"" passthrough:"" help:"Command line of the service."`
 }
 
-// Run carries out the orders of Windows until the command line has ended.
+// Run runs the command line as a service until the command line ends.
 func (s *serviceRun) Run() error {
 	log, err := os.OpenFile(filepath.Clean(s.LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *serviceRun) Run() error {
 type handler []string
 
 // Execute runs the command line. If Windows orders the service to stop, Execute cancels the
-// command, which then ends as after a signal. The result is the exit code of the command, or 0 if
-// Windows has interrupted the command.
+// command, which then ends as it does after a signal. The exit code is that of the command, or 0 if
+// the command ended because Windows stopped it.
 func (h handler) Execute(_ []string, orders <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -57,7 +57,7 @@ func (w *webCommand) Run(ctx context.Context, c *commands) error {
 	return nil
 }
 
-// A desk contains the flags for the forms and examinations on the pages.
+// A desk contains the flags for the forms and the examinations on the pages.
 type desk struct {
 	connection
 	recordFlags
@@ -118,8 +118,8 @@ func (c *commands) linger(ctx context.Context, show *pages.Pages) {
 	<-ctx.Done()
 }
 
-// announce reports where the login link can be found. The link itself is printed only on a
-// terminal, because a log can be sent to other machines.
+// announce tells where the login link is. The link itself is printed only on a terminal, because a
+// log can be sent to other machines.
 func (c *commands) announce(link, file string) {
 	if c.chatty() {
 		fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link)

@@ -14,9 +14,8 @@ import (
 	"fedpvi/internal/audit/collector"
 )
 
-// api returns an API for the state directory. It connects to the coordinator that runs on this
-// directory. If no coordinator runs on it, api opens the directory itself. The caller must call the
-// returned function done.
+// api returns an API for the state directory. If a coordinator runs on this directory, api connects
+// to it, and otherwise opens the directory itself. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -45,8 +44,8 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub, Log: log}, done, nil
 }
 
-// founded returns an error if the state directory contains no study, or if this user is not allowed
-// to read the directory.
+// founded returns an error if the state directory contains no study, or if this user may not read
+// the directory.
 func (e *environment) founded() error {
 	_, err := os.Stat(store.Path(e.state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,8 +57,8 @@ func (e *environment) founded() error {
 	return err
 }
 
-// next returns a command line that people can run as the next step. If the present command line
-// names the state directory, the returned command line also names it.
+// next returns a command line that people can run as the next step. If the current command line
+// names the state directory, so does the returned one.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command

@@ -117,8 +117,8 @@ func (c *initCommand) Run(e *environment) (err error) {
 	return nil
 }
 
-// readStudy reads a study document from a file. If the study has a program, readStudy adds the text
-// of the program.
+// readStudy reads a study document from a file. If the study has a program in another file,
+// readStudy adds the text of the program.
 func readStudy(file string) ([]byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -146,15 +146,14 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file describes an invitation that writeInvitations wrote to a file.
+// A file describes an invitation file that writeInvitations wrote.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
 	Expires time.Time     `json:"expires"`
 }
 
-// writable creates the folder for invitations. If no file can be created in the folder, writable
-// returns an error.
+// writable creates the folder for invitations. It returns an error if no file can be created there.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -166,8 +165,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeInvitations writes each invitation to a file of its own. Only the owner can read the file.
-// Older invitations of the same clients are replaced.
+// writeInvitations writes each invitation to its own file, which only the owner can read. It
+// replaces older invitations of the same clients.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -204,8 +203,8 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere returns the path of a file. If the file is inside the working directory, the path is
-// relative to this directory.
+// fromHere returns a path to a file. If the file is inside the working directory, the path is
+// relative to that directory.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

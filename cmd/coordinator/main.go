@@ -108,8 +108,8 @@ type environment struct {
 	quiet  bool // whether only results, warnings and errors are printed
 }
 
-// chosen returns the state directory that the command line names. If this directory is the default,
-// or if the variable FEDPVI_COORDINATOR_STATE is set, chosen returns "".
+// chosen returns the state directory that the command line names. It returns "" if this directory
+// is the default, or if the variable FEDPVI_COORDINATOR_STATE is set.
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {
@@ -118,10 +118,10 @@ func (c *commands) chosen() string {
 	return c.State
 }
 
-// report prints an error, and returns the exit code.
+// report prints an error and returns its exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
-	if asJSON && code != exitNotArrived { // with exitNotArrived the JSON of the posterior was already printed
+	if asJSON && code != exitNotArrived { // with exitNotArrived, the JSON of the posterior has already been printed
 		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}

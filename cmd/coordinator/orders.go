@@ -38,7 +38,7 @@ func (c *startCommand) Run(e *environment) error {
 	return c.give(e, c.Study, func(api admin.API) error { return api.Begin(e.ctx, c.Study) })
 }
 
-// give gives an order about a study, and then prints the status as the method report does.
+// give gives an order about a study, and then prints the status with report.
 func (f jsonFlag) give(e *environment, study string, order func(admin.API) error) error {
 	return e.with(func(api admin.API) error {
 		if err := order(api); err != nil {
@@ -48,7 +48,7 @@ func (f jsonFlag) give(e *environment, study string, order func(admin.API) error
 	})
 }
 
-// report prints the status of one study, or of all studies if the name is empty.
+// report prints the status of one study, or of all studies if study is empty.
 func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -136,8 +136,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file. The function write writes the content of the file. If write fails,
-// writeNew removes the file. If the file already exists, writeNew returns an error.
+// writeNew creates a file and lets write fill it. It removes the file if write fails. If the file
+// already exists, writeNew returns an error.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)
@@ -210,8 +210,8 @@ func (c *verifyCommand) Run(*environment) error {
 	return nil
 }
 
-// compare compares the transcript in the bundle with the exports of clients. It also compares the
-// exports with each other.
+// compare compares the transcript in the bundle with the exports of clients, and the exports with
+// each other.
 func (c *verifyCommand) compare() error {
 	if len(c.Exports) == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (checkCommand) Help() string {
   coordinator check-config study.toml`
 }
 
-// Run checks a study file and the state directory, and changes nothing.
+// Run checks a study file and the state directory without changing anything.
 func (c *checkCommand) Run(e *environment) error {
 	report := map[string]string{}
 	if c.File != "" {

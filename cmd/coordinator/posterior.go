@@ -158,7 +158,7 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 }
 
 // drawsCSV writes independent draws of the parameters from the posterior, one draw per row. If the
-// study has a noise-aware posterior, the draws come from the noise-aware posterior.
+// study has a noise-aware posterior, it draws from that one.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -208,7 +208,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	return out.Error()
 }
 
-// factored returns the mean of a posterior, and the lower triangular Cholesky factor of its
+// factored returns the mean of a posterior and the lower triangular Cholesky factor of its
 // covariance.
 func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
 	mean, cov := p.Moments()
@@ -227,8 +227,7 @@ func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
 	return mean, &l, nil
 }
 
-// normal returns a draw from the standard normal distribution, by inversion of its distribution
-// function.
+// normal draws from the standard normal distribution by inverting its distribution function.
 func normal(s *dpmech.Stream) float64 {
 	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // uniform between 0 and 1, both excluded
 	return math.Sqrt2 * math.Erfinv(2*u-1)

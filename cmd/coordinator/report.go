@@ -82,7 +82,7 @@ func writePictures(folder string, r *page.Report) error {
 }
 
 // page verifies a bundle and returns the data of the report page. If the command names no bundle,
-// the bundle is made from the study in the state directory.
+// page makes one from the study in the state directory.
 func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 	if c.File == "" {
 		err = e.with(func(api admin.API) error {

@@ -60,7 +60,7 @@ func (c *serveCommand) Validate() error {
 	return err
 }
 
-// balancers returns the networks in the flag --proxy-from.
+// balancers parses the networks in the flag --proxy-from.
 func (c *serveCommand) balancers() (all []netip.Prefix, err error) {
 	for _, text := range c.ProxyFrom {
 		p, err := netip.ParsePrefix(text)

@@ -121,9 +121,9 @@ func (c *watchCommand) Validate() error {
 // accepting orders.
 const startingUp = 10 * time.Second
 
-// Run prints a line for each change of the status. With --quiet it prints only the last status. On
-// a terminal a new line replaces the previous line. Between two checks Run closes its connection
-// and the state directory, so that a coordinator can be restarted in the meantime.
+// Run prints a line whenever the status changes. With --quiet it prints only the last status. On a
+// terminal, a new line replaces the previous one. Between two checks Run closes its connection and
+// the state directory, so that a coordinator can be restarted.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -158,9 +158,8 @@ func (c *watchCommand) Run(e *environment) error {
 	}
 }
 
-// A watcher prints changes of the status.
 type watcher struct {
-	line  *cli.Line // line of the terminal; nil if lines are printed one below the other
+	line  *cli.Line // line of the terminal; nil to print one line below the other
 	json  bool
 	quiet bool // whether only the last status is printed
 	last  string
@@ -178,7 +177,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.line != nil:
 		w.line.Draw(line)
 	case steady != w.last && w.json:
-		// The JSON is on one line, because the reader can be a program that reads line by line.
+		// The JSON is on one line, for programs that read line by line.
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	case steady != w.last:
 		fmt.Println(line)

@@ -15,8 +15,8 @@ import (
 // flush is the time limit for sending the last traces when the program ends.
 const flush = 5 * time.Second
 
-// tracesTo returns a provider that sends traces to a collector by OTLP over HTTP, and a function
-// that closes the provider. Package coordinator/daemon defines the content of the traces.
+// tracesTo returns a provider that sends traces to an OTLP collector over HTTP, and a function that
+// closes the provider. Package coordinator/daemon defines the content of the traces.
 func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, func(), error) {
 	u, err := url.Parse(collector)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -36,8 +36,8 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		// the error is ignored, because the program need not fail if the collector cannot be
-		// reached
+		// The error is ignored, because the program must not fail if the collector cannot be
+		// reached.
 		_ = provider.Shutdown(ctx)
 	}, nil
 }

@@ -87,7 +87,7 @@ func run(args []string) int {
 	})
 }
 
-// finish reports an error, and returns the exit code.
+// finish reports an error and returns its exit code.
 func finish(err error) int {
 	switch {
 	case err == nil:

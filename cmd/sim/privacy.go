@@ -52,8 +52,8 @@ more.`
 }
 
 func (c *privacyCommand) Run() error {
-	// The accountant allocates a few large arrays. With this limit, the garbage collector frees
-	// them early.
+	// The accountant allocates a few large arrays. This limit makes the garbage collector free them
+	// early.
 	debug.SetMemoryLimit(160 << 20)
 	if err := checkPlot(c.Plot); err != nil {
 		return err

@@ -163,20 +163,20 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// mostOfAnswer is the time within which a solver in another program must answer.
+// mostOfAnswer is the time limit for an answer from a solver in another program.
 const mostOfAnswer = 10 * time.Minute
 
-// mostOfFit is the time limit of the fit to the pooled records. If a step is running when the time
-// is over, this step is completed.
+// mostOfFit is the time limit for the fit to the pooled records. A step that is running at the
+// limit is completed.
 const mostOfFit = 2 * time.Minute
 
-// after returns a function that reports whether the duration d has passed since the call of after.
+// after returns a function that reports whether the duration d has passed since after was called.
 func after(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }
 }
 
-// cores returns workers if it is positive, and otherwise the number of CPU cores.
+// cores returns workers if it is positive, and the number of CPU cores otherwise.
 func cores(workers int) int {
 	if workers <= 0 {
 		return runtime.NumCPU()

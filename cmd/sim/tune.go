@@ -75,7 +75,7 @@ func (c *tuneCommand) Run(ctx context.Context, common *cli.Common) error {
 	return found.Write(os.Stdout)
 }
 
-// choose runs a private selection. It chooses among candidate settings by their scores on the
+// choose runs a private selection: it chooses among candidate settings by their scores on the
 // private records.
 func (c *tuneCommand) choose(ctx context.Context, common *cli.Common) (err error) {
 	if len(c.Data) > 0 {

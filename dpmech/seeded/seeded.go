@@ -13,13 +13,13 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// Stream returns the stream for a seed, a purpose and indices such as a client
-// and a round. Different arguments give independent streams.
+// Stream returns the stream for a seed, a purpose, and indices such as a client and a round.
+// Different arguments give independent streams.
 func Stream(seed uint64, purpose string, index ...uint64) *dpmech.Stream {
 	return stream.New(key(seed, purpose, index))
 }
 
-// Rekey restarts s as the stream that Stream(seed, purpose, index...) returns. It allocates no
+// Rekey restarts s as the stream that Stream(seed, purpose, index...) returns, without allocating a
 // new stream.
 func Rekey(s *dpmech.Stream, seed uint64, purpose string, index ...uint64) {
 	stream.Rekey(s, key(seed, purpose, index))

@@ -40,7 +40,7 @@ func TestPlaceIsChaCha20(t *testing.T) {
 	s.Uint64()
 }
 
-// The test checks that PlaceAt yields the same words as Place from a block on.
+// The test checks that PlaceAt yields the words that Place yields from the given block on.
 func TestPlaceAtSkipsBlocks(t *testing.T) {
 	var key [KeySize]byte
 	key[3] = 9

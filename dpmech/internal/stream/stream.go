@@ -18,9 +18,9 @@ import (
 const KeySize = 32
 
 // firstFill and bufferSize are the smallest and the largest number of bytes that a stream generates
-// at a time. The number grows with use. A client of a small model uses a few hundred bytes in a
-// round before the stream gets a new key. A sampler or a noise vector uses megabytes, for which few
-// long calls of the cipher take half the time of many short calls. The bits of a stream do not
+// at a time. The number grows with use. With a small model, a client uses a few hundred bytes in a
+// round before the stream gets a new key. A sampler or a noise vector uses megabytes, for which a
+// few long calls of the cipher take half the time of many short ones. The bits of a stream do not
 // depend on these numbers.
 const (
 	firstFill  = 512
@@ -35,14 +35,14 @@ type Stream struct {
 	buf      [bufferSize]byte
 }
 
-// New returns the stream of key. Two streams with the same key yield the same bits.
+// New returns a stream with the given key. Two streams with the same key yield the same bits.
 func New(key [KeySize]byte) *Stream {
 	s := new(Stream)
 	Rekey(s, key)
 	return s
 }
 
-// Rekey restarts s as the stream of key: AES-256 in counter mode from block 0 on. Rekey is not a
+// Rekey restarts s with the given key: AES-256 in counter mode, from block 0. Rekey is not a
 // method, so that code with access to a stream cannot choose its key.
 func Rekey(s *Stream, key [KeySize]byte) {
 	block, err := aes.NewCipher(key[:])
@@ -56,7 +56,7 @@ func Rekey(s *Stream, key [KeySize]byte) {
 
 // Wipe removes the key and overwrites all bits that were generated but not read. Reading the stream
 // then panics until the stream gets a new key. The standard library cannot overwrite the expanded
-// key. The garbage collector frees the memory of this key.
+// key, whose memory the garbage collector frees later.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil
@@ -73,8 +73,7 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill generates twice as many bits as its previous call, but at most as many as the buffer
-// holds.
+// refill generates twice as many bits as its previous call, up to the size of the buffer.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
@@ -85,7 +84,7 @@ func (s *Stream) refill() {
 	s.used = 0
 }
 
-// Fill sets every element of dst to 64 uniform bits. The result is the same as with one call of
+// Fill sets every element of dst to 64 uniform bits. The result is the same as from one call of
 // Uint64 for each element, but Fill is faster. It panics if s has no key.
 func (s *Stream) Fill(dst []uint64) {
 	for len(dst) > 0 {
