@@ -139,8 +139,8 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	}
 }
 
-// A server and sites that are killed and restored between any two messages compute the same bits
-// as those that are never restored. A site that has answered does not answer again.
+// A server and sites that are killed and restored between any two messages compute the same bits as
+// a server and sites that are never restored. A site that has answered does not answer again.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -204,9 +204,9 @@ func TestOneStepRestored(t *testing.T) {
 	}
 }
 
-// A coordinator that changes a sum of the last round, where messages are opened, is refused by every
-// client and by whoever computes the round again. If it changes a release as well, its client
-// refuses.
+// If a coordinator changes a sum of the last round, where messages are opened, every client refuses
+// it, and so does anyone who computes the round again. If the coordinator also changes a release,
+// the client of that release refuses.
 func TestOneStepChangedSumsAreRefused(t *testing.T) {
 	p := oneStepProtocol(t)
 	p.study.Version = 2

@@ -191,9 +191,9 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// In a study with noise-aware intervals, the default clip of gradients is the one for such
-// studies. The clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the
-// intercept, and a second derivative of at most 1/4.
+// In a study with noise-aware intervals, gradients are clipped at the default of such studies. The
+// clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a
+// second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -207,9 +207,9 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// Two clients with the same noise and neighbouring records release integer vectors that differ
-// by a norm of at most C, or 2C if a record is replaced. The test checks both the gradient and
-// the curvature, for any records.
+// The integer vectors that two clients with the same noise and neighbouring records release differ
+// by at most C in norm, or by at most 2C if a record is replaced. The test checks both the gradient
+// and the curvature, for any records.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -371,9 +371,9 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 }
 
 // The noise in every element of a gradient and of a curvature has the variance σ² of one noise
-// share on the lattice. The test estimates it over 300 seeds. Elements are independent, so a sum
-// of squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds with
-// probability below 10⁻⁸.
+// share on the lattice. The test estimates this variance over 300 seeds. Elements are independent,
+// so a sum of squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds
+// with probability below 10⁻⁸.
 func TestOneStepNoise(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -423,8 +423,8 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// If the coordinator opens only sums, the last round has as many noise shares as the rounds. The
-// shares that an observer cannot subtract have together the noise multiplier, and the whole
+// If the coordinator opens only sums, the last round has as many noise shares as the other rounds.
+// Together, the shares that an observer cannot subtract have the noise multiplier, and the whole
 // study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))

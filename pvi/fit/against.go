@@ -29,17 +29,17 @@ type Moment struct {
 	SD   float64 `json:"sd"`
 }
 
-// Shift returns the distance between the mean of the posterior in a and the mean of another
-// posterior, in sds of the posterior in a.
+// Shift returns the signed difference between the mean of other and the mean of the posterior in a,
+// in sds of the posterior in a.
 func (a *AgainstPrior) Shift(other *Moment) float64 {
 	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
 }
 
-// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. To
-// compute the posterior under another prior, AgainstPrior keeps the Gaussian likelihood: it
-// subtracts the precision of the prior from the precision of the posterior, and adds the
-// precision of the other prior. AgainstPrior returns nil for models whose prior is not a product
-// of independent normal distributions of coordinates.
+// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. To compute
+// the posterior under another prior, AgainstPrior keeps the Gaussian likelihood: it subtracts the
+// precision of the prior from the precision of the posterior, and adds the precision of the other
+// prior. It returns nil unless the prior is a product of independent normal distributions, one for
+// each coordinate.
 func (m *Model) AgainstPrior(mean []float64, cov mat.Symmetric) ([]AgainstPrior, error) {
 	if m.General() || m.Centred() {
 		return nil, nil

@@ -11,17 +11,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Check compares a statistic of the records' outcomes with its posterior predictive
-// distribution, which is the distribution of the statistic if the outcomes of the same records
-// are drawn from the model (Rubin 1984; Gelman, Meng and Stern 1996). A Check depends on the
-// records, so it must not leave the machine that has them.
+// A Check compares a statistic of the records' outcomes with its posterior predictive distribution:
+// the distribution of the statistic over outcomes that the model draws for the same records (Rubin
+// 1984; Gelman, Meng and Stern 1996). A Check depends on the records, so it must not leave the
+// machine that has them.
 type Check struct {
 	Statistic string  `json:"statistic"`
 	Observed  float64 `json:"observed"`
 	Low       float64 `json:"low"` // the central 95 % of the drawn statistics are from Low to High
 	High      float64 `json:"high"`
-	// Above is the share of draws in which the statistic is larger than in the records. A draw with
-	// an equal statistic counts half.
+	// Above is the share of drawn statistics that are larger than the statistic of the records. A
+	// tie counts half.
 	Above float64 `json:"above"`
 }
 

@@ -60,8 +60,8 @@ func (m *Model) compiledProgram(tree *syntax.Program, predict bool) (*program.Co
 	return compiled, nil
 }
 
-// runs returns an error if the evaluator of record programs refuses a program. A study with such a
-// program is refused when it is read, before any client runs it.
+// runs returns an error if the evaluator of record programs cannot run m. The error makes a study
+// with such a program fail when it is read, before any client runs it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {
@@ -82,8 +82,8 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide distributes the numbers x of records to the columns of a program. The argument width is
-// the number of numbers of a record, which are next to each other in x. The columns have the form
+// Divide distributes the numbers of records among the columns of the program. x holds the numbers
+// record by record, and width is the number of numbers of each record. The columns have the form
 // that [model.Model.Load] reads.
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64

@@ -56,8 +56,8 @@ const programData = `data {
 }
 `
 
-// families has the text of each family of regressions. The parameters are in the order of the
-// family's θ.
+// families lists, for each regression family, a program for the same model. The parameters of the
+// program are in the order of the family's θ.
 var families = []struct{ name, keys, parameters, model string }{
 	{"linear", "outcome = \"y\"\nnoise_sd = \"learned\"", "real l;", "l ~ normal(log(0.5), log(3)); y ~ normal(eta, exp(l));"},
 	{"linear", "outcome = \"y\"\nnoise_sd = 1.5", "", "for (n in 1:N) target += normal_lpdf(y[n] | eta[n], 1.5);"},
@@ -72,8 +72,8 @@ var families = []struct{ name, keys, parameters, model string }{
 	},
 }
 
-// The text of every family of regressions, with and without a group, has the same log density of
-// a record and of the prior as the family.
+// The program for each regression family has the same log density as the family, for a record and
+// for the prior, with and without a group.
 func TestProgramsOfFamilies(t *testing.T) {
 	for _, f := range families {
 		for _, grouped := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Conditional has the expected outcomes of made-up records, which differ in one column. It does
-// not depend on the records of the study, except through the posterior.
+// A Conditional holds the expected outcomes of made-up records that differ in one column at a time.
+// It depends on the records of the study only through the posterior.
 type Conditional struct {
 	Names     []string // names of the expected values: one, or a probability for each class
 	Reference []Held   // values of the columns that are the same in all made-up records
@@ -21,7 +21,7 @@ type Conditional struct {
 // A Held is the value of a column that is the same in all made-up records of a [Conditional].
 type Held struct{ Column, Value, Unit string }
 
-// An Expected has the posterior of the expected outcome of a made-up record.
+// An Expected holds the posterior of the expected outcome of one made-up record.
 type Expected struct {
 	Held            // column in which the record differs from the reference
 	Of   []Quantity // posteriors of the expected values, in the order of Names; a posterior without a spread has no finite mean
@@ -109,7 +109,7 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of a column. The bounds of the copy are those of the column's scale.
+// scaled returns a copy of c with the bounds of the column's scale.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High
@@ -128,8 +128,8 @@ func expectedOf(st *study.Study, quantities []string) (names []string, at []int)
 	return names, at
 }
 
-// middle returns the middle of a number's bounds after the transform of the column, or the first
-// level. A number that counts is rounded.
+// middle returns the middle of the bounds of a numeric column after the column's transform, rounded
+// if the column counts. For a column with levels it returns the first level.
 func middle(st *study.Study, column int) float64 {
 	c := &st.Columns[column]
 	if c.Type != study.Numeric {
@@ -173,7 +173,7 @@ func held(c *study.Column, x float64) Held {
 	return Held{c.Name, strconv.FormatFloat(x, 'g', 4, 64), c.Unit}
 }
 
-// differ reports whether the expected values of records differ.
+// differ reports whether the expected values differ between records.
 func differ(all [][]Quantity) bool {
 	for _, one := range all[1:] {
 		for i, q := range one {

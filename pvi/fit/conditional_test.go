@@ -40,8 +40,9 @@ positive = "yes"
 terms = ["x", "g"]
 `
 
-// The expected outcome of a logistic regression is the logistic function of the predictor. Its
-// quantiles are the same function of the predictor's quantiles, which is normal under the posterior.
+// The expected outcome of a logistic regression is the logistic function of the predictor, which is
+// normal under the posterior. The quantiles of the expected outcome are therefore the logistic
+// function of the quantiles of the predictor.
 func TestConditional(t *testing.T) {
 	m := parsed(t, conditionalStudy)
 	mean, sd := []float64{-.5, 1.5, .25}, []float64{.2, .3, .1}
@@ -80,9 +81,10 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// The expected outcomes of a program are its own quantities with such a name. A program that
-// generates none has the mean of its outcome, and a program with other quantities has no
-// conditional effects. The outcome is not among the columns.
+// The expected outcomes of a program are the generated quantities whose names end in _expected. If
+// the program generates no quantities, the expected outcome is the mean of the outcome. If it
+// generates only other quantities, there are no conditional effects. The outcome is not among the
+// columns.
 func TestConditionalOfAProgram(t *testing.T) {
 	theta := []float64{.3, -.2}
 	mean := func(x float64) float64 { return theta[0] + theta[1]*x }
@@ -141,9 +143,8 @@ type = "categorical"
 levels = ["a", "b"]
 `
 
-// The expected count of a Poisson regression by a formula is the exposure times the exponential of
-// the predictor, whose intercept is at the middle of x. The outcome itself is not among the
-// columns.
+// In a Poisson regression given as a formula, the expected count is exposure · exp(η), where x is
+// centred at the midpoint of its bounds. The outcome is not among the columns.
 func TestConditionalOfAFormula(t *testing.T) {
 	m := parsed(t, conditionalFormula)
 	theta := []float64{.5, .25, -.75}

@@ -32,8 +32,8 @@ func (m *Model) OnDevice() error {
 	return nil
 }
 
-// OnDeviceRecords returns a shard's records in the form that package cuda needs. The study has
-// the given number of clients.
+// OnDeviceRecords returns the records of s in the form that package cuda needs. clients is the
+// number of clients of the study.
 func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
 	if err := m.OnDevice(); err != nil {
 		return nil, err

@@ -15,8 +15,9 @@ type generated struct {
 }
 
 // allGenerated returns all sets of quantities of the study: the quantities that its program
-// generates, the correlated effects of the groups of its formula, and the effects of groups. These
-// effects are included if the parameters of groups are in units of the effects' sd.
+// generates, the correlated effects of the groups of its formula, and the effects of groups. The
+// effects of groups are included only if the coordinates of the groups are effects in units of
+// their sd.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// groupModels have effects of groups in sds. The first effects in them are the product of an sd and
-// of z, also if the effects are correlated. The names are those of the sd, of z and of the effect
-// of level q.
+// groupModels are models in which the coordinate z of a group is the effect in units of an sd. The
+// first effect of each model is sd·z, even if the effects are correlated. The fields sd, z and
+// effect hold the names of the sd, of z and of the effect of level q.
 var groupModels = map[string]struct {
 	text          string
 	sd, z, effect string
@@ -38,7 +38,8 @@ func find[T any](t *testing.T, all []T, name func(T) string, want string) (int, 
 	panic("unreachable")
 }
 
-// At a point, an effect is the product of the estimates of the sd and of z in natural units.
+// At a point estimate, an effect in natural units is the estimate of the sd times the estimate of
+// z.
 func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")
@@ -62,8 +63,8 @@ func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	}
 }
 
-// For jointly normal log s and z with means m and μ, variances v and w and covariance c, s·z has the
-// mean exp(m + v/2)·(μ + c), and its square the mean exp(2m + 2v)·((μ + 2c)² + w).
+// For jointly normal log s and z with means m and μ, variances v and w, and covariance c, E(s·z) =
+// exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)² + w).
 func TestEffectsOfGroupsHaveTheMomentsOfProducts(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")

@@ -33,7 +33,8 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
-// plain has the families of which models has no row. The function init adds a plain row for each.
+// plain contains the families that have no row in models. The function init adds a plain row for
+// each.
 var plain = map[string]bool{}
 
 func init() {
@@ -210,8 +211,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expected log likelihood of a program agrees with the one of the regression, up to the
-// error of the program's quasi-random points.
+// The expected log likelihood that a program computes agrees with the one that the regression
+// computes, up to the error of the program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -344,9 +345,9 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// The digest of a study's program stays the same in all versions of this package. The test has
-// the first bytes of some digests, for version 1 of the canonical form. Its programs contain no
-// logarithms, because the last bit of a logarithm differs between machines.
+// The digest of a study's program must not change between versions of this package. The test
+// compares the first bytes of some digests with constants for version 1 of the canonical form. Its
+// programs contain no logarithms, because the last bit of a logarithm differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// familiesAsFormulas has a formula for each family of regressions. The order has the index of the
-// coordinate of the family's θ for each of the formula's.
+// familiesAsFormulas lists regression families with formulas for the same models. order[i] is the
+// index in the family's θ of coordinate i of the formula's θ.
 var familiesAsFormulas = []struct {
 	family, keys     string
 	formula, density string
@@ -30,7 +30,8 @@ var familiesAsFormulas = []struct {
 	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
 }
 
-// A formula has the log density of the family with the same meaning, for records and for the prior.
+// A formula and the family for the same model have the same log density, for records and for the
+// prior.
 func TestFormulasOfFamilies(t *testing.T) {
 	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
 	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))
@@ -69,8 +70,8 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 		for i := range theta {
 			theta[i] = r.NormFloat64()
 		}
-		// An effect of the formula is the spread times the standardised effect of the family, and
-		// its density is that of the standardised effect over the spread.
+		// An effect of the formula is the spread times the standardised effect of the family. Its
+		// density is the density of the standardised effect, divided by the spread.
 		spreads := map[string]float64{}
 		var logs float64
 		for i, k := range order {

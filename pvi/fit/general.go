@@ -13,13 +13,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of the base of a coordinate with a prior that is not normal. The base is the
-// normal distribution that q has as its prior.
+// stickSD is the sd of the base of a coordinate whose prior is not normal. The base is the normal
+// distribution that serves as the prior of q.
 const stickSD = 1.5
 
 // takeParameters sets the parameters of a model that is not a regression to the coordinates of its
-// program. The base of a coordinate, the normal distribution that q has as its prior, equals the
-// prior if the prior is normal with constant arguments.
+// program. The base of a coordinate is the normal distribution that serves as the prior of q. It
+// equals the prior if the prior is normal with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0
@@ -116,10 +116,10 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// Records returns the likelihood of the records of one client under the record program. The
-// argument clients is the number of clients of the study. If the prior is not Gaussian, the
-// likelihood of each client includes an equal share of the log ratio of the prior and the Gaussian
-// distribution that q has as its prior.
+// Records returns the likelihood of the records in s under the record program. clients is the
+// number of clients of the study. If the prior is not Gaussian, the likelihood of each client
+// includes an equal share of the log ratio of the prior to the Gaussian distribution that serves as
+// the prior of q.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {

@@ -33,14 +33,14 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// The scale is the median of the prior of the scale, even if the noise is known.
+		// The scale is the median of its prior, even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
 }
 
-// RecordBound returns a plausible upper bound on the elements of a record's natural parameters.
-// The range of the lattice of messages is computed from it.
+// RecordBound returns a plausible upper bound on the elements of a record's natural parameters. It
+// determines the range of the lattice of messages.
 func (m *Model) RecordBound() float64 {
 	squares, _ := m.Study.RegressorBounds()
 	for _, g := range m.Study.Model.Groups {

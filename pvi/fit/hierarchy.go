@@ -3,8 +3,8 @@ package fit
 import "fedpvi/pvi/hierarchy"
 
 // Hierarchy returns the prior of the coordinates on which records depend, in the order of θ. In a
-// centred model these are all coordinates except the sds of the effects of groups. The result order
-// has the indices of these coordinates in θ, and then the indices of these sds, effect by effect.
+// centred model these are all coordinates except the sds of the effects of groups. order lists the
+// indices in θ of these coordinates, followed by the indices of the sds, effect by effect.
 func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	prior = new(hierarchy.Prior)
 	spreads := map[int]bool{}

@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf states how a parameter's prior is integrated in a model that is a program. The roles are
-// described at [hierarchy.Joint].
+// A roleOf is the role of a parameter when the posterior of a program is computed from scores. The
+// documentation of [hierarchy.Joint] describes the roles.
 type roleOf int
 
 const (
@@ -33,11 +33,10 @@ type joint struct {
 	reads   [][]int  // parameters on which the density of each parameter depends
 }
 
-// Joint returns the prior of a model that is given as a program. The slice order has the indices in
-// θ of the coordinates of the prior. It begins with the coordinates on which records depend, and
-// observed is their number. All other coordinates follow. The slice grouped has an element for each
-// of the first observed coordinates. The element is true if the coordinate is one of several
-// coordinates whose common sd is a parameter.
+// Joint returns the prior of a model that is given as a program. order lists the indices in θ of
+// the coordinates of the prior: first the coordinates on which records depend, and then all others.
+// observed is the number of coordinates on which records depend. For each of them, grouped reports
+// whether it is one of several coordinates whose common sd is a parameter.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -106,10 +105,10 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether the model is a program whose records read a product, such as a spread
-// times standardised effects, in which one factor is 0 for all records if a parameter is 0. If the
-// records have little information about one of the factors, the log likelihood of such a program is
-// far from quadratic.
+// Multiplies reports whether the model is a program whose records read a product in which one
+// factor is 0 for all records if a parameter is 0, such as a spread times standardised effects. The
+// log likelihood of such a program is far from quadratic if the records have little information
+// about one of the factors.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -213,8 +212,8 @@ func (j *joint) assign() {
 
 func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
 
-// linear reports whether a node that all records share is a linear function of the coordinates that
-// the node reads.
+// linear reports whether node, which all records share, is a linear function of the coordinates
+// that it reads.
 func (j *joint) linear(node int) bool {
 	path := j.shared.Path(node)
 	for _, q := range path.Parameters {
@@ -241,7 +240,7 @@ func (j *joint) linear(node int) bool {
 	return true
 }
 
-// slopes returns the gradient of each element of a node at the present point.
+// slopes returns the gradient of each element of node at the current point.
 func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	out := make([][]float64, len(j.shared.Value[node]))
 	for e := range out {
@@ -251,8 +250,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the density of each coordinate of a parameter. The density is nil if it depends
-// on other coordinates or is normal.
+// singles returns the density of each coordinate of parameter k. An element is nil if the density
+// depends on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -274,9 +273,9 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns a function. For values u of the hyperparameters, the function returns the
-// distribution of the normal coordinates given u. The slice place has the index in the prior of each
-// coordinate of θ. The slice hyper has the indices in the prior of the hyperparameters.
+// given returns the function that maps values u of the hyperparameters to the distribution of the
+// normal coordinates given u. place[i] is the index in the prior of coordinate i of θ. hyper lists
+// the indices in the prior of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
 	at := make([]int, d) // coordinate of θ at each index in the prior

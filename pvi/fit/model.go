@@ -17,8 +17,7 @@ type Model struct {
 
 	layout layout
 	linear *model.Linear
-	// nil if the program would need much memory; the method Program then builds the program at
-	// each call
+	// nil if the program would need much memory; the method Program then builds it on each call
 	program   *model.Model
 	generated *model.Quantities // quantities that the program generates; nil if there are none
 	notes     []syntax.Message
@@ -42,10 +41,9 @@ func (m *Model) Width() int { return m.layout.coefficients }
 // if the noise is learned or the outcome has no noise.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
-// Likelihood returns the likelihood of the records of one client. The argument clients is the
-// number of clients of the study. If the prior is not Gaussian, the likelihood of each client
-// includes an equal share of the log ratio of the prior and the Gaussian distribution that q has as
-// its prior.
+// Likelihood returns the likelihood of the records in s. clients is the number of clients of the
+// study. If the prior is not Gaussian, the likelihood of each client includes an equal share of the
+// log ratio of the prior to the Gaussian distribution that serves as the prior of q.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -105,9 +103,9 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// eachEffect calls the function do once for each effect on record i. The first argument, spread, is
-// the index in θ of the effect's log sd. The second, at, is the index in θ of the coordinate of the
-// record's group. The third, value, is the regressor of the effect.
+// eachEffect calls do once for each effect on record i. spread is the index in θ of the effect's
+// log sd, at is the index in θ of the coordinate of the record's group, and value is the regressor
+// of the effect.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
 	for g, w := range m.layout.groups {

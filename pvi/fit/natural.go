@@ -106,7 +106,7 @@ func (m *Model) clusterUnits(rows Units) {
 //	Π (x_k − z_k)/u_k = Π 1/u_k · Σ_S Π_{k∉S} x_k · Π_{k∈S} −z_k.
 //
 // If the model lacks a term of lower order, the row keeps the coefficient of the scaled product.
-// Without an intercept, a measured outcome is counted from the zero of its scale.
+// Without an intercept, a measured outcome is measured from the zero of its scale.
 func (m *Model) coefficientUnits(rows Units) {
 	st := m.Study
 	var coefficients []study.Coefficient
@@ -238,8 +238,8 @@ func (m *Model) spreadUnits(rows Units) {
 	}
 }
 
-// predictorUnit returns the unit of the predictor. The exponential of a difference of predictors
-// can be a ratio. The result ratio is the name of that ratio, or "" if there is none.
+// predictorUnit returns the unit of the predictor. If the exponential of a difference between
+// predictors is a ratio, ratio is its name; otherwise ratio is "".
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)
@@ -271,7 +271,7 @@ func quantity(c *study.Column) string {
 	return name
 }
 
-// Identity reports whether every coordinate in natural units is the coordinate of θ.
+// Identity reports whether every coordinate in natural units equals the coordinate of θ.
 func (u Units) Identity() bool {
 	for i, row := range u {
 		if row.Shift != 0 || len(row.From) != 1 || row.From[0] != i || row.Weights[0] != 1 {
@@ -318,8 +318,7 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter with the transform of the row, so that its method Back computes the
-// value of the row's parameter.
+// parameter returns a parameter whose method Back applies the transform of the row.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

@@ -33,7 +33,8 @@ type Predicted struct {
 // logLikelihood is the name of the quantity whose log predictive density is reported.
 const logLikelihood = "log_lik"
 
-// Posterior calls visit with numbered draws of θ. The draws must be the same at each call.
+// A Posterior calls visit for each of its draws of θ, with the number k of the draw. Every call
+// must produce the same draws.
 type Posterior func(visit func(k int, theta []float64)) error
 
 // Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
@@ -98,8 +99,8 @@ type generator interface {
 	// load prepares the records with indices in [from, to). The index from is a multiple of
 	// [ir.Block].
 	load(from, to int) error
-	// compute writes all quantities of the loaded records to dst, record after record. The draw of
-	// θ is theta, and its number is k.
+	// compute writes all quantities of the loaded records to dst, record by record, for the draw
+	// theta with number k.
 	compute(dst []float64, k int, theta []float64)
 }
 

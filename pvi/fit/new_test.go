@@ -24,7 +24,7 @@ const someRecords = `x,s,g,y,k
 0.5,a,r,0.25,7
 `
 
-// predicted are the quantities of one record, by name.
+// predicted holds the predicted quantities of one record, keyed by name.
 type predicted map[string]fit.Quantity
 
 // predictNew returns the predictions for a file of records, and the log predictive densities.
@@ -62,15 +62,15 @@ model { a ~ normal(0, 1); b ~ normal(0, 1); for (n in 1:N) { real eta = a + b * 
 """
 `
 
-// A law is a distribution of another library.
+// A law is a distribution from another library.
 type law interface {
 	LogProb(x float64) float64
 	Mean() float64
 	Quantile(p float64) float64
 }
 
-// At a point, the quantities of records are the log density, the mean and draws of the density in
-// the program.
+// If all draws of θ are equal, the predicted quantities are the log density of the record, the mean
+// of the outcome, and draws of the outcome from the program's density.
 func TestPredictionsAtAPoint(t *testing.T) {
 	theta := []float64{.3, -.2}
 	for density, of := range map[string]func(eta float64) law{
@@ -125,8 +125,8 @@ func TestLogPredictiveDensity(t *testing.T) {
 	}
 }
 
-// A program's own quantities replace those of its density. For a file without the outcome, only
-// quantities that do not need the outcome are computed.
+// Quantities that a program generates replace the default quantities. For a file without the
+// outcome, only quantities that do not need the outcome are computed.
 func TestPredictionsWithoutOutcome(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "k[n] ~ poisson_log(eta);", `
 generated quantities {
@@ -220,7 +220,7 @@ func ending(all predicted, text string) *fit.Quantity {
 	return nil
 }
 
-// newTable returns a reader of a CSV text.
+// newTable returns a reader of CSV text.
 func newTable(t *testing.T, m *fit.Model, text string) table.Reader {
 	t.Helper()
 	rows, err := table.NewCSV(strings.NewReader(text), shard.Format(m.Study))

@@ -111,7 +111,7 @@ func (m *Model) addCoefficients() {
 }
 
 // priors returns a function that returns the prior of coefficient k. The coefficients are ordered
-// by class. The argument names has the names of the coefficients of one class.
+// by class, and names holds the names of the coefficients of one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -131,8 +131,8 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf stands in the name of a coefficient of log odds, between the name of the class and the
-// name of the term.
+// oddsOf separates the name of the class from the name of the term in the name of a coefficient of
+// log odds.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -218,9 +218,8 @@ func (m *Model) Effects() (effects []Effect) {
 	return effects
 }
 
-// Spread returns the index in θ of the sd of a centred effect, where i is the coordinate of the
-// effect. It returns ok = false if coordinate i is not a centred effect. The prior of coordinate i
-// then does not depend on θ.
+// Spread returns the index in θ of the sd of the centred effect with coordinate i. ok is false if
+// coordinate i is not a centred effect; its prior then does not depend on θ.
 func (m *Model) Spread(i int) (spread int, ok bool) {
 	if !m.Centred() {
 		return 0, false

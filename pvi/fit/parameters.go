@@ -17,9 +17,9 @@ type Parameter struct {
 	Prior study.Normal // prior of the coordinate
 	About string       // description of the parameter in words; if Beyond is true, description of the parameter's prior
 
-	// Beyond is true if the prior is not normal. Prior is then the normal distribution that q has
-	// as its prior. Each client multiplies its likelihood by a share of the ratio of the true prior
-	// and this normal distribution.
+	// Beyond is true if the prior is not normal. Prior is then the normal distribution that serves
+	// as the prior of q. Each client multiplies its likelihood by a share of the ratio of the true
+	// prior to this normal distribution.
 	Beyond bool
 
 	// Spread is the name of the parameter that is the sd of the prior, if the coordinate is the
@@ -27,8 +27,8 @@ type Parameter struct {
 	// with the mean and the variance of the effect.
 	Spread string
 
-	// HalfNormal is positive if the prior is the distribution of the absolute value of a normal
-	// number with this sd. Prior is then the normal distribution with the same mean and variance.
+	// HalfNormal is the scale of the half-normal prior, or 0 if the prior is not half-normal. For a
+	// half-normal prior, Prior is the normal distribution with the same mean and variance.
 	HalfNormal float64
 }
 
@@ -44,7 +44,7 @@ type Parameters struct{ blocks []block }
 
 // A block is a range of consecutive coordinates whose parameters are built by the same function.
 type block struct {
-	first, behind int                      // index of the first coordinate of the block; index of the coordinate after the last one of the block
+	first, behind int                      // the block has the coordinates from first to behind − 1
 	parameter     func(k int) Parameter    // returns parameter first + k
 	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
@@ -91,9 +91,9 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters and returns the index of the first. The functions are called on request
-// with k from 0 to n−1. The function in the argument parameter returns parameter k, and the
-// function in the argument prior returns the prior of parameter k.
+// addAll adds n parameters and returns the index of the first. For k from 0 to n−1, parameter(k)
+// returns the k-th of these parameters, and prior(k) returns its prior. Both functions are called
+// only on request.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

@@ -17,8 +17,8 @@ type Prediction struct {
 	Classes    []float64 // probability of each class; nil unless the outcome is a class
 }
 
-// Predict returns a prediction for every record of a shard. The argument natural has the natural
-// parameters of a Gaussian posterior.
+// Predict returns a prediction for every record of a shard. natural holds the natural parameters of
+// a Gaussian posterior.
 func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
 	if m.General() {
 		return m.predictGeneral(s, family, natural)

@@ -41,9 +41,8 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares coordinate i of θ and returns the parameter that is computed from the coordinate.
-// If the coordinate is the logarithm of the parameter, the parameter is the exponential of the
-// coordinate.
+// scalar declares coordinate i of θ and returns its parameter, which is the exponential of the
+// coordinate if the coordinate is a logarithm.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name

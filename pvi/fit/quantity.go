@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Quantity is the posterior of a number that is computed from the parameters. The program of the
-// study generates the number, or the number is the effect of a group. The effect of a group is a
-// quantity if the parameter of the group is in units of the effects' sd.
+// A Quantity is the posterior of a number that is computed from the parameters. It is either a
+// number that the program of the study generates, or the effect of a group whose coordinate is the
+// effect in units of the effects' sd.
 type Quantity struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"` // natural unit of an effect of a group, or "" if there is none
@@ -48,8 +48,8 @@ const QuantityDraws = 4096
 func (m *Model) Generator() *model.Generator { return m.generated.Generator(m.Study.Digest) }
 
 // Quantities returns the posterior of the quantities of parameters, given the natural parameters of
-// a Gaussian posterior. The draws follow from the digest of the study, so that all machines use the
-// same draws.
+// a Gaussian posterior. The digest of the study seeds the draws, so that all machines use the same
+// draws.
 func (m *Model) Quantities(family gaussian.Family, natural []float64) ([]Quantity, error) {
 	all, err := m.allGenerated()
 	if err != nil {
@@ -115,8 +115,8 @@ func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// spreadOf sorts the argument draws, and returns the moments and quantiles of the draws. If some
-// draws are not finite, spreadOf returns nil and the number of these draws.
+// spreadOf sorts draws, and returns their moments and quantiles. If some draws are not finite, it
+// returns nil and the number of these draws.
 func spreadOf(draws []float64) (*Spread, int) {
 	undefined := 0
 	for _, x := range draws {
@@ -149,11 +149,11 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw draws n values of θ from a Gaussian and calls the function visit for each draw, with its
-// number k and its value theta. The number n must be even. The draws have equal weights. The draws
-// are antithetic pairs, so that the mean of the draws is exactly the mean of the Gaussian. The
-// draws are rescaled so that the variance of the draws along each standardised axis is exactly 1.
-// The next draw overwrites the slice theta, so the function visit must not keep it.
+// eachDraw draws n values of θ from a Gaussian and calls visit for each draw, with its number k and
+// its value theta. n must be even. The draws have equal weights and come in antithetic pairs, so
+// that their mean is exactly the mean of the Gaussian. They are rescaled so that their variance
+// along each standardised axis is exactly 1. The next draw overwrites theta, so visit must not keep
+// it.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

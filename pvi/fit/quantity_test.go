@@ -28,7 +28,7 @@ generated quantities {
 """
 `
 
-// The posterior of a quantity agrees with its closed form. The test has a linear function, a
+// The posterior of a quantity agrees with its closed form. The test checks a linear function, a
 // log-normal number, a probability and a new outcome.
 func TestQuantitiesOfAPosterior(t *testing.T) {
 	m := parsed(t, quantityModel)
@@ -56,7 +56,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 	check := func(q fit.Quantity, mean, sd, low, high float64) {
 		t.Helper()
-		const share = 4. / 64 // four standard errors of 4,096 draws, in sds
+		const share = 4. / 64 // four standard errors of the mean of 4,096 draws, in sds
 		for _, c := range []struct{ got, want, within float64 }{
 			{q.Mean, mean, share * sd}, {q.SD, sd, share * sd}, {q.Lower, low, 3 * share * sd}, {q.Upper, high, 3 * share * sd},
 		} {
@@ -88,7 +88,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 }
 
-// At a point estimate, quantities have the values of their formulas, and random quantities are left
+// At a point estimate, each quantity has the value of its formula, and random quantities are left
 // out.
 func TestQuantitiesAtAPoint(t *testing.T) {
 	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})

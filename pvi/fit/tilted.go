@@ -12,7 +12,7 @@ import (
 )
 
 // Tilted returns an [ep.Tilted] that computes the sites of a shard's records for expectation
-// propagation in the given family. The study has the given number of clients.
+// propagation in the given family. clients is the number of clients of the study.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {

@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the mean and sds of the posterior, which the test
-// computes by a long random-walk Metropolis chain. A chain of 25,000 such steps has itself an
-// error of about 0.04 sd.
+// The mean and the sds of a Gaussian fitted to 120 records are close to those of the posterior,
+// which the test computes with a long random-walk Metropolis chain. A chain of 25,000 steps itself
+// has an error of about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -112,8 +112,8 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns the mean and sd of each coordinate of a long chain. A jump is a
-// constant times the difference of a draw and start.
+// metropolis returns the mean and the sd of each coordinate over a long chain. A proposed jump is a
+// constant times the difference between a draw and start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// additions are the additional terms on the left side of a formula, such as trials(n).
+// additions holds the additional terms on the left side of a formula, such as trials(n).
 type additions struct {
 	weight    string // text of the weight, a factor of the record's log density; "" for 1
 	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 if it is below, 2 if it is between two bounds, and otherwise 0
@@ -30,8 +30,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions has a text for each additional term of brms that is not supported. The text
-// gives the reason, or a formula to use instead.
+// unknownAdditions maps each unsupported additional term of brms to the reason, or to a formula to
+// use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -102,9 +102,9 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends returns the smallest and the largest value that an expression has if each of its columns is
-// at one of its bounds. If there are more than 8 columns, the further columns are at their lower
-// bounds. For an expression with indicators of levels it returns 0 and 1.
+// ends returns the smallest and the largest value of an expression when each of its columns is at
+// one of its two bounds. Columns after the first 8 are always at their lower bounds. For an
+// expression with indicators of levels it returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -156,9 +156,8 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring has the levels of a column that states how an outcome is censored. The censoring code
-// is a sum over the levels, and the field code is the text before the indicator of the level in
-// this sum.
+// censoring lists the levels of a column that states how an outcome is censored. The censoring code
+// is a sum over the levels, in which code is the text before the indicator of the level.
 var censoring = []struct {
 	level string
 	code  string

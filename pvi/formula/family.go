@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// outcome is the kind of outcomes that a family describes.
+// outcome is the kind of outcome that a family describes.
 type outcome byte
 
 const (
 	anyReal    outcome = iota
 	positive           // numbers above 0
-	nonneg             // numbers from 0 on
-	inUnit             // numbers between 0 and 1, without 0 and 1
-	unitOrZero         // numbers between 0 and 1, with 0 and without 1
+	nonneg             // numbers that are at least 0
+	inUnit             // numbers between 0 and 1, excluding both
+	unitOrZero         // numbers between 0 and 1, including 0 and excluding 1
 	binary
 	counts
 	classes // levels without an order
@@ -36,9 +36,9 @@ type family struct {
 	density func(w *writer, y, link string) density
 }
 
-// A density is the density of an outcome, as text. If the field name is not empty, the density is
-// the one of the Stan language with this name, and args is the text of its arguments. Otherwise the
-// field log is an expression for the log density.
+// A density is the density of an outcome, as text. If name is not empty, it names a density of the
+// Stan language, and args is the text of its arguments. Otherwise log is an expression for the log
+// density.
 type density struct {
 	name, args string
 	log        string
@@ -56,8 +56,8 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a function for the field density of a [family]. The function always returns the
-// density with the given name and arguments.
+// fixed returns a function for the field density of a [family] that always returns the density with
+// the given name and arguments.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
@@ -72,20 +72,18 @@ const (
 )
 
 // inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
-// another density, which may also give 0. The argument log is the text of the other log density,
-// with %s for the outcome. The argument none is the text of the log probability that an outcome
-// with the other density is 0.
+// another density, which may also give 0. log is the text of the other log density, with %s for the
+// outcome. none is the text of the log probability that an outcome with the other density is 0.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with the probability in the argument share, and
-// otherwise has a density of numbers above 0. The argument log is the text of the log density of
-// these numbers, with %s for the outcome. If the outcome is 0, this log density is computed but not
-// used. If it cannot be computed at 0, the argument placeholder is the text of a number at which it
-// is computed instead.
+// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
+// density of positive numbers. log is the text of the log density of these numbers, with %s for the
+// outcome. If the outcome is 0, this log density is computed but not used. If it cannot be computed
+// at 0, placeholder is the text of a number at which it is computed instead.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -177,8 +175,7 @@ func (c *chosen) says() string {
 	return c.name + "(" + inside + ")"
 }
 
-// A FamilyError is an error in the text by which a study gives a family: in the name, the link or
-// the times.
+// A FamilyError is an error in the text of a family: in its name, its link or its times.
 type FamilyError struct{ text string }
 
 func (e *FamilyError) Error() string { return e.text }
@@ -240,8 +237,8 @@ func cutsOf(inside string) []float64 {
 	return cuts
 }
 
-// check refuses column i as the outcome if the family cannot have the column's values. The node n
-// is the place of the column in the formula.
+// check refuses column i as the outcome if the family does not allow the values of the column. n is
+// the node that names the column in the formula.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -297,12 +294,12 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 	}
 }
 
-// A scale has public numbers about a linear predictor, from which default priors follow.
+// A scale holds public numbers about a linear predictor, from which default priors follow.
 type scale struct {
 	centre, sd float64 // mean and sd of the prior of the intercept
 	unit       float64 // typical spread of the predictor
 	middle     string  // source of the prior of the intercept, in words
-	says       string  // in words, what unit is
+	says       string  // description of unit
 }
 
 // wide returns 2.5 times the unit, in words.

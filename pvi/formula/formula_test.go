@@ -169,7 +169,7 @@ func TestRefusedFamiliesAndPriors(t *testing.T) {
 	}
 }
 
-// Each formula of docs/use/formulas.md becomes a program.
+// Each formula in docs/use/formulas.md can be translated into a program.
 func TestFormulasOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/use/formulas.md")
 	if err != nil {

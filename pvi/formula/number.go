@@ -47,7 +47,7 @@ func (c *Column) from() string {
 	return "half the width of the bounds over √3"
 }
 
-// functions has the functions of one number that a formula may use.
+// functions maps names to the functions of one number that a formula may use.
 var functions = map[string]func(float64) float64{
 	"log": math.Log, "exp": math.Exp, "sqrt": math.Sqrt, "log1p": math.Log1p, "abs": math.Abs, "log10": math.Log10, "log2": math.Log2,
 }
@@ -90,9 +90,8 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text of the expression as an argument of an operator. The argument binds is the
-// precedence of the operator. The text gets brackets unless its own operator has a higher
-// precedence.
+// above returns the text of e as an argument of an operator with precedence binds. The text gets
+// brackets unless its own operator has a higher precedence.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text
@@ -214,13 +213,13 @@ func (w *writer) levelsOf(i int) string {
 	return "It is a numeric column."
 }
 
-// points is the number of synthetic records over which means and sds of expressions are taken.
+// points is the number of synthetic records over which the mean and the sd of an expression are
+// computed.
 const points = 512
 
-// moments returns the mean and the sd of an expression over synthetic records. In such records each
-// column is uniform around its public centre, independently of the others, and clamped to its
-// bounds. For an expression that depends on levels, moments returns 0 and 1. It replaces an sd of 0
-// by 1.
+// moments returns the mean and the sd of an expression over synthetic records. In these records
+// each column is independently uniform around its public centre and clamped to its bounds. For an
+// expression that depends on levels, moments returns 0 and 1. It replaces an sd of 0 by 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
@@ -248,8 +247,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns the value of a column in synthetic record k. The argument i is the index of the
-// column. Different columns get different low-discrepancy sequences.
+// madeUp returns the value of a column in synthetic record k. i is the index of the column;
+// different columns use different low-discrepancy sequences.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -257,9 +256,8 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite checks an expression at some values of its columns. Each column in turn is set to each of
-// its two bounds, and the other columns are set to their centres. If the expression is not finite
-// there, finite refuses it.
+// finite refuses an expression that is not finite at the bounds of its columns. It sets each column
+// in turn to each of its two bounds, while the other columns are at their centres.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return
@@ -290,7 +288,7 @@ func real(x float64) string {
 	return s
 }
 
-// minus returns the text of the difference of an expression and x.
+// minus returns the text of an expression minus x.
 func minus(text string, x float64) string {
 	switch s := short(math.Abs(x), 6); {
 	case s == "0":

@@ -84,8 +84,7 @@ func (p *parser) need(text string) syntax.Span {
 	return p.tokens[p.at-1].at
 }
 
-// expr parses an expression. It stops before the first operator whose precedence is at most the
-// argument above.
+// expr parses an expression. It stops before the first operator whose precedence is at most above.
 func (p *parser) expr(above int) *node {
 	if p.depth++; p.depth > maxNesting {
 		fail("E606", p.token().at, "the formula is nested more than %d levels deep.", maxNesting)

@@ -20,13 +20,13 @@ type design struct {
 	says   string // source of the spread, in words
 }
 
-// mostCoefficients is the largest number of coefficients of a linear predictor, without the effects
-// of groups.
+// mostCoefficients is the largest number of coefficients of a linear predictor, not counting the
+// effects of groups.
 const mostCoefficients = 250
 
 // designs returns the columns of the model matrix for a term of the sum s, as R does. A factor in
-// the term has contrasts if s also has the term without this factor. Otherwise the factor has an
-// indicator of each level.
+// the term is coded by contrasts if s also has the term without this factor, and otherwise by an
+// indicator for each level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -108,10 +108,10 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 }
 
 // predict declares the parameters of a linear predictor and writes the statement that computes it.
-// The argument mu is the name of the predictor. The names of its parameters begin with the argument
-// prefix. The argument s is the right side of the formula, and sc is the scale of the predictor. If
-// noIntercept is true, the predictor has no intercept, because the cut points or the baseline
-// hazard of the family contain it.
+// mu is the name of the predictor, and the names of its parameters begin with prefix. s is the
+// right side of the formula, and sc is the scale of the predictor. If noIntercept is true, the
+// predictor has no intercept, because the cut points or the baseline hazard of the family contain
+// it.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
@@ -160,7 +160,7 @@ func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) 
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded returns a mean x as text, without digits that are negligible compared to sd.
+// rounded returns x as text, without digits that are negligible compared with sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -169,8 +169,8 @@ func rounded(x, sd float64) string {
 	return short(math.Round(x/unit)*unit, 6)
 }
 
-// coefficient declares the coefficient of a design and returns the text of coefficient times
-// design. If the argument centred is true, the centre of the design is subtracted from the design.
+// coefficient declares the coefficient of a design and returns the text of their product. If
+// centred is true, the centre of the design is first subtracted from the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(2.5*of.unit/d.spread, 3)), of.wide() + d.says}, "real", "b")
@@ -204,8 +204,8 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 // mostLevelsOfGroups is the largest number of levels that a group may have.
 const mostLevelsOfGroups = 100_000
 
-// effects declares the effects of a group, which has several coefficients for each level. It
-// returns the texts of the terms that these effects add to the predictor.
+// effects declares the coefficients of a group for all levels, and returns the texts of the terms
+// that they add to the predictor.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -254,9 +254,9 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector of the given length. Its elements are normal with mean 0. Their sd is a
-// parameter, whose name is the argument sd. The study cannot replace the prior of the vector,
-// because the sd would then have no effect.
+// centred declares a vector of the given length whose elements are normal with mean 0. Their sd is
+// the parameter that sd names. The study cannot replace the prior of the vector, because the sd
+// would then have no effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})

@@ -11,8 +11,7 @@ import (
 // A term is a product of variables, given by their indices. The empty term is the intercept.
 type term []int
 
-// key returns a text that identifies the variables of a term. Terms with the same variables, such
-// as a:b and b:a, have the same text.
+// key returns the same text for terms with the same variables, such as a:b and b:a.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
 // with returns the product of two terms. A variable that both terms have occurs once in the
@@ -66,8 +65,8 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf returns the right side of a formula, which is the node n, as a list of terms. Products and
-// powers are replaced by the terms that they abbreviate. As in R, terms of fewer variables come
+// sumOf returns the right side of a formula, which is the node n, as a list of terms. It replaces
+// products and powers by the terms that they abbreviate. As in R, terms with fewer variables come
 // first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
@@ -102,7 +101,8 @@ func (w *writer) collect(s *sum, n *node) {
 	}
 }
 
-// only returns the argument of a function that has one argument.
+// only returns the argument of a function. It refuses the function unless it has exactly one
+// argument.
 func (w *writer) only(n *node) *node {
 	if len(n.args) != 1 || len(n.named) > 0 {
 		fail("E602", n.at, "%s() has one argument.", n.text)

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// These are the limits of a formula.
+// Limits of a formula.
 const (
 	maxText    = 16 << 10 // length in bytes
 	maxTokens  = 1_024
@@ -35,14 +35,14 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the value of the panic that ends the translation of a formula. It has the message.
+// A mistake is the panic value that ends the translation of a formula. It contains the message.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {
 	panic(mistake{syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}})
 }
 
-// signs lists the signs of two characters.
+// signs lists the signs that have two characters.
 var signs = []string{"||", "==", "!=", "<=", ">="}
 
 const oneSign = "~+-*/^:()|,=<>"

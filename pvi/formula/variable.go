@@ -87,8 +87,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms has a text for each term of R and brms that is not supported. The text gives the
-// reason, or a formula to use instead.
+// refusedTerms maps each unsupported term of R and brms to the reason, or to a formula to use
+// instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -108,8 +108,8 @@ var refusedTerms = map[string]string{
 	"Surv": "an outcome with censoring is written time | cens(censored).",
 }
 
-// factor sets the pieces of a variable to the indicators of levels. v.full has all of them.
-// v.pieces has the contrasts, which are the indicators of all levels except the first.
+// factor sets the pieces of v to the indicators of levels: v.full to the indicators of all levels,
+// and v.pieces to the contrasts, which are the indicators of all levels except the first.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}
@@ -142,12 +142,12 @@ func (w *writer) asFactor(v *variable, n *node) {
 	v.pieces = v.full[1:]
 }
 
-// legendre has the Legendre polynomials of degree 1 to 5, as text. The polynomials are orthogonal
-// on (−1, 1). The letter t is the name of their variable.
+// legendre holds the Legendre polynomials of degree 1 to 5, as text in the variable t. They are
+// orthogonal on (−1, 1).
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
 // polynomial sets the pieces of a variable to orthogonal polynomials of a column. If the column is
-// uniform around its public centre, each polynomial has the sd 1.
+// uniform around its public centre, each polynomial has sd 1.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {
@@ -221,8 +221,8 @@ func (w *writer) monotonic(v *variable, n *node) {
 // A namer makes unused names for a program from names of columns and levels.
 type namer struct{ used map[string]bool }
 
-// taken lists words that a formula's program does not use as names of variables, besides those of
-// [syntax.Reserved]: words of C++, and names that the program has already.
+// taken lists the words besides [syntax.Reserved] that cannot name a variable of a formula's
+// program: words of C++, and names that the program already uses.
 var taken = strings.Fields(`auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline
 	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)

@@ -17,7 +17,7 @@ type Request struct {
 	Columns  []Column
 }
 
-// A Written is a model as a program, with the list of the program's data and priors.
+// A Written is the program for a model, with lists of its data and its priors.
 type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
@@ -54,9 +54,8 @@ type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write returns the program for a model. For an error in the formula, the returned error has the
-// type [*syntax.Errors]. Other errors have the type [*FamilyError] or [*PriorError]. Write never
-// panics.
+// Write returns the program for a model. An error in the formula has the type [*syntax.Errors].
+// Other errors have the type [*FamilyError] or [*PriorError]. Write never panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -129,7 +128,7 @@ type writer struct {
 	noise  string // text of the sd of the outcome around the location mu
 }
 
-// column returns the index of the column that a node names, and refuses the node if there is none.
+// column returns the index of the column that n names. It refuses n if there is no such column.
 func (w *writer) column(n *node) int {
 	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
 	switch {
@@ -178,8 +177,8 @@ func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator returns the text of an expression for a number of each record. The number is 1 if
-// column i has the given level, and otherwise 0.
+// indicator returns the text of an expression that is 1 for the records whose column i has the
+// given level, and otherwise 0.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -189,9 +188,9 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local declares a local variable with the given value for record n, and returns the name of the
-// variable, which is derived from the text base. The variable is computed before the predictors. If
-// a variable already has the same value, local returns its name.
+// local declares a local variable with the given value for record n, and returns its name, which is
+// derived from base. The variable is computed before the predictors. If a variable already has the
+// same value, local returns the name of that variable.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -201,8 +200,8 @@ func (w *writer) local(base, value string) string {
 	return name
 }
 
-// parameter declares a parameter with its default prior p. The study can replace the prior, by the
-// parameter's name or by the class to which the parameter belongs. The name takes precedence.
+// parameter declares a parameter with its default prior p. The study can replace the prior under
+// the name of the parameter or under its class. The name takes precedence.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
 	for _, key := range []string{p.Parameter, class} {

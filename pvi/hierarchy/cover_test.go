@@ -52,8 +52,8 @@ func normalPosterior(sds []float64, l *hierarchy.Likelihood) (mean []float64, co
 	return move.RawVector().Data, cov
 }
 
-// randomLikelihood returns a likelihood of d coordinates. Its precision has about the size
-// information in each direction, and truth is its mode.
+// randomLikelihood returns a likelihood of d coordinates with mode truth. The precision in each
+// direction is about information.
 func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hierarchy.Likelihood {
 	d := len(truth)
 	x := mat.NewDense(2*d, d, nil)
@@ -92,8 +92,8 @@ func posteriorOf(t *testing.T, joint *hierarchy.Joint, l *hierarchy.Likelihood) 
 	return mean, cov
 }
 
-// A region of any number of hyperparameters covers a posterior that is many times narrower than
-// the prior. The posterior has the moments of the closed form.
+// For any number of hyperparameters, the region covers a posterior that is many times narrower than
+// the prior, and the computed moments agree with the closed form.
 func TestNarrowPosteriors(t *testing.T) {
 	for _, k := range []int{1, 2, 4, 8, hierarchy.MostHyper} {
 		for _, information := range []float64{1, 2000} {
@@ -116,8 +116,8 @@ func TestNarrowPosteriors(t *testing.T) {
 	}
 }
 
-// The posterior has the sds of the closed form for likelihoods of any size, also if their modes are
-// far outside of the prior.
+// The sds agree with the closed form for likelihoods of any size, even if the mode is far outside
+// the prior.
 func TestFarPosteriors(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -108,8 +108,8 @@ func (s *sample) density(spreads []float64) (log float64, mean []float64, cov *m
 	return log, mean, cov
 }
 
-// exact returns the posterior means and variances of θ and τ, computed on a fine grid over τ. The
-// argument most is the largest spread of the grid, in units of the prior's.
+// exact returns the posterior means and variances of θ and τ, computed on a fine grid over τ. most
+// is the largest spread on the grid, in units of the scale of its prior.
 func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 	_, d := s.x.Dims()
 	k := len(s.prior.Effects)

@@ -20,7 +20,7 @@ type Joint struct {
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region of u under the prior; it also has normal factors with the moments of the densities in the field single
+	before Region // region of u under the prior, with normal factors that have the moments of the densities in single
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -36,10 +36,9 @@ type Normals struct {
 	Root *mat.Dense
 }
 
-// NewJoint returns a prior with the given number of coordinates, size. A likelihood depends on the
-// first coordinates, and observed is their number. The argument start has a guess of the mean and
-// of the sd of each hyperparameter. The argument singles has an element for each coordinate, which
-// is nil if the coordinate has no density of its own.
+// NewJoint returns a prior with size coordinates. A likelihood depends only on the first observed
+// coordinates. start holds a guess of the mean and of the sd of each hyperparameter. singles has an
+// element for each coordinate, which is nil if the coordinate has no density of its own.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -90,9 +89,9 @@ func (p *Joint) Points() int {
 	return 2048
 }
 
-// Draw returns the first coordinates, on which a likelihood depends, as a function of standard
-// normal numbers, one for each coordinate. The result is a draw of the prior, up to the error of
-// the quasi-random points.
+// Draw returns a draw from the prior of the coordinates on which a likelihood depends. It computes
+// the draw from z, which holds a standard normal number for each coordinate. The draw has the error
+// of the quasi-random points.
 func (p *Joint) Draw(z []float64) []float64 {
 	points := p.before.points(p.Points(), 0)
 	logs := make([]float64, len(points))

@@ -10,7 +10,7 @@ import (
 )
 
 // jointOf returns the prior of a sample with one effect as a Joint whose hyperparameter is the log
-// spread. The coefficient and the effects are normal given it.
+// spread. Given the log spread, the coefficient and the effects are normal.
 func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	t.Helper()
 	d := len(s.prior.Mean)
@@ -32,8 +32,8 @@ func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	return joint
 }
 
-// With the log spread as the hyperparameter, effects have the posterior of a fine grid over the
-// spread.
+// With the log spread as the hyperparameter, the posterior of the effects agrees with the posterior
+// on a fine grid over the spread.
 func TestJointIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n, groups int
@@ -59,8 +59,8 @@ func TestJointIsExact(t *testing.T) {
 	}
 }
 
-// singles are log densities in the unconstrained space: a half-normal scale, an exponential rate, a
-// Student t with a wide scale, and a probability under a uniform prior.
+// singles holds log densities on the unconstrained scale: of a half-normal scale, an exponential
+// rate, a Student t with a wide scale, and a probability with a uniform prior.
 var singles = map[string]func(x float64) float64{
 	"half-normal": func(x float64) float64 { return x - math.Exp(2*x)/2 },
 	"exponential": func(x float64) float64 { return x - 0.01*math.Exp(x) },
@@ -68,8 +68,8 @@ var singles = map[string]func(x float64) float64{
 	"uniform":     func(x float64) float64 { return -math.Log1p(math.Exp(-x)) - math.Log1p(math.Exp(x)) },
 }
 
-// A single and a normal coordinate that both enter the likelihood have the moments that quadrature
-// over both gives. Expectation propagation is not exact, so the test allows a tenth of an sd.
+// If a single and a normal coordinate both enter the likelihood, their moments agree with
+// quadrature over both. Expectation propagation is not exact, so the test allows a tenth of an sd.
 func TestSinglesAgainstQuadrature(t *testing.T) {
 	for name, log := range singles {
 		single := hierarchy.NewSingle(log)
@@ -102,8 +102,8 @@ func TestSinglesAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// quadrature returns the moments of the first coordinate. The second is normal with mean 1 and sd 2
-// before the likelihood, and is integrated in closed form.
+// quadrature returns the moments of the first coordinate. The second coordinate is N(1, 2²) before
+// the likelihood, and quadrature integrates over it in closed form.
 func quadrature(log func(float64) float64, l *hierarchy.Likelihood, centre, sd float64) (mean, deviation float64) {
 	const points, most = 200_001, 40.0
 	var total, squares float64

@@ -6,9 +6,9 @@ import "gonum.org/v1/gonum/mat"
 const leastWeight = 1e-5
 
 // Posterior returns the mean and the covariance of θ and of the spreads τ, in this order, given a
-// likelihood. It averages over n quasi-random points of a region. Another value of the argument
-// shift gives other points. A caller that averages over many likelihoods may therefore use few
-// points for each likelihood.
+// likelihood. It averages over n quasi-random points of a region. Different values of shift give
+// different points, so a caller that averages over many likelihoods needs only a few points for
+// each.
 func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64, cov *mat.SymDense, err error) {
 	if len(p.Effects) == 0 {
 		n = 1

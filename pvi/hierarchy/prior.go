@@ -27,7 +27,7 @@ type Effect struct {
 func (e *Effect) spread(z float64) float64 {
 	above := math.Erfc(z/math.Sqrt2) / 2 // probability that the spread is larger than the quantile
 	if above < 1e-6 {
-		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv subtracts its argument from 1 and loses it
+		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv subtracts its argument from 1, so a tiny argument would be lost
 	}
 	return e.Scale * math.Sqrt2 * math.Erfcinv(above)
 }
@@ -83,7 +83,7 @@ type conditional struct {
 }
 
 // given returns the posterior of θ for standardised spreads z. The spread of an effect is the
-// quantile of the spread's prior at the probability that a standard normal number is below z.
+// Φ(z)-quantile of its prior.
 func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 	d := len(p.Mean)
 	c := &conditional{spreads: make([]float64, len(z)), sd: append([]float64(nil), p.SD...)}

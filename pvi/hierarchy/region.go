@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Region is a normal distribution that covers a posterior: that of the hyperparameters of a
-// [Joint], or that of the standardised spreads of a [Prior]. The spread τ of an effect is the
-// quantile of the prior of τ at the probability Φ(z), where z is the standardised spread.
+// A Region is a normal distribution that covers the posterior of the hyperparameters of a [Joint],
+// or of the standardised spreads of a [Prior]. The spread τ of an effect is the Φ(z)-quantile of
+// its prior, where z is the standardised spread.
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
@@ -19,9 +19,9 @@ type Region struct {
 
 // wider returns the ratio of the sds of a region to the sds of the posterior that the region
 // covers. The posterior is a distribution of n spreads. A ratio above 1 is needed because the
-// weights of points in the tails would otherwise vary much. The ratio falls with n, because a wide
-// region has few points inside a posterior of many spreads. With these ratios at least half of the
-// points are effective for a normal posterior of 3 or more spreads.
+// weights of points in the tails would otherwise vary too much. The ratio falls with n, because a
+// wide region has few points inside a posterior of many spreads. With these ratios at least half of
+// the points are effective for a normal posterior of 3 or more spreads.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -61,10 +61,10 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// Limits of [Region.towards]. Each turn covers the distribution r^(1−β)·posterior^β of the region r
-// of the turn before. The constant mostTurns is the largest number of turns. If the power β of the
-// first turn is below leastPower, the posterior is far from the region or much narrower than the
-// region. The turns then begin at the mode of the posterior.
+// Limits of [Region.towards]. Each turn covers the distribution r^(1−β)·posterior^β, where r is the
+// region of the previous turn. The constant mostTurns is the largest number of turns. If the power
+// β of the first turn is below leastPower, the posterior is far from the region or much narrower
+// than the region. The turns then begin at the mode of the posterior.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
@@ -80,7 +80,7 @@ const (
 //     more spreads would never get smaller.
 //   - The last turn begins with a region that is wider than its distribution and has β = 1.
 //
-// The function turned is called for each new region, and may change the region.
+// towards calls turned for each new region, and turned may change the region.
 func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {
 	logs, wide := make([]float64, n), true
 	for turn := range mostTurns {
@@ -115,9 +115,8 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 	return r, nil
 }
 
-// power returns the largest of the numbers 1, .7, .7², ... that satisfies a condition. The
-// condition is that the weights proportional to exp(number·logs) have at least the effective number
-// of points in the argument least.
+// power returns the largest β among 1, .7, .7², ... for which the weights proportional to
+// exp(β·logs) have an effective number of points of at least least.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {
@@ -161,8 +160,8 @@ func honest(logs []float64, k int) ([]float64, error) {
 // points do not vary.
 const leastShrink = 1e-4
 
-// around returns a region whose mean is the mean of the weighted points of r. The sds of the result
-// are the sds of the points, multiplied by the argument stretch.
+// around returns a region with the mean of the weighted points of r. Its sds are the sds of the
+// weighted points, multiplied by stretch.
 func (r Region) around(points []point, weights []float64, stretch float64) Region {
 	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
@@ -218,8 +217,8 @@ func (r *Region) at(x []float64) []float64 {
 	return z
 }
 
-// A point has a value z of the spreads or hyperparameters, and the log density of its region at
-// this value, up to a constant.
+// A point is a value z of the spreads or hyperparameters, with the log density of its region at z,
+// up to a constant.
 type point struct {
 	z   []float64
 	log float64
@@ -229,8 +228,8 @@ type point struct {
 // bases, the bases are used again with another shift.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
-// points returns n quasi-random points of the region. Another value of the argument shift gives
-// other points.
+// points returns n quasi-random points of the region. Different values of shift give different
+// points.
 func (r Region) points(n, shift int) []point {
 	k := len(r.mean)
 	out := make([]point, n)

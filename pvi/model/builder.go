@@ -60,8 +60,8 @@ func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column that has several real numbers in each row, one for each name in the
-// argument entries. All of these numbers have the public bounds lower and upper.
+// Reals declares a column with several real numbers in each row, one for each name in entries. All
+// of these numbers have the public bounds lower and upper.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -138,8 +138,8 @@ var Positive = ir.Constraint{Kind: ir.Lower}
 // Free is the constraint of a parameter with any real values.
 var Free = ir.Constraint{}
 
-// Predict declares how the program predicts an outcome column. The argument prediction is the
-// predicted value, and the argument kind is the meaning of this value.
+// Predict declares how the program predicts the column outcome. prediction is the predicted value,
+// and kind is its meaning.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -148,8 +148,7 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns its model. The argument likelihood is the log density of
-// one record.
+// Build verifies the program and returns its model. likelihood is the log density of one record.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -177,8 +176,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node to the program. If the program already has an equal node, the result is that
-// node.
+// node adds a node to the program. If the program already has an equal node, node returns that one.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
@@ -192,8 +190,8 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest returns a hash of values. A map key that contains the hash instead of a long vector needs
-// little memory.
+// digest returns a hash of values. A map key that contains the hash is short even for a long
+// vector.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// ErrCircle is the error of [Builder.Build] if the priors of some parameters depend on each other
-// in a circle. The parameters then have no order in which each prior depends only on earlier
-// parameters.
+// ErrCircle is the error of [Builder.Build] if the priors of some parameters have cyclic
+// dependencies. No order of the parameters then lets each prior depend only on earlier parameters.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
 // Declare declares a parameter. A later call of [Builder.Prior] must give the parameter its prior.
@@ -29,8 +28,8 @@ func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
 }
 
-// Factor adds e to the log density of the prior. The argument e must be a number that depends only
-// on parameters.
+// Factor adds e to the log density of the prior. e must be a number that depends only on
+// parameters.
 func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
 
 // Phase returns the phase of an expression of the program.

@@ -23,16 +23,16 @@ var (
 	traits = [][]float64{{1, .2}, {-1, .5}, {.3, 2}}
 )
 
-// A row is one record: the values of each column by the column's name.
+// A row is one record: the values of each column, keyed by the name of the column.
 type row map[string][]float64
 
-// A truth is a program with a second, independent implementation of its log density. This is
-// plain Go with package math, and takes the constrained parameters by name.
+// A truth is a program with a second, independent implementation of its log density, in plain Go
+// with package math. The implementation takes the constrained parameters by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest count whose probability is added to the total of 1. It is 0 for real
-	// outcomes, and −1 for models whose outcome is not one number.
+	// top is the largest count for which the test adds up probabilities, whose sum must be 1. It is
+	// 0 for real outcomes, and −1 for models whose outcome is not one number.
 	top int
 }
 
@@ -253,8 +253,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// For one-dimensional outcomes, the densities of all outcomes add up to 1. The predictions are
-// the means and probabilities computed from the densities.
+// For one-dimensional outcomes, the densities of all outcomes add up to 1. The predictions agree
+// with the means and probabilities computed from the densities.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

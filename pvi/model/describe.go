@@ -189,8 +189,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node. The text gets brackets where it would otherwise
-// mean something else, for example around a sum that is multiplied.
+// operand returns the text of argument k of a node. The text gets brackets if it needs them, as a
+// sum does in a product.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -212,8 +212,9 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the text of a node that selects one element. If the elements of the column or
-// parameter have names, the text has the element's name, and otherwise its number from 1.
+// element returns the text of a node that selects one element. The text has the name of the element
+// if the column or parameter has names for its elements, and otherwise the element's number,
+// counted from 1.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
@@ -228,7 +229,7 @@ func (w *words) element(n *ir.Node) string {
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }
 
-// table returns the text of a constant vector or matrix. It shortens a text of more than six
+// table returns the text of a constant vector or matrix, shortened if there are more than six
 // numbers.
 func (w *words) table(n *ir.Node) string {
 	const most = 6

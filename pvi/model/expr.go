@@ -68,8 +68,7 @@ func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity returns the log density d of a record's outcome. The slice args has the density's
-// arguments.
+// LogDensity returns the log of the density d of a record's outcome, with the arguments args.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
@@ -160,8 +159,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node in which every record reads from a table of parameters or constants. The
-// argument table is the index of this table in args.
+// bridge adds a node in which every record reads from args[table], a table of parameters or
+// constants.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

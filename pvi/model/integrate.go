@@ -15,24 +15,25 @@ const (
 	latentStep = 5e-3
 	// mostGrowth is the largest factor by which the curvature is assumed to change in a step.
 	mostGrowth = 50.0
-	// mostCorrelation is the largest correlation of two latents with which points are placed.
+	// mostCorrelation is the largest correlation of two latents that is assumed when points are
+	// placed.
 	mostCorrelation = 0.99
 )
 
 // A Quadrature is a rule by which latents are integrated.
 type Quadrature struct {
 	Points int // number of points along each axis
-	// LeastPrecision is the least curvature of the integrand's logarithm, its negative second
-	// derivative, with which steps to the mode are computed and points are placed. Use 1 if the
-	// latents are standard normal: records then make their distributions narrower.
+	// LeastPrecision is the smallest curvature of the integrand's logarithm, which is its negative
+	// second derivative, that is assumed when steps to the mode are computed and points are placed.
+	// Use 1 if the latents are standard normal: records then make their distributions narrower.
 	LeastPrecision float64
 }
 
-// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of the
-// argument joint and of the arguments more. It uses adaptive Gauss–Hermite quadrature (Naylor and
-// Smith, "Applications of a method for the efficient computation of posterior distributions",
-// 1982). The number of operations does not depend on values. The latents should have about unit
-// scale. f should have one mode, at a distance of at most 6 from 0.
+// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
+// more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a method for
+// the efficient computation of posterior distributions", 1982). The number of operations does not
+// depend on values. The latents should have about unit scale. f should have one mode, at a distance
+// of at most 6 from 0.
 //
 // The points are placed around the mode of f, and the distances between them follow from the
 // curvature of f at the mode. The points count as constants in derivatives. With fixed points, the
@@ -124,7 +125,7 @@ func (l laplace) evaluations() int {
 // A triangle is an upper triangular matrix of at most two rows.
 type triangle [2][2]Expr
 
-// mode returns the mode u of the function, and a matrix S. The product SSᵀ is the inverse of the
+// mode returns the mode u of the function and a matrix S such that SSᵀ is the inverse of the
 // precision near the mode. The precision is the matrix of negative second derivatives.
 func (l laplace) mode() (u []Expr, spread triangle) {
 	for range l.k {
@@ -153,15 +154,15 @@ func (l laplace) moved(u, direction []Expr, by Expr) []Expr {
 	return to
 }
 
-// stencil has the places, in units of latentStep, at which the function is evaluated on a line.
+// stencil holds the points of a line, in units of latentStep, at which the function is evaluated.
 var stencil = []float64{-1.5, -.5, .5, 1.5}
 
-// along returns the step from u to the mode of the function on a line, and the precision there. The
-// vector direction has length 1.
+// along returns the step from u along direction to the mode of the function on this line, and the
+// precision there. direction has length 1.
 //
 // A step of Newton's method ends at the mode if the second derivative is constant. But many log
-// densities have terms such as eᵘ. Here the second derivative is assumed to be proportional to
-// e^(rate·u). If n is the step of Newton's method, the step to the mode is
+// densities have terms such as eᵘ. Therefore along assumes that the second derivative is
+// proportional to e^(rate·u). If n is the step of Newton's method, the step to the mode is
 //
 //	log(1 + rate·n)/rate,
 //

@@ -6,9 +6,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Latent returns a number that every record has but that is not observed. The log density of a
-// record must not depend on this number. [Builder.Integrate] returns an expression from which the
-// number has been integrated out.
+// Latent declares a latent, which is an unobserved number of each record. The log density of a
+// record must not depend on a latent. [Builder.Integrate] returns an expression from which latents
+// have been integrated out.
 func (b *Builder) Latent(name string) Expr {
 	b.latents = append(b.latents, name)
 	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)
@@ -22,13 +22,12 @@ func (b *Builder) Detach(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
 }
 
-// Replace returns the expression e in which the argument number replaces a latent.
+// Replace returns e with number in place of latent.
 func (b *Builder) Replace(e, latent, number Expr) Expr {
 	return b.replacing(e, []Expr{latent})([]Expr{number})
 }
 
-// replacing returns a function. The function returns the expression e in which values replace the
-// latents.
+// replacing returns a function that returns e with values in place of the latents.
 func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	path := b.path(e, latents)
 	return func(values []Expr) Expr {
@@ -79,10 +78,9 @@ func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	return path
 }
 
-// visible returns the program without latents, which are unobserved numbers of a record. The
-// constant 0 replaces each node that depends on a latent. If such a node is the log density, a
-// factor, a generated quantity, the prediction or an argument of a prior, visible sets the builder's
-// error instead.
+// visible returns the program with the constant 0 in place of each node that depends on a latent,
+// an unobserved number of a record. If such a node is the log density, a factor, a generated
+// quantity, the prediction or an argument of a prior, visible sets the builder's error instead.
 func (b *Builder) visible() ir.Program {
 	p := b.program
 	if len(b.latents) == 0 {
@@ -112,7 +110,7 @@ func (b *Builder) DependsOn(e, latent Expr) bool {
 	return e == latent || len(b.path(e, []Expr{latent})) > 0
 }
 
-// Text returns an expression in words. A latent has its name.
+// Text returns an expression in words. A latent appears under its name.
 func (b *Builder) Text(e Expr) string {
 	return (&words{p: &b.program, latents: b.latents, texts: b.texts}).text(e.node)
 }

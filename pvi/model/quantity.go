@@ -17,15 +17,15 @@ type Quantity struct {
 	Value Expr  // elements of the container by rows: the last index varies fastest
 }
 
-// Quantities are the quantities that a program generates. The field shared has the quantities that
-// depend on parameters alone. The field records has the quantities that also depend on one row.
+// Quantities holds the quantities that a program generates. The quantities in shared depend on
+// parameters alone, and the quantities in records also depend on one row.
 type Quantities struct {
 	shared, records []Quantity
 	model           *Model // the program with the nodes of the quantities
 }
 
 // Draw returns a random number with the given law, or a container of random numbers if an argument
-// is a container. If the argument record is true, every record has its own numbers.
+// is a container. If record is true, every record has its own numbers.
 func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	n := ir.Node{Op: ir.Draw, Cols: int(law), Ref: len(b.program.Nodes)}
 	phase := ir.Shared
@@ -44,8 +44,8 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	return b.node(n, phase)
 }
 
-// ofRecord returns a value that a record can read: if e depends on parameters only, the operation
-// Global applied to e, and otherwise e.
+// ofRecord returns a value that a record can read: the operation Global applied to e if e depends
+// on parameters only, and otherwise e itself.
 func (b *Builder) ofRecord(e Expr) Expr {
 	if b.phases[e.node] != ir.Shared {
 		return e
@@ -54,8 +54,8 @@ func (b *Builder) ofRecord(e Expr) Expr {
 }
 
 // Generate verifies the program with all expressions that were added after [Builder.Build], and
-// returns the quantities that it generates. The quantities in the argument shared depend on
-// parameters alone, and those in the argument records also depend on a row.
+// returns the quantities that it generates. The quantities in shared depend on parameters alone,
+// and the quantities in records also depend on a row.
 func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quantities, error) {
 	q := &Quantities{shared: shared, records: records}
 	for k := range records {
@@ -102,7 +102,7 @@ type Generator struct {
 	of     *Quantities
 	shared *Shared
 	digest [32]byte
-	draw   int // number of the present point
+	draw   int // number of the current point
 }
 
 // Generator returns a generator. The random numbers of the generator are a function of the digest
@@ -142,8 +142,7 @@ func (g *Generator) Random() (random []bool) {
 }
 
 // Shared writes to dst all elements of the quantities that depend on parameters alone, at the
-// unconstrained point theta. The argument draw is the number of the point, from which random
-// numbers are computed.
+// unconstrained point theta. draw is the number of the point, which determines the random numbers.
 func (g *Generator) Shared(dst, theta []float64, draw int) {
 	if g == nil {
 		return
@@ -204,10 +203,9 @@ type RecordGenerator struct {
 	size  int             // number of elements of all quantities
 }
 
-// Records writes all elements of the quantities of all rows to dst, row after row, at the point of
-// the last call of [Generator.Shared]. The argument first is the number of the first row among all
-// rows of the data. The number must be a multiple of [ir.Block], and the random numbers depend on
-// it.
+// Records evaluates the quantities of every row at the θ of the last call of [Generator.Shared],
+// and writes them to dst row by row. first is the number of the first row among all rows of the
+// data, and must be a multiple of [ir.Block]. It determines the random numbers.
 func (r *RecordGenerator) Records(dst []float64, first int) {
 	at := 0
 	for k, one := range r.of.records {

@@ -36,7 +36,7 @@ func AddOuter(dst []float64, w float64, indexU []int32, u []float64, indexV []in
 // at returns the index of element (i, j), j ≤ i, in a packed matrix.
 func at(i, j int) int { return i*(i+1)/2 + j }
 
-// unpack returns the symmetric d×d matrix whose packed form is given.
+// unpack returns the symmetric d×d matrix with the given packed form.
 func unpack(packed []float64, d int) *mat.SymDense {
 	m := mat.NewSymDense(d, nil)
 	for i := range d {

@@ -27,7 +27,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H; after add has added the first term, H plus the variance of the gradient's noise
+	bread            *mat.SymDense // H, to which add later adds the variance of the gradient's noise
 	left, half, both *mat.Dense
 }
 
@@ -85,8 +85,8 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 //
 //	weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A]
 //
-// H is the argument curvature, with 0 in place of negative eigenvalues, plus the prior's precision.
-// V is the covariance of the error of the point from which the step begins.
+// H is curvature, with 0 in place of negative eigenvalues, plus the prior's precision. V is the
+// covariance of the error of the point from which the step begins.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err

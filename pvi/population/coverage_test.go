@@ -15,7 +15,7 @@ type cell struct {
 	// Share of 90 % intervals that contain the truth, for intervals between quantiles of the
 	// mixture, and for intervals of mean ± 1.645 sd.
 	quantiles, moments float64
-	pooled             float64 // mean probability under the pooled posterior of the 90 % intervals
+	pooled             float64 // mean probability of the 90 % intervals under the pooled posterior
 	// Median over studies of the geometric mean of an interval's width divided by the ideal
 	// width.
 	width      float64

@@ -7,8 +7,8 @@ import (
 )
 
 // drawCurvature returns n draws of W, the mean curvature of clients, from the posterior of W given
-// the rounds. The argument obs has the gradients of the rounds, corrected by [rules.effective].
-// drawCurvature returns false if a matrix that must be positive definite is not.
+// the rounds. obs holds the gradients of the rounds, corrected by [rules.effective]. drawCurvature
+// returns false if a matrix that must be positive definite is not.
 //
 // The prior of W is aE plus a deviation. The diagonal matrix E is one of r.scales. The factor a is
 // normal with mean typical·W₀ and sd typicalSD times this mean, where W₀ is r.nominal. The elements
@@ -60,14 +60,12 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 }
 
 // givenScale returns the posterior of vec W, the elements of the mean curvature W, for one scale
-// and one relative sd. The results are the mean, the Cholesky root of the precision, and the log
-// evidence up to a constant. The arguments precision and linear describe the likelihood, and are
-// the results of curvatureLikelihood.
+// and one relative sd: its mean, the Cholesky root of its precision, and the log evidence up to a
+// constant. precision and linear describe the likelihood, as curvatureLikelihood returns it.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
-	// matrix D has the variances of the deviation. The variable weighted is D⁻¹v, and the variable
-	// square is vᵀD⁻¹v.
+	// matrix D has the variances of the deviation. weighted is D⁻¹v, and square is vᵀD⁻¹v.
 	along := typicalSD * typicalSD * mean * mean
 	inverse, weighted := make([]float64, size), mat.NewVecDense(size, nil)
 	var square, logDet float64
@@ -90,8 +88,7 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	for k, x := range inverse {
 		p.SetSym(k, k, p.At(k, k)+x)
 	}
-	// The prior mean of vec W is the number mean times v. The prior precision times this vector is
-	// pull·D⁻¹v.
+	// The prior mean of vec W is mean·v. The prior precision times this vector is pull·D⁻¹v.
 	pull := mean * (1 - cut*square)
 	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
 	right.AddScaledVec(linear, pull, weighted)
@@ -105,9 +102,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
-// curvatureLikelihood returns the likelihood of the rounds as a Gaussian in vec W, the vector of
-// the elements of the mean curvature. The results are the precision of this Gaussian, and the
-// precision times the mean.
+// curvatureLikelihood returns the likelihood of the rounds as a Gaussian in vec W, the elements of
+// the mean curvature W: its precision, and the precision times its mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)

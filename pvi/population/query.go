@@ -16,7 +16,7 @@ var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15,
 // rounds. A vector ends with zeros in a round that needs fewer numbers.
 func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
 
-// A Query has the public numbers of a round from which a client computes its vector.
+// A Query holds the public numbers from which a client computes its vector in a round.
 type Query struct {
 	Point         []float64     // point θ_t, in public units
 	Clip          float64       // clip C, the largest norm of a gradient

@@ -37,11 +37,11 @@ type Setting struct {
 
 const (
 	growth = 1.3 // squared weight of a round divided by that of the previous round, from round 3 on
-	voting = .08 // share of the round of the votes in the sum of the squared weights of all rounds
+	voting = .08 // squared weight of the round of votes, as a share of the sum of the squared weights of all rounds
 )
 
 // Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose
-// norm is at most 1, by w_t. The largest weight is 1. The argument rounds must be at least 2.
+// norm is at most 1, by w_t. The largest weight is 1. rounds must be at least 2.
 func Weights(rounds int) []float64 { return weights(rounds, voting) }
 
 // weights returns the weights of the rounds, given the share of the first round.
@@ -70,7 +70,7 @@ const (
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where the gradient is not linear in θ
 	farthest   = 4.  // largest distance of an element of θ_t, the point of round t, from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square, over clients, of the norm of W − Ā (see the package documentation)
+	deviations = .9  // curvature clip, in units of the root mean square of ‖W − Ā‖ over clients (see the package documentation)
 	leastRoot  = .1  // least cube root of a draw by [meanSquare]
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
@@ -97,8 +97,7 @@ type rules struct {
 	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
 
 	// early and late are the clips of gradients in the first and in the second half of the rounds,
-	// in units of the root mean square norm of gradients. The field two is true if these clips
-	// differ.
+	// in units of the root mean square norm of gradients. two is true if these clips differ.
 	early, late float64
 	two         bool
 
@@ -134,8 +133,8 @@ const leastSignal, fairSignal = 5, 15
 // most clients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
-	// mu is the parameter of Gaussian differential privacy of all vectors of one client after the
-	// first round together, with the noise of all clients.
+	// mu is the parameter of Gaussian differential privacy of one client's vectors after the first
+	// round, taken together, under the noise of all clients.
 	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)

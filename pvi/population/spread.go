@@ -6,13 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns n draws of the covariance J of clients' gradients. The argument released is J
-// plus isotropic noise of the given sd. The argument alike is the value that J would have if all
-// clients had the same distribution of records.
+// drawSpread returns n draws of the covariance J of clients' gradients. released is J plus
+// isotropic noise of the given sd. alike is the value that J would have if all clients had the same
+// distribution of records.
 //
-// The model is that J is a multiple of the matrix alike plus an isotropic deviation, with the
-// Frobenius norm as metric. The sd of the deviation relative to this matrix is one of spreadSDs,
-// weighted by the evidence.
+// J is modelled as a multiple of alike plus an isotropic deviation, with the Frobenius norm as
+// metric. The sd of the deviation relative to alike is one of spreadSDs, weighted by the evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

@@ -47,8 +47,8 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of the round that follows the state. The argument number is the number of
-// this round, which is at least 1.
+// Query returns the query of the round that follows the state. number is the number of this round,
+// which is at least 1.
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
@@ -101,10 +101,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after the round with the given number, which is at least 1. The argument
-// answers is the number of clients that answered, and the argument sum is the opened sum of the
-// round. Next returns false if the result is not finite. Rounds must come in order, and some may be
-// missing.
+// Next returns the state after the round with the given number, which is at least 1. answers is the
+// number of clients that answered, and sum is the opened sum of the round. Next returns false if
+// the result is not finite. Rounds must come in order, and some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -143,8 +142,8 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, special.Finite(next.query.Point)
 }
 
-// count returns the state after the first round. The units of this state are computed from the
-// argument sum, the opened sum of votes.
+// count returns the state after the first round. It computes the units of this state from sum, the
+// opened sum of votes.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -176,8 +175,8 @@ type round struct {
 	late     bool
 	answers  int
 	gradient []float64
-	// The field outer estimates the covariance of clients' gradients. It is the mean outer product
-	// minus the outer product of the mean, corrected for the noise in the mean.
+	// outer estimates the covariance of clients' gradients. It is the mean outer product minus the
+	// outer product of the mean, corrected for the noise in the mean.
 	curvature, outer *mat.SymDense
 	size             float64 // mean over clients of the squared norm of D (see the package documentation)
 	slope            Estimate
@@ -257,9 +256,9 @@ type effective struct {
 	like            bool
 }
 
-// effective returns the gradients of all rounds. It divides the gradients of the rounds in the
-// argument similar by the slope of their clip. It does not change the gradients of other rounds,
-// whose clips have other slopes.
+// effective returns the gradients of all rounds. It divides the gradients of the rounds in similar
+// by the slope of their clip. It does not change the gradients of other rounds, whose clips have
+// other slopes.
 func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -433,8 +432,8 @@ func (r *rules) clipped(clip, slope float64) float64 {
 //	B = WS⁻¹W + P
 //	mean = B⁻¹(WS⁻¹·stretch·ḡ + P(θ₀ − θ̄))
 //
-// P and θ₀ are the prior's precision and mean. The other symbols are those of [rules.mix]. The
-// argument fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
+// P and θ₀ are the prior's precision and mean. The other symbols are those of [rules.mix].
+// fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -452,9 +451,9 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. Here W is a draw of the
-// mean curvature in the argument curvatures, and X is the draw with the same index in the argument
-// excess (see [spread]). between returns false if a W is not positive definite.
+// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. W is a draw of the mean
+// curvature from curvatures, and X is the draw with the same index in excess (see [spread]).
+// between returns false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -468,9 +467,9 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of the round after the round with the given number. The point of
-// the query is the mean of q, with each element at most farthest·r.priorSD from the prior mean. The
-// clips follow from the estimated sizes of gradients and curvatures.
+// ask sets s.query to the query of round number + 1. The point of the query is the mean of q, with
+// each element at most farthest·r.priorSD from the prior mean. The clips follow from the estimated
+// sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

@@ -24,8 +24,7 @@ func pack(dst []float64, s mat.Symmetric) {
 	}
 }
 
-// unpack returns a d×d matrix multiplied by the argument scale. The argument v is the vec of the
-// matrix (see [pack]).
+// unpack returns scale times the d×d matrix whose vec is v (see [pack]).
 func unpack(d int, v []float64, scale float64) *mat.SymDense {
 	s := mat.NewSymDense(d, nil)
 	k := 0
@@ -75,8 +74,8 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S in which eigenvalues below the argument least are replaced by this argument. It
-// returns false if the eigenvalues cannot be computed.
+// raised returns S with eigenvalues below least replaced by least. It returns false if the
+// eigenvalues cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {

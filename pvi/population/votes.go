@@ -14,14 +14,14 @@ const (
 	places = 8
 	base   = 4.
 
-	// number of steps, from one place to the next, of the grid for the posterior of a place (see
-	// places)
+	// finer is the number of grid steps from one place to the next for the posterior of a place
+	// (see places).
 	finer = 8
 	// unalike is the sd of the error that differences between clients cause in mean votes.
 	unalike = .1
 )
 
-// expected has the possible prior means of the place of a coordinate.
+// expected lists the possible prior means of a coordinate's place.
 var expected = []float64{.5, 1, 2, 4}
 
 // vote writes a client's votes to dst. Each coordinate has one element for each place. A vote
@@ -52,9 +52,9 @@ func divide(dst []float64, position, size float64) {
 // of a client with synthetic records.
 type scale []float64
 
-// drawScales returns the posterior of the [scale] given the opened sum of votes, the argument sum.
-// The result mean has the geometric mean of the scale in each coordinate. Each element of the
-// result draws is a draw of the scale divided by the result mean.
+// drawScales returns the posterior of the [scale] given sum, the opened sum of votes. mean holds
+// the geometric mean of the scale in each coordinate. Each element of draws is a draw of the scale
+// divided by mean.
 //
 // A coordinate's place is the place for which a typical client votes. The prior of this place is
 // exponential, because a bound is more likely to be slightly too wide than much too wide. The

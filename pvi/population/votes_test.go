@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Votes have norm at most 1, and those of two clients differ by at most √2. Both bounds are
-// reached. A client whose information is no number sends zeros.
+// Votes have norm at most 1, and the votes of two clients differ by at most √2. Both bounds are
+// reached. A client whose information is not a number sends zeros.
 func TestVotesHaveNormAtMostOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var largest, farthest float64
@@ -40,9 +40,9 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// From votes without noise, the scale of every coordinate is found. If noise hides the votes, the
-// draws of a coordinate's information range from a hundredth of the expected information to the
-// information of made-up records.
+// Votes without noise reveal the scale of every coordinate. If noise hides the votes, the draws of
+// a coordinate's information range from a hundredth of the expected information to the information
+// of made-up records.
 func TestScalesFromVotes(t *testing.T) {
 	const clients = 50
 	want := []float64{1, .3, 1e-3}

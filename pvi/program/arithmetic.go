@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// numeric has functions that compute elementwise operations on constants. An operation with one
-// argument ignores y.
+// numeric maps elementwise operations to functions that compute them on constants. An operation
+// with one argument ignores y.
 var numeric = map[ir.Op]func(x, y float64) float64{
 	ir.Neg: one(func(x float64) float64 { return -x }), ir.Exp: one(math.Exp), ir.Log: one(math.Log), ir.Log1p: one(math.Log1p),
 	ir.Expm1: one(math.Expm1), ir.Sqrt: one(math.Sqrt), ir.Square: one(func(x float64) float64 { return x * x }),
@@ -34,8 +34,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the result of an elementwise operation with one argument. The argument at is the
-// place of the operation in the program.
+// unary returns the result of an elementwise operation with one argument. at is the place of the
+// operation in the program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -54,8 +54,8 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns the constant that results from an operation on the constants a and b. The argument
-// out has the other fields of the result.
+// folded returns the constant that results from applying op to the constants a and b. out has the
+// other fields of the result.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())

@@ -46,8 +46,8 @@ func compiled(t testing.TB, text string, data program.Data) *model.Model {
 	return c.Model
 }
 
-// The clipped gradient of a regression of six coordinates, written with scalars, takes at most
-// 1.1 times as long as that of the same regression by one matrix product.
+// For a regression with six coordinates that is written with scalars, the clipped gradient takes at
+// most 1.1 times as long as for the same regression written as one matrix product.
 func BenchmarkRegression(b *testing.B) {
 	const rows, n = 8192, 5
 	r := rand.New(rand.NewPCG(1, 2))
@@ -109,8 +109,8 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 // BenchmarkLatent measures the clipped gradient of a Poisson regression with a normal latent of the
-// record, and that of the same density at a given value of the latent. The first takes at most 20
-// times as long with one covariate, and less with more of them.
+// record, and the clipped gradient of the same density at a given value of the latent. The former
+// takes at most 20 times as long with one covariate, and less with more covariates.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
 	for _, width := range []int{1, 60} {

@@ -11,8 +11,8 @@ import (
 //
 //	L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i.
 //
-// The diagonal element of a row is the positive number with which the row has the norm 1
-// (Lewandowski, Kurowicka and Joe 2009).
+// The diagonal element of a row is the positive number that gives the row norm 1 (Lewandowski,
+// Kurowicka and Joe 2009).
 
 func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	if len(d.Type.Array) > 0 || len(d.Type.Sizes) != 1 || len(d.Type.Bounds) > 0 {

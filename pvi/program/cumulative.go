@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A cumulative is the distribution function F of a density. The field args is the number of
-// arguments of the density. The field below computes log F, and the field above computes log(1 −
-// F).
+// A cumulative is the distribution function F of a density. args is the number of arguments of the
+// density. below computes log F, and above computes log(1 − F).
 type cumulative struct {
 	args         int
 	below, above func(p pen, y value, a []value) value
@@ -28,9 +27,9 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns the distribution function F(z(y)) of a density of the variate y. The argument
-// args is the number of arguments of the density. F must be symmetric: F(−z) = 1 − F(z). The
-// operation in the argument log computes log F(z), and the function z standardises y.
+// symmetric returns the distribution function F(z(y)) of a density with args arguments. F must be
+// symmetric: F(−z) = 1 − F(z). The operation log computes log F(z), and z standardises the variate
+// y.
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,
@@ -59,8 +58,8 @@ func (p pen) logBeta(a, b value) value {
 }
 
 // cumulativeName returns the name of the density to which a function such as normal_lccdf belongs.
-// The result above is true if the function computes the log of 1 minus the distribution function.
-// The result ok is false if no such function has the given name.
+// above is true if the function computes the log of 1 minus the distribution function. ok is false
+// if no such function has the given name.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// suffixes has the ends of the names of functions that compute log densities.
+// suffixes lists the endings of the names of functions that compute log densities.
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
 // densityName returns the name of the density that a call such as normal_lpdf(y | mu, sigma)
@@ -35,8 +35,7 @@ func densityIn(function string) (string, bool) {
 // A terms function returns log densities: one for each element of y, given the arguments a.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
-// A density is a probability density of the Stan language. The field args is the number of its
-// arguments.
+// A density is a probability density of the Stan language. args is the number of its arguments.
 type density struct {
 	args  int
 	write terms
@@ -47,8 +46,7 @@ type density struct {
 	// NoDensity if record programs have no such prior.
 	prior ir.Density
 	// change converts the variate and the arguments, as they are written in the program, to the
-	// variate and arguments of the densities in the fields fused, prior and write. The field is nil
-	// if no conversion is necessary.
+	// variate and arguments of fused, prior and write. It is nil if no conversion is necessary.
 	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
 	// draw returns random numbers with the density. The field is nil if the language has no random
 	// numbers with this density.
@@ -196,7 +194,7 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns a log density as a value, which is the sum over the elements of the variate.
+// termOf returns a log density as a value, summed over the elements of the variate.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -212,8 +210,8 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity declares to the builder that the value out is the log density of a variate. It does
-// so if the variate is data, and if out depends on a record and on parameters.
+// markDensity declares to the builder that out is the log density of a variate, if the variate is
+// data and out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))
@@ -346,8 +344,8 @@ func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
 }
 
-// A pen does arithmetic on values: its methods return the results of operations. The field at is
-// the place in the program, for messages.
+// A pen does arithmetic on values: its methods return the results of operations. at is the place in
+// the program, for messages.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -466,7 +464,7 @@ func writeBernoulliLogit(s *stager, y value, a []value, at syntax.Span) value {
 	return p.sub(p.mul(y, a[0]), p.is(ir.Softplus, a[0]))
 }
 
-// choices returns log(n over y).
+// choices returns the log of the binomial coefficient n over y.
 func (p pen) choices(n, y value) value {
 	all := p.is(ir.Lgamma, p.add(n, constant(1)))
 	return p.sub(p.sub(all, p.is(ir.Lgamma, p.add(y, constant(1)))), p.is(ir.Lgamma, p.add(p.sub(n, y), constant(1))))
@@ -514,9 +512,9 @@ func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
 	})
 }
 
-// ordered returns the log probability of a class, given a predictor η and ordered cut points c. The
-// argument below is the operation log F, where F is a symmetric distribution function. The function
-// between returns the log probability of a class between the cut points low and high.
+// ordered returns the log probability of a class, given a predictor η and ordered cut points c.
+// below is the operation log F, where F is a symmetric distribution function. between returns the
+// log probability of a class between the cut points low and high.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

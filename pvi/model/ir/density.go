@@ -50,7 +50,7 @@ const (
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive has, for each further argument, whether the argument must be positive.
+	// Positive reports, for each further argument, whether it must be positive.
 	Positive []bool
 	// Record is true if a record's outcome may have the density. Prior is true if it may be the
 	// prior of a parameter.
@@ -79,8 +79,7 @@ var densityTable = [densities]DensityInfo{
 	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
-// Info returns the description of the density. It returns false if there is no density with this
-// number.
+// Info returns the description of the density, or false if there is no density with this number.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

@@ -46,8 +46,8 @@ func (v *Verified) draw(n *Node) (typed, error) {
 }
 
 // generates reports whether only generated quantities may depend on a node. This is true if the
-// node draws a random number, if it compares values that depend on parameters, or if it depends on
-// another node of these two kinds. The log density could not be differentiated through these nodes.
+// node draws a random number, compares values that depend on parameters, or depends on such a node.
+// The log density could not be differentiated through these nodes.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {

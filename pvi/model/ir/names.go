@@ -11,14 +11,13 @@ import (
 
 // Names are the names of the elements of a column or of a parameter, in order. They are immutable.
 // A program may have a million names. To save memory, parameters whose elements have similar names
-// share one list. Each name of a parameter consists of a prefix, the field front, and a text of the
-// list.
+// share one list. Each name of a parameter consists of the prefix front and a text of the list.
 type Names struct {
 	front string
 	list  *list // names without the prefix; nil if there are no names
 }
 
-// A list has the concatenation of all texts, with the position at which each text ends.
+// A list holds the concatenation of all texts, and the position at which each text ends.
 type list struct {
 	text string
 	ends []int
@@ -42,8 +41,7 @@ func CollectNames(names iter.Seq[string]) Names {
 	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
-// After returns the names with a prefix, the argument front, before each name. The result shares
-// its list with n.
+// After returns the names with front before each of them. The result shares its list with n.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -76,10 +74,10 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error if a name is empty, invalid or repeated. The argument differ is the set of
-// lists in which an earlier call found no repetition. The method does not search these lists again:
-// all texts of a list get the same prefix, so the names differ too. The argument owner describes
-// the column or parameter that has the names.
+// check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
+// which an earlier call found no repetition. check does not search these lists again: all texts of
+// a list get the same prefix, so the names differ too. owner describes the column or parameter that
+// has the names.
 func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The methods of Names return the same as those of a list of strings with the prefix. The method
+// The methods of Names return the same results as a list of strings with the prefix, and the method
 // check finds the same repeated names as a map of these strings.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -6,8 +6,8 @@ package ir
 type Phase uint8
 
 // These are the phases. The phase of a node is the join of the phases of its arguments, see [Join].
-// The phase Shared has no join with Data or Record. A node that depends on a row can read
-// parameters only through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
+// Shared has no join with Data or Record: a node that depends on a row can read parameters only
+// through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
 	Fixed  Phase = iota // depends on constants only; computed once for a study
 	Data                // depends on one row, not on parameters; computed once for a shard

@@ -1,7 +1,7 @@
 package ir
 
-// This file has the rules for programs that may run. It can be read without the other files. A
-// program passes if these conditions hold:
+// This file contains the rules that a program must satisfy before it may run. It can be read
+// without the other files. A program passes if these conditions hold:
 //
 //   - Every node uses only earlier nodes, has the arguments that its operation needs, and stays
 //     within the limits.
@@ -233,7 +233,8 @@ func (v *Verified) detach(n *Node) (typed, error) {
 	return typed{Record, v.shapes[a], v.positive[a]}, nil
 }
 
-// index returns an error if node i can have a value that is no valid index into a table of n rows.
+// index returns an error if node i can have a value that is not a valid index into a table of n
+// rows.
 func (v *Verified) index(i, n int) error {
 	if v.phases[i] != Data || !v.shapes[i].scalar() {
 		return fmt.Errorf("an index must be a number of the row")

@@ -202,10 +202,9 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage has the memory and the work that a program's nodes need. The field constants is the number
-// of elements of constants, and shared is the number of elements of shared nodes. The field block
-// is the number of bytes for a block of rows, and work is the number of multiplications for a
-// record.
+// usage is the memory and the work that a program's nodes need: constants is the number of elements
+// of constants, shared is the number of elements of shared nodes, block is the number of bytes for
+// a block of rows, and work is the number of multiplications for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {

@@ -30,7 +30,7 @@ func (v *Verified) priors() error {
 	return v.factors()
 }
 
-// factors returns an error if one of the program's Factors is not one number that depends on
+// factors returns an error unless each of the program's Factors is a single number that depends on
 // parameters alone.
 func (v *Verified) factors() error {
 	for _, i := range v.program.Factors {

@@ -1,7 +1,7 @@
 package tape
 
-// The functions in this file compute arithmetic element by element. The arguments a and b are at
-// least as long as dst, and may be dst.
+// The functions in this file compute arithmetic element by element. a and b are at least as long as
+// dst, and may be dst.
 
 // sums writes a + b to dst.
 func sums(dst, a, b []float64) {
@@ -42,8 +42,8 @@ func products(dst, a, b []float64) {
 	}
 }
 
-// addProducts adds a·b to dst. A conversion to float64 forbids a fused operation, so that all
-// elements have the bits that vector instructions compute.
+// addProducts adds a·b to dst. The conversion to float64 prevents a fused multiply-add, so that all
+// elements have the same bits as with vector instructions.
 func addProducts(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := 0

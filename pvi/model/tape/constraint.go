@@ -41,10 +41,10 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. The
-// argument u has K−1 elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest
-// of the stick, where σ is the logistic function. Therefore u = 0 gives equal pieces (the transform
-// of Stan up to release 2.36). breakStick returns the log Jacobian.
+// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. u has K−1
+// elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of the stick, where
+// σ is the logistic function. Therefore u = 0 gives equal pieces (the transform of Stan up to
+// release 2.36). breakStick returns the log Jacobian.
 func breakStick(x, u []float64) (logJacobian float64) {
 	left := 0. // log of the length of the rest of the stick
 	for k, v := range u {
@@ -58,9 +58,8 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull adds to g the gradient of f(x(u)) with respect to u, where f is a function whose gradient
-// with respect to x is adj. It also adds the argument jacobian times the gradient of the log
-// Jacobian.
+// pull adds to g the gradient of f(x(u)) with respect to u, where adj is the gradient of f with
+// respect to x. It also adds jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:

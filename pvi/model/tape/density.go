@@ -12,11 +12,10 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// A term is the computation of one density in several lanes. The field y has the outcomes, and the
-// field a has up to three further arguments. The log densities are written to the field out, and
-// the derivatives with respect to the arguments to the field d. An element of d is nil if the
-// derivative is not needed. An element of the field same is true if the argument has the same value
-// in all lanes.
+// A term is the computation of one density in several lanes. y holds the outcomes, and a holds up
+// to three further arguments. The log densities are written to out, and the derivatives with
+// respect to the arguments to d. d[k] is nil if the derivative is not needed. same[k] is true if
+// argument k has the same value in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -285,9 +284,9 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets the values of argument k, counted from 0 after the variate, and the slice to which
-// the derivative with respect to the argument is written. The slice derivative may be nil. The flag
-// same is true if all values are equal.
+// Argument sets the values of argument k, counted from 0 after the variate, and the slice that
+// receives the derivative with respect to this argument. derivative may be nil. same is true if all
+// values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }

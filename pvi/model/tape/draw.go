@@ -32,8 +32,8 @@ func (m *Machine) planDraws() {
 // draws.
 func (m *Machine) Normals() []float64 { return m.normals }
 
-// draw computes the random numbers of node i in the first n lanes. A random number is the quantile
-// of the node's law at the probability Φ(z), for a standard normal number z.
+// draw computes the random numbers of node i in the first n lanes. A random number is the
+// Φ(z)-quantile of the node's law, where z is a standard normal number.
 func (m *Machine) draw(i, n int) {
 	node := &m.nodes[i]
 	a, b := node.Args[0], node.Args[len(node.Args)-1]

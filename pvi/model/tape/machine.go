@@ -2,9 +2,8 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Machine computes selected nodes of a program for several rows at a time. Each row has a lane, and
-// the field lanes is the largest number of rows. Element e of a node's value in lane l is at index
-// e·lanes + l.
+// Machine computes selected nodes of a program for at most lanes rows at a time. Each row has a
+// lane. Element e of a node's value in lane l is at index e·lanes + l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
@@ -25,10 +24,9 @@ type Machine struct {
 	// settled[i][k] is true if the adjoint of argument k of node i is complete before the backward
 	// step of node i. settled[i] is nil if there is no such argument.
 	settled [][]bool
-	// The field normals has the standard normal numbers from which draws are computed. Each lane
-	// has as many numbers as the field ofLane says. The numbers of node i begin at index
-	// firstNormal[i] within a lane. All numbers are 0 until the caller fills the slice that
-	// [Machine.Normals] returns.
+	// normals holds the standard normal numbers from which draws are computed, ofLane numbers for
+	// each lane. The numbers of node i begin at index firstNormal[i] within a lane. All numbers are
+	// 0 until the caller fills the slice that [Machine.Normals] returns.
 	normals     []float64
 	ofLane      int
 	firstNormal []int
@@ -102,9 +100,9 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of the buffer b. The argument size is the number of
-// elements of the buffer. If size is 1, the result is the lanes of the only element, so that a
-// scalar can be combined with every element of a vector.
+// lane returns the first n lanes of element e of the buffer b, which has size elements. If size is
+// 1, the result is the lanes of the only element, so that a scalar can be combined with every
+// element of a vector.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

@@ -24,7 +24,7 @@ type shift struct {
 }
 
 // NewRecords returns a Records that computes the target node, in blocks of at most lanes rows. If
-// the argument adjoints is true, the result can also compute adjoints.
+// adjoints is true, the result can also compute adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
@@ -81,7 +81,7 @@ func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	return used, copied
 }
 
-// Begin reads the values that the shared evaluator has computed at its present point. It must be
+// Begin reads the values that the shared evaluator has computed at its current point. It must be
 // called after each Set of the shared evaluator.
 func (r *Records) Begin() {
 	for _, i := range r.global {
@@ -89,10 +89,9 @@ func (r *Records) Begin() {
 	}
 }
 
-// Shift makes the following calls of [Records.Forward] add amounts[l] to one element of a node in
-// lane l, before other nodes read the element. The node must be an operation that reads parameters
-// for a record. For the operation Global all amounts must be equal. If amounts is nil, the shift
-// ends.
+// Shift makes later calls of [Records.Forward] add amounts[l] to one element of a node in lane l,
+// before other nodes read the element. The node must be an operation that reads parameters for a
+// record. For the operation Global all amounts must be equal. If amounts is nil, the shift ends.
 func (r *Records) Shift(node, element int, amounts []float64) {
 	r.shift = shift{node, element, amounts}
 	if n := &r.nodes[node]; n.Op == ir.Global {
@@ -105,9 +104,8 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.amounts)], r.shift.amounts)
 }
 
-// Forward computes the target for the rows with the given numbers. There must be at most as many
-// rows as lanes. Forward returns one value for each row. If the target is a vector, the value is
-// the first element.
+// Forward computes the target for the rows with the given numbers, of which there must be at most
+// as many as lanes. It returns one value for each row: the first element if the target is a vector.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)

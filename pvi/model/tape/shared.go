@@ -135,9 +135,9 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds to grad the gradient with respect to θ of one element of the path's node. If the
-// argument element is negative, Slope adds the gradient of the sum of all elements. Slope changes
-// only the elements of grad that belong to p.Parameters.
+// Slope adds to grad the gradient with respect to θ of one element of the path's node. If element
+// is negative, Slope adds the gradient of the sum of all elements. Slope changes only the elements
+// of grad that belong to p.Parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -180,7 +180,7 @@ func (s *Shared) sweep(order []int) {
 }
 
 // pullAll adds to grad the gradient with respect to θ that follows from the adjoints of the
-// parameter nodes, plus the argument jacobian times the gradient of the log Jacobians.
+// parameter nodes, plus jacobian times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

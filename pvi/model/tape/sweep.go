@@ -59,8 +59,8 @@ func (r *Records) lend(i, j int) []float64 {
 }
 
 // settle adds node i to the backward pass, and records which of its arguments use slices of node i
-// and need no backward step. If the argument whole is true, all active arguments use slices of node
-// i, and settle does nothing.
+// and need no backward step. If whole is true, all active arguments use slices of node i, and
+// settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

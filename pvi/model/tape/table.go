@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it has the values that depend on the row
-// only and that the program needs.
+// Table is a shard prepared for a program. For every row it holds the values that depend only on
+// the row and that the program needs.
 type Table struct {
 	Rows int
 	// Nodes[i] has the values of node i for all rows, row after row. It is nil if the program does
@@ -148,7 +148,7 @@ type filler struct {
 	columns [][]float64
 }
 
-// compute computes node i for n rows. The argument first is the number of the first row.
+// compute computes node i for n rows. first is the number of the first row.
 func (f *filler) compute(i, first, n int) {
 	node := &f.nodes[i]
 	out, size := f.Value[i], f.size[i]

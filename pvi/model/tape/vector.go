@@ -19,9 +19,9 @@ func Dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// DotRows writes to dst the product of v with each row of x whose number is in the slice rows. A
-// row is as long as v. DotRows computes four rows at a time, so that the processor loads them in
-// parallel. The product of a row is the sum of two partial sums.
+// DotRows writes to dst the product of v with each row of x whose number is in rows. A row is as
+// long as v. DotRows computes four rows at a time, so that the processor loads them in parallel.
+// The product of a row is the sum of two partial sums.
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
