@@ -54,7 +54,7 @@ func scaleRows(dst []float64, stride int, c, x []float64, rows []int32, cols int
 	}
 }
 
-// addNumbers does the same as addRows, for rows of one number.
+// addNumbers does the same as addRows, for rows that have one element.
 func addNumbers(dst, c, x []float64, rows []int32) {
 	c = c[:len(rows)]
 	var a, b float64

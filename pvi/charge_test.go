@@ -25,9 +25,9 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// If the solver releases a number and the client then returns an error and sends nothing, the
-// release is still charged. Others can see that the client failed, and the client keeps the
-// released statistics.
+// A release is charged even if the client returns an error and sends nothing after the solver has
+// released a number. Others can see that the client failed, and the client keeps the released
+// statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
@@ -55,7 +55,7 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 }
 
 // If a solver fails, the site is charged for the solver's releases and for the noise that the site
-// drew for the change. If the site is saved and restored, the charges stay the same.
+// drew for the change. The charges stay the same if the site is saved and restored.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string

@@ -87,9 +87,9 @@ func scoresMachines(t *testing.T, privacy string) {
 	})
 }
 
-// A message is a vector whose norm is at most the round's clip, plus noise. The noise is close
-// to zero in this test, so the message shows the norm. The cost share of a round is 1.3 times
-// the share of the round before it.
+// A message is a vector whose norm is at most the round's clip, plus noise. The noise is close to
+// zero in this test, so the message shows the norm. A round costs 1.3 times as much as the round
+// before it.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -123,7 +123,7 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first round of n rounds, which costs .08 of the budget.
+// votesClip returns the clip of the first of n rounds, which costs .08 of the budget.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
@@ -151,8 +151,8 @@ func TestClientScoresCost(t *testing.T) {
 	}
 }
 
-// If the noise is close to zero and the clients are alike, q is near the pooled posterior. The
-// clip has its default value. A few messages are clipped, which moves the mean of q a little.
+// If the noise is close to zero and the clients are alike, q is near the pooled posterior. The clip
+// has its default value, so a few messages are clipped, which moves the mean of q a little.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
@@ -189,7 +189,7 @@ func TestClientScoresThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// Restore refuses states that no server or site can have.
+// Restore refuses states that no server or site can reach.
 func TestClientScoresRestoreErrors(t *testing.T) {
 	h := scoringHouse(t, 2, scoringPrivacy, "", "")
 	for range 2 {
@@ -235,7 +235,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 }
 
 // Foresee returns the sds that simulated federations reach. They are near the sds of a real
-// federation whose records have the distribution of the simulated ones.
+// federation whose records have the same distribution as the simulated records.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

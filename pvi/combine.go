@@ -25,8 +25,8 @@ func (p *Protocol) checkCombine() error {
 }
 
 // combined returns the change of λ that follows from a round, before damping. This change is the
-// sum of the releases, or the robust combination of the releases of the given number of clients.
-// releases has the releases of these clients one after the other.
+// sum of the releases or, if the study asks for it, their robust combination. answers is the number
+// of clients, and releases holds their releases one after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {
@@ -35,12 +35,12 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	return Combine(how, answers, releases)
 }
 
-// Combine returns the number of releases times a robust mean of each element, rounded towards zero.
-// An element of a release must be at most 2^60 divided by the number of releases.
+// Combine returns, for each element, the number of releases times a robust mean, rounded towards
+// zero. An element of a release must be at most 2^60 divided by the number of releases.
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of smallest values that the trimmed mean leaves out; the same number of largest values is left out
+	left := (answers - 1) / 2 // number of smallest values, and of largest values, that the trimmed mean leaves out
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Combine must agree with the median and the trimmed mean by their definitions, in floats.
+// Combine agrees with the median and the trimmed mean, computed in floats from their definitions.
 func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_001, 1))
 	for range 2000 {
@@ -46,8 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// The variance of a combination of Gaussian releases is at most its stated loss times that of the
-// sum, and close to it for many clients.
+// The variance of a combination of Gaussian releases is at most the variance of the sum times the
+// loss that the study states, and close to this bound for many clients.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {
@@ -84,9 +84,9 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 	return st
 }
 
-// One of five clients pushes the precision of the slope, as far as a release can. With a robust
-// combination q stays close to that of honest clients. With the sum it does not. Every client follows
-// the outcomes, and a server computes them again.
+// One of five clients pushes the precision of the slope as far as a release can. With a robust
+// combination, q stays close to the q of the honest clients. With the sum it does not. Every client
+// follows the outcomes, and a server computes them again.
 //
 //abuse:case A20 one of five clients pushes one element as far as it can: with a robust combination q stays near that of honest clients
 func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {

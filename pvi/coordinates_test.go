@@ -6,10 +6,10 @@ import (
 )
 
 // If nothing is clipped, one round leads to the same q in raw and in centred coordinates. The
-// expected q is the q without noise plus noise that the test adds itself, with the sd that the
-// protocol states for each element. The first round centres at the prior's mean, which is not
-// the origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test
-// allows 6 sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
+// expected q is the q without noise, plus noise that the test adds itself with the sd that the
+// protocol states for each element. The first round centres at the prior's mean, which is not the
+// origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test allows 6
+// sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Releases returns the number of a client's releases that cost privacy in a whole study: all
-// releases of the rounds, and one more if the study has a last round. A release is a message, or
-// a noisy sum from which a message is computed.
+// Releases returns the number of releases that cost privacy and that a client makes in a whole
+// study: all releases of the rounds, and one more if the study has a last round. A release is a
+// message, or a noisy sum from which a message is computed.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
 // Views returns the observers for which a study states its cost. The observer that the privacy
@@ -55,8 +55,8 @@ func (p *Protocol) viewsOfSums() []method.View {
 }
 
 // whoeverOpens returns a list of observers. The last of them can open every message. If clients
-// aggregate securely, the list begins with the largest coalition that cannot open messages. This
-// coalition is left out if it is no larger than t, the number of colluders that the study assumes.
+// aggregate securely, the list begins with the largest coalition that cannot open messages, unless
+// this coalition is no larger than t, the number of colluders that the study assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
@@ -77,18 +77,17 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 // adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost of a client's first releases, given their number. The result
-// includes the cost of the scale phase if the study has one. The result can be composed with other
-// events. The study must have a privacy guarantee. If a person may have records at several clients,
-// the result is the person's cost of one client's releases only, unlike the result of
-// [Protocol.Cost].
+// Event returns the proved cost of the given number of first releases of a client. The cost
+// includes the scale phase if the study has one, and can be composed with other events. The study
+// must have a privacy guarantee. If a person may have records at several clients, Event returns the
+// person's cost of one client's releases only, unlike [Protocol.Cost].
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with a proved number of noise shares: the number of noise shares that is
-// proved to hide a client's releases from the observer of the view. This number is smaller than the
-// view's own number only if the method is unsound.
+// proved returns the view with the number of noise shares that is proved to hide a client's
+// releases from the observer of the view. This number is smaller than the view's own number only if
+// the method is unsound.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -96,11 +95,11 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing returns the cost of a client's first releases in the rounds, given their number.
+// A costing returns the cost of the given number of first releases of a client in the rounds.
 // [method.Method.Event] returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the scale phase, of the given number of releases in the rounds and
+// eventOf composes the costs of the scale phase, of the given number of releases in the rounds, and
 // of the last round. rounds returns the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
@@ -117,12 +116,12 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of a range of a client's releases in the rounds, for an observer and
-// an adjacency. The first release of the range has the number after + 1 and the last has the number
-// last, counted from 1. A ledger charges this cost when the client makes the releases.
-// [scale.Scaling.EventFor] returns the charge for the scale phase, and [lastround.Round.EventFor]
-// the charge for the last round. All charges of a study together cost at most [Protocol.Event] of
-// all releases. The study must have a privacy guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost of the releases after + 1 to last of a client in the rounds, counted
+// from 1, for an observer and an adjacency. A ledger charges this cost when the client makes the
+// releases. [scale.Scaling.EventFor] returns the charge for the scale phase, and
+// [lastround.Round.EventFor] the charge for the last round. All charges of a study together cost at
+// most [Protocol.Event] of all releases. The study must have a privacy guarantee and be sound
+// ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)
@@ -138,8 +137,8 @@ func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releas
 	return c, err
 }
 
-// costOf returns the cost of a client's first releases. The ε in the Cost is an upper bound, and
-// the second result is a lower bound on the same ε.
+// costOf returns the cost of the given number of first releases of a client, with an upper bound on
+// ε. The second result is a lower bound on the same ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -193,9 +192,9 @@ func (p *Protocol) Published() string {
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases, under the study's own
-// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns. All
-// three are for an outsider if only sums are opened, and otherwise for anyone who reads messages.
-// They are equal unless the method is unsound ([method.Unsound]).
+// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns. If
+// only sums are opened, the observer is an outsider, and otherwise anyone who reads messages. The
+// costs are equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
@@ -247,7 +246,7 @@ func (p *Protocol) OnDevice() error {
 }
 
 // Work returns the steps of a visit of one client with the given number of records, or no steps if
-// clients take none. A device may take them if [Protocol.OnDevice] returns nil.
+// clients take none. A device may take the steps if [Protocol.OnDevice] returns nil.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {
@@ -256,8 +255,8 @@ func (p *Protocol) Work(records int) cuda.Work {
 	return w
 }
 
-// ReleasesAfter returns the number of releases that cost privacy for a client that has answered
-// the given number of plans and has taken all steps of each plan.
+// ReleasesAfter returns the number of releases that cost privacy and that a client has made after
+// it has answered the given number of plans and taken all steps of each plan.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

@@ -71,8 +71,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The cost of a study is at most its privacy target and close to it. The test computes the cost
-// for the observer and the adjacency of the target.
+// The cost of a study is at most its privacy target and close to it. The test computes the cost for
+// the target's observer and adjacency.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -143,8 +143,8 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// NewProtocol refuses a large δ, because a mechanism that publishes the data of one randomly
-// chosen record or client would have that δ.
+// NewProtocol refuses a large δ, because even a mechanism that publishes the data of one randomly
+// chosen record or client would satisfy such a δ.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol allocates at most 24 bytes for each coefficient, garbage included, because it does
+// NewProtocol allocates at most 24 bytes for each coefficient, including garbage, because it does
 // not store names and priors but computes them when they are needed.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
 	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each of them

@@ -61,7 +61,7 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A client's number of records determines the size of its batches and no other setting.
+// A client's number of records determines the size of its batches, but no other setting.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -170,8 +170,7 @@ func TestDescentDefaults(t *testing.T) {
 }
 
 // A site that is killed and restored before and after every answer releases the same bytes as a
-// site that is never restored. The count of releases in its state is never smaller than the
-// number of releases that the site made.
+// site that is never restored. The state never counts fewer releases than the site has made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -243,8 +242,7 @@ func TestDescentSiteRestored(t *testing.T) {
 	}
 }
 
-// Restore refuses a state whose count of releases is smaller than the number that its solver
-// made.
+// Restore refuses a state that counts fewer releases than the solver made.
 func TestDescentStateThatHidesReleases(t *testing.T) {
 	p := descentProtocol(t)
 	server := NewServer(p)
@@ -311,7 +309,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses a plan after it has taken all steps that the study's budget covers.
+// A site refuses a plan once it has taken all steps that the study's budget covers.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	s, err := p.NewSolver(descentShard(p, 50))

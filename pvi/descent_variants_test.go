@@ -54,9 +54,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// Batches of a fixed size cost more than the claimed cost, which is the cost of Poisson batches.
-// The expected values are for the setting of the program d3p in the project's notes. The claimed
-// ε is 1.83 under add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
+// Batches of a fixed size cost more than the published method claims, which is the cost of Poisson
+// batches. The expected values are for the setting of the program d3p in the project's notes. The
+// claimed ε is 1.83 under add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -84,9 +84,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove, the published sampling uses batches and a divisor of their sums that do not
-// depend on the client's number of records. NewSite refuses a client with fewer records than the
-// number for which the cost was computed.
+// Under add-remove, the size of the batches of the published sampling and the divisor of their sums
+// do not depend on the client's number of records. NewSite refuses a client with fewer records than
+// the number for which the cost was computed.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -129,13 +129,13 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
 	// The cost depends on the nominal number of records and not on the largest number that the
-	// study allows, although ten records are a smaller share of 1,099 records.
+	// study allows, although ten of 1,099 records are a smaller share than ten of 1000.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// Whatever the client's number of records is, a batch has at most the share of them for
-	// which the cost was computed.
+	// For any number of records of the client, a batch has at most the share of them for which the
+	// cost was computed.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -171,8 +171,8 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, startStudy, overrides...)
 }
 
-// The statistics and all steps together cost at most the target. The study sets how the target
-// is divided between them.
+// The statistics and all steps together cost at most the target. The study divides the target
+// between them.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))

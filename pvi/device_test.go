@@ -24,7 +24,7 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice uses only public numbers to decide whether a device can take a study's steps. The result
+// OnDevice uses only public numbers to decide whether a device can take a study's steps. Its result
 // does not depend on a client's number of records.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The Propose method of a diverging solver returns ErrDiverged, that of a panicking solver
-// panics, and that of a still solver proposes no change.
+// The Propose method of a diverging solver returns ErrDiverged. For a panicking solver it panics,
+// and for a still solver it proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }

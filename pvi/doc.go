@@ -32,10 +32,10 @@
 //
 // # The lattice
 //
-// Clients send changes as integers. λ and every λ_m are sums of integers times the damping, which
-// is a whole multiple of 2⁻²⁰. Sums of integers are exact, so λ = λ_prior + Σ λ_m holds to the last
-// bit on every machine, for any order of messages. With exact factors, the sum has one more term,
-// the noise of all releases.
+// Clients send changes as integers. λ and every λ_m are sums of these integers times the damping,
+// which is an integer multiple of 2⁻²⁰. Sums of integers are exact, so λ = λ_prior + Σ λ_m holds to
+// the last bit on every machine, for any order of messages. With exact factors, the sum has one
+// more term, the noise of all releases.
 //
 // # The memory of a client
 //

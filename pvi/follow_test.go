@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// In the last round a client refuses an impossible outcome, and an outcome that counts an answer
-// of the client although it did not answer.
+// In the last round, a client refuses an impossible outcome, and an outcome that includes the
+// client's answer although the client did not answer.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)

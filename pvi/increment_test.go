@@ -9,9 +9,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// The increments of a client's releases compose to the cost of the whole study, however the
-// releases are divided into increments. If some releases are not made, the increments compose to
-// a smaller cost.
+// The increments of a client's releases compose to the cost of the whole study, for any division of
+// the releases into increments. If some releases are not made, the increments compose to a smaller
+// cost.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

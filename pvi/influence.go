@@ -21,7 +21,7 @@ type Influence struct {
 }
 
 // Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. The computation for one answer takes about as long as the end of a round.
+// publishes releases. For each answer this takes about as long as ending a round.
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influence of each answer in the last round that has ended, in the order of
@@ -34,8 +34,8 @@ const (
 	mostShifts = 1 << 12
 
 	// [Influence].Shift is not computed if the number of answers times the number of natural
-	// parameters exceeds mostRefits. This limit is for methods that compute q anew from the sums of
-	// all rounds.
+	// parameters exceeds mostRefits. This limit is for methods that compute q again from the sums
+	// of all rounds.
 	mostRefits = 1 << 11
 )
 
@@ -46,8 +46,8 @@ func (s *Server) shifts(answers int) bool {
 	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)
 }
 
-// influence computes the influence of the answers of a round that is about to end. It leaves s.q as
-// it was.
+// influence computes the influence of the answers of a round that is about to end. It does not
+// change s.q.
 func (s *Server) influence(number int, r *round) []Influence {
 	size, n := s.protocol.messages.Size, len(r.Answered)
 	if !s.watching || len(r.Releases) == 0 || n < 2 {
@@ -106,8 +106,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest absolute difference between a coordinate of the given mean and the same
-// coordinate of the mean that the last call of try computed, in units of the given sds.
+// shift returns the largest absolute difference between a coordinate of mean and the same
+// coordinate of the mean that the last call of try computed, in units of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

@@ -21,13 +21,13 @@ type posterior struct {
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move that the last call of try computed; the method commit sets this field to nil
-	then  moments     // moments of q after the move in the field tried
+	tried method.Move // move that the last call of try computed; nil after commit
+	then  moments     // moments of q after the move tried
 }
 
-// moments has the natural parameters and the mean of q as floats, computed from λ. If the
-// coordinates of q are independent, there may be a million of them, and each is quick to
-// compute. In that case they are computed only when they are needed.
+// moments holds the natural parameters and the mean of q as floats, computed from λ. If the
+// coordinates of q are independent, there may be a million of them, and each is quick to compute.
+// They are then computed only when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -125,10 +125,10 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether the argument equals the posterior's λ. If λ is computed in floating-point
-// arithmetic, same allows rounding errors. Rounding errors do not affect privacy, because a client
-// releases only a sum of clipped gradients at some θ. One record adds at most the clip to this sum,
-// for any θ that was chosen without the records.
+// same reports whether as equals the posterior's λ. If λ is computed in floating-point arithmetic,
+// same allows rounding errors. Rounding errors do not affect privacy, because a client releases
+// only a sum of clipped gradients at some θ. One record adds at most the clip to this sum, for any
+// θ that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -177,9 +177,9 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock calls f for the natural parameters of each block of coordinates of q, in the order of
-// the coordinates. part is the family of the block. The coordinates of q must be independent
-// ([gaussian.Independent]).
+// EachBlock calls f for each block of coordinates of q, in the order of the coordinates. part is
+// the family of the block, and nat holds its natural parameters. The coordinates of q must be
+// independent ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -187,9 +187,9 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for the natural parameters of each block of coordinates of q, in the order of the
-// coordinates. first is the index of the block's first coordinate. The coordinates of q must be
-// independent.
+// blocks calls f for each block of coordinates of q, in the order of the coordinates. first is the
+// index of the block's first coordinate, and nat holds the block's natural parameters. The
+// coordinates of q must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -256,14 +256,14 @@ func (q *posterior) commit() {
 	q.now, q.then = q.then, q.now
 }
 
-// centre returns the mean of q as the centre of clipping coordinates, in units of
-// 2^-[lambda.CentreBits]. It returns nil if the coordinates have no centre.
+// centre returns the mean of q, in units of 2^-[lambda.CentreBits], as the centre of the
+// coordinates in which changes are clipped. It returns nil if the coordinates have no centre.
 func (q *posterior) centre() []int64 {
 	if !q.protocol.coordinates.Centred() {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // the field known is also true if λ counts as proper only because of rounding
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ counts as proper only because of rounding
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}

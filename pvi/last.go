@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns a list with the phase after the rounds, which finds a one-step posterior,
-// or an empty list if the study asks for no such posterior. The noise of the phase is computed
-// from multiplier, the noise multiplier of the private steps in the rounds.
+// lastRounds returns a list of the phases after the rounds: one that finds a one-step posterior if
+// the study asks for such a posterior, and none otherwise. The noise of the phase is computed from
+// multiplier, the noise multiplier of the private steps in the rounds.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

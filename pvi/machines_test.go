@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings lists combinations of privacy settings and inference settings for which λ and the
-// factors are updated in different ways.
+// bookkeepings lists combinations of privacy settings and inference settings that update λ and the
+// factors in different ways.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -39,8 +39,8 @@ var bookkeepings = []struct{ privacy, inference string }{
 }
 
 // After every outcome λ equals λ_prior + Σ λ_m to the last bit. If factors do not contain the
-// noise, λ equals λ_prior + Σ λ_m + λ_noise. Answers come in any order, late or never, and some
-// rounds are void. The test computes λ_noise by drawing the noise a second time from the same
+// noise, λ equals λ_prior + Σ λ_m + λ_noise. Answers come in any order, late or not at all, and
+// some rounds are void. The test computes λ_noise by drawing the noise a second time from the same
 // streams.
 func TestInvariant(t *testing.T) {
 	const clients = 5
@@ -175,7 +175,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// The final λ has the same bits for every order of answers and for all names of clients.
+// The final λ has the same bits for every order of answers and for any names of clients.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -416,8 +416,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If q after an outcome is so close to improper that rounding decides, a client accepts either
-// verdict, accepted or rejected. Otherwise it accepts only the right verdict.
+// If q after an outcome is so close to improper that rounding decides, a client follows the outcome
+// whether its verdict is accepted or rejected. Otherwise it follows only the right verdict.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // precision of a coordinate of q after the outcome
@@ -503,8 +503,8 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// A client answers every plan, and the server accepts its answers, for any number of records. The
-// test includes no records, and many more records than federation.max_records.
+// For any number of records, a client answers every plan and the server accepts its answers. The
+// test includes clients without records and with many more records than federation.max_records.
 func TestAnyNumberOfRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		for _, n := range []int{0, 1, 9, 10, 11, 500} {

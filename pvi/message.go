@@ -2,7 +2,7 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// The types below belong to package phase, and all phases of a study share them.
+// These types belong to package phase, because all phases of a study share them.
 type (
 	Digest  = phase.Digest
 	Verdict = phase.Verdict
@@ -28,8 +28,8 @@ type Plan struct {
 	Participants []ClientID // clients that must answer, in the order of the roster
 }
 
-// A Release has the numbers that a client releases for a plan, in lattice steps. The method defines
-// them. The study states which observers can read them.
+// A Release holds the numbers, in lattice steps, that a client releases for a plan. The method
+// defines them. The study states which observers can read them.
 type Release struct {
 	Protocol Digest
 	Number   int // number of the plan

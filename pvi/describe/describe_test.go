@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// parse returns a study whose tables describe a number, a level that may be missing, and a number
-// on a log scale that may be missing, by a level that may be missing.
+// parse returns a study with tables of three columns: a number, a level that may be missing, and a
+// number on a log scale that may be missing. The tables are divided by a level that may be missing.
 func parse(t testing.TB) *study.Study {
 	t.Helper()
 	st, err := study.Parse("study.toml", []byte(`
@@ -71,7 +71,8 @@ synthetic.records_per_client = 1000
 	return st
 }
 
-// A record has the values of age, colour, income and site. NaN is a missing value.
+// randomRecord returns a record with the values of age, colour, income and site. NaN is a missing
+// value.
 func randomRecord(r *rand.Rand) []float64 {
 	row := []float64{20 + 80*math.Sqrt(r.Float64()), float64(r.IntN(3)), math.Exp(9.2103403 * r.Float64()), float64(r.IntN(2))}
 	for _, k := range []int{1, 2, 3} {
@@ -116,14 +117,14 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// A truth is a number that the records have, computed from the records alone.
+// A truth is a statistic of the records, computed from the records alone.
 type truth struct {
 	name  string
 	of    float64
 	value func(*describe.Summary) describe.Value
 }
 
-// truths computes all numbers of the tables from the records.
+// truths computes all statistics of the tables from the records.
 func truths(records [][]float64, st *study.Study) (all []truth) {
 	groups := []func([]float64) bool{
 		func([]float64) bool { return true },
@@ -203,7 +204,7 @@ func draw(t testing.TB, n int, seed uint64) (l *describe.Layout, sums []float64,
 	return l, sums, truths(records, st)
 }
 
-// Without noise, the tables have the true numbers of the records.
+// Without noise, the tables contain the true statistics of the records.
 func TestExact(t *testing.T) {
 	l, sums, all := draw(t, 3000, 11)
 	s := l.Summary(sums, 1e-9, 3, .95)
@@ -212,7 +213,7 @@ func TestExact(t *testing.T) {
 		if !(v.Low-1e-6 <= one.of && one.of <= v.High+1e-6) {
 			t.Errorf("%s: %g is not in [%g, %g]", one.name, one.of, v.Low, v.High)
 		}
-		// A quartile is known up to its bin.
+		// A quartile is known only up to its bin.
 		if len(one.name) > 0 && !slices.Contains([]string{"1", "2", "3"}, one.name[len(one.name)-1:]) || one.name == "records" {
 			if math.Abs(v.Estimate-one.of) > 1e-5*(1+math.Abs(one.of)) {
 				t.Errorf("%s: %g, want %g", one.name, v.Estimate, one.of)
@@ -221,9 +222,9 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// In about 90 % of draws of the noise, 90 % intervals of every kind contain the true numbers of the
-// records. The test has little noise, much noise, and noise that hides the groups. Intervals of
-// quartiles contain the numbers more often.
+// In about 90 % of draws of the noise, 90 % intervals of every kind contain the true statistics of
+// the records. The test covers little noise, much noise, and noise that hides the groups. Intervals
+// of quartiles contain the true quartiles more often.
 func TestIntervalsHold(t *testing.T) {
 	const draws = 150
 	l, sums, all := draw(t, 3000, 12)
@@ -268,8 +269,8 @@ func TestIntervalsHold(t *testing.T) {
 }
 
 // For a column of equal values, the noise makes the estimated variance negative in about half of
-// the draws. The table then has the interval of the sd and no estimate. The interval contains 0 or
-// a number near 0.
+// the draws. The table then shows the interval of the sd and no estimate. The interval contains 0
+// or a number near 0.
 func TestSDOfEqualValues(t *testing.T) {
 	l := describe.New(parse(t))
 	sums, v := make([]float64, l.Size()), make([]float64, l.Size())
@@ -298,8 +299,8 @@ func TestSDOfEqualValues(t *testing.T) {
 	}
 }
 
-// FuzzVector tests the norm of a record's vector for any values, and that the vector of one record
-// does not depend on others.
+// FuzzVector checks the norm of a record's vector for any values, and checks that the vector of one
+// record does not depend on other records.
 func FuzzVector(f *testing.F) {
 	f.Add(20.0, 0.0, 1.0, 0.0)
 	f.Add(math.NaN(), math.NaN(), math.NaN(), math.NaN())

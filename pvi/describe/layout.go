@@ -29,10 +29,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Layout describes the elements of the vectors of a study's records.
+// A Layout defines the elements of the vectors of a study's records.
 type Layout struct {
 	columns []column
-	by      *column // column whose levels divide the tables; nil if there is none
+	by      *column // column whose levels divide the tables, or nil
 	groups  int     // number of levels of the column that divides the tables; 1 if there is none
 	size    int
 	norm    float64
@@ -96,8 +96,9 @@ func (l *Layout) Size() int { return l.size }
 // Norm returns an upper bound on the L2 norm of a vector.
 func (l *Layout) Norm() float64 { return l.norm }
 
-// Vector writes the vector of a record to dst. values has the record's values of the described
-// columns, and then of the column that divides the tables. A missing value is NaN.
+// Vector writes the vector of a record to dst. values holds the record's values of the described
+// columns, followed by its value of the column that divides the tables, if there is one. A missing
+// value is NaN.
 func (l *Layout) Vector(dst, values []float64) {
 	clear(dst)
 	group := 0
@@ -115,8 +116,8 @@ func (l *Layout) Vector(dst, values []float64) {
 	}
 }
 
-// moment multiplies v and 2v² − 1, from which the mean and the sd of a column are estimated. The
-// value v is in [−1, 1], so the norm of the two products is at most 1.
+// moment multiplies v and 2v² − 1, whose sums give the mean and the sd of a column. Since v is in
+// [−1, 1], the norm of the two products is at most 1.
 const moment = 1 / math.Sqrt2
 
 // cell returns the cell of a value. A bin contains its lower edge, and the last bin contains both

@@ -8,7 +8,7 @@ import (
 )
 
 // A Value is an estimate of a statistic of the records, with its interval. The interval covers the
-// privacy noise. There is no other uncertainty, because the tables describe only the records of the
+// privacy noise. There is no sampling error, because the tables describe only the records of the
 // clients that answered.
 type Value struct {
 	Estimate float64 `json:"estimate"`
@@ -20,7 +20,7 @@ type Value struct {
 	IntervalOnly bool `json:"interval_only,omitempty"`
 }
 
-// A Summary has the tables of a study.
+// A Summary holds the tables of a study.
 type Summary struct {
 	Level   float64  `json:"level"`    // probability with which an interval holds
 	Clients int      `json:"clients"`  // number of clients whose records are in the tables
@@ -30,13 +30,13 @@ type Summary struct {
 	Columns []Column `json:"columns"`
 }
 
-// A Group is a set of records. The name is empty if the group has all records.
+// A Group is a set of records. The name is empty if the group contains all records.
 type Group struct {
 	Name    string `json:"name,omitempty"`
 	Records Value  `json:"records"`
 }
 
-// A Column has the tables of a column.
+// A Column holds the tables of a column.
 type Column struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
@@ -46,8 +46,8 @@ type Column struct {
 
 // A Part is the table of a column for one group of records.
 type Part struct {
-	Counts    []Value `json:"counts"`              // numbers of records for each label of the column
-	Shares    []Value `json:"shares"`              // shares of the group's records for each label of the column
+	Counts    []Value `json:"counts"`              // number of records for each label of the column
+	Shares    []Value `json:"shares"`              // share of the group's records for each label of the column
 	Mean      *Value  `json:"mean,omitempty"`      // mean of a numeric column without missing values
 	SD        *Value  `json:"sd,omitempty"`        // standard deviation of these values
 	Quartiles []Value `json:"quartiles,omitempty"` // quartiles; intervals include the error due to bins
@@ -59,11 +59,11 @@ const missingLabel = "(missing)"
 // Summary returns the tables for the sums of the vectors of all records. Every element of the sums
 // has noise with the given sd. The intervals hold with probability level, which is below 1.
 //
-// Intervals of counts, shares and means are exact for normal noise. Intervals of ratios are
-// Fieller's (Journal of the Royal Statistical Society B 16, 1954). Intervals of sds hold
+// Intervals of counts, shares and means are exact for normal noise. Intervals of ratios follow
+// Fieller (Journal of the Royal Statistical Society B 16, 1954). Intervals of sds hold
 // approximately, if the noise is small compared to the number of records. Intervals of quartiles
-// hold at least with this probability. All intervals are cut at the limits of the statistic, which
-// does not change their probability.
+// hold with at least this probability. All intervals are cut off at the limits of the statistic,
+// which does not change the probability that they hold.
 func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64) *Summary {
 	s := &Summary{Level: level, Clients: clients, NoiseSD: sd}
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
@@ -98,12 +98,12 @@ func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64)
 	return s
 }
 
-// An estimator estimates the numbers of one group of records. All tables of a group count the
+// An estimator estimates the statistics of one group of records. All tables of a group count the
 // same records, so the number of records is estimated from all tables together.
 //
-// The noise of the elements is independent, with the same variance V. A table with K cells and total
-// T estimates the number of records with variance KV, and all tables together estimate n with
-// variance V/Σ(1/K). The estimate of a cell c is c + (n − T)/K. The first part, c − T/K, is
+// The noise of the elements is independent, with the same variance V. A table with K cells and
+// total T estimates the number of records n with variance KV, and all tables together estimate n
+// with variance V/Σ(1/K). The estimate of a cell c is c + (n − T)/K. The part c − T/K is
 // independent of n.
 type estimator struct {
 	*Layout
@@ -148,7 +148,7 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 }
 
 // sum returns the sum of some cells of a column, the variance of this sum, and its covariance with
-// the number of records. total is the number of cells that the column has.
+// the number of records. total is the number of cells of the column.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
@@ -171,8 +171,8 @@ func (v Value) within(low, high float64) Value {
 	return v
 }
 
-// ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z of
-// its sds. If n itself may be 0, the interval is [low, high].
+// ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z
+// sds of x − r·n. If n itself may be 0, the interval is [low, high].
 func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
@@ -189,7 +189,7 @@ func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value
 }
 
 // part returns the counts and shares of the cells of column k for the estimator's group of records.
-// For a numeric column, the result also has the mean, the sd and the quartiles.
+// For a numeric column, it also returns the mean, the sd and the quartiles.
 func (e *estimator) part(k int) Part {
 	c, cells := &e.columns[k], e.cells[k]
 	var p Part
@@ -221,8 +221,8 @@ func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 
 func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
 
-// leastKnown is the smallest ratio of a number of records to its sd for which the sd of their values
-// is estimated.
+// leastKnown is a limit on the ratio of a number of records to its sd. Below this limit the sd of
+// the records' values is not estimated.
 const leastKnown = 8
 
 // sd returns the standard deviation of a column's values.
@@ -232,12 +232,11 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	return v
 }
 
-// spread returns the standard deviation of n values v in [−1, 1]. The moments are S, the sum of the
-// values, and U, the sum of 2v²−1. Let m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S
-// and n have noise with the given variances, and so has the estimate of the variance. The variance
-// of the noise of this estimate is computed to first order in the noise of U and n, and to second
-// order in the noise of m. If the estimate is not positive, the estimate shows only that the sd is
-// small.
+// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the
+// sum of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, so
+// the estimate of the variance has noise too. The variance of this noise is computed to first order
+// in the noise of U and n, and to second order in the noise of m. If the estimate is not positive,
+// it shows only that the sd is small.
 func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}
@@ -254,8 +253,8 @@ func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Valu
 
 // quantile returns a quantile of a column's values. The interval of this quantile goes from one
 // edge of a bin to another. An edge is surely low if the share of the values below the edge is less
-// than the quantile's share by more than the noise. The lower end is the last edge for which this
-// edge and all edges below it are surely low. The lower end is too high only if the first edge
+// than the quantile's share by more than the noise. The lower end of the interval is the last edge
+// for which this edge and all edges below it are surely low. It is too high only if the first edge
 // above the quantile seems to be surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
@@ -288,13 +287,13 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	return Value{Estimate: at, Low: c.edges[low], High: c.edges[max(high, low)]}.widened()
 }
 
-// widened returns the value with an interval that contains the estimate.
+// widened returns the value with its interval widened so that it contains the estimate.
 func (v Value) widened() Value {
 	v.Low, v.High = min(v.Low, v.Estimate), max(v.High, v.Estimate)
 	return v
 }
 
-// excess returns the number of values in the first k of a column's bins, minus a share of the
+// excess returns the number of values in the first k bins of a column, minus the given share of the
 // values in all bins. It also returns the sd of this difference.
 func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess, sd float64) {
 	var variance, inRecords float64

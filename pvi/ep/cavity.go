@@ -11,8 +11,8 @@ import (
 )
 
 // shift converts natural parameters, in place, from coordinates around a centre c to coordinates
-// around c − offset. If offset equals c, the new coordinates are around the origin. entries has the
-// row and column of each element of the precision (see [gaussian.Family]).
+// around c − offset. If offset equals c, the new coordinates are around the origin. entries holds
+// the row and column of each element of the precision (see [gaussian.Family]).
 func shift(natural, offset []float64, entries [][2]int) {
 	d := len(offset)
 	for k, at := range entries {

@@ -26,8 +26,8 @@ type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// share is the exponent with which this client raises the ratio of the uniform and the normal
-	// prior of the clusters' weights (see [NewClusters]).
+	// share is the exponent of the ratio of the uniform to the normal prior of the clusters'
+	// weights in this client's likelihood (see [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
@@ -63,8 +63,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the index in θ of the mean of a cluster in a variable. The index of the
-// corresponding log sd is larger by K.
+// mean returns the index in θ of a cluster's mean in a variable. Adding K to it gives the index of
+// the corresponding log sd.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -121,9 +121,8 @@ func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign sets the fields chance and beyond for a record. The element chance[j] is the probability
-// of cluster j given the record. The element beyond[j] is the probability that the record belongs
-// to a cluster after cluster j.
+// assign sets chance and beyond for a record. chance[j] is the probability of cluster j given the
+// record. beyond[j] is the probability that the record belongs to a cluster after cluster j.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -139,9 +138,8 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]. It adds this client's site for a public factor. The factor is the
-// ratio of the uniform and the normal prior of the weights. The exponent of this ratio is the field
-// share.
+// AddPublic implements [Public]. It adds this client's site for a public factor: the ratio of the
+// uniform to the normal prior of the weights, raised to the power share.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

@@ -122,8 +122,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// If the cavity is narrow, the elements of a record's site that are precisions times means form
-// the gradient of its log likelihood. The test has three clusters and two variables.
+// If the cavity is narrow, the precision-times-mean elements of a record's site form the gradient
+// of the record's log likelihood. The test has three clusters and two variables.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -178,8 +178,8 @@ func TestClustersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	posterior := func(theta []float64) float64 {
-		// The log prior of the stick is the log of the weight's density, which is uniform, times
-		// the Jacobian of the map from stick to weight.
+		// The prior of the weight is uniform, so the density of the stick is the Jacobian of the
+		// map from stick to weight.
 		share := special.InvLogit(theta[0])
 		log := math.Log(share) + math.Log(1-share)
 		for i, m := range prior.Mean[1:] {

@@ -8,6 +8,6 @@
 //
 // [EP] keeps a site for every record. [SEP] keeps one tied factor for all records of a client (Li,
 // Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). EP and SEP are not
-// private; private results are compared with theirs. [DPSEP] is the private form of SEP. It is a
-// [solver.Solver] that updates the tied factor with noisy sums of clipped sites.
+// private; they serve as references for private results. [DPSEP] is the private form of SEP. It is
+// a [solver.Solver] that updates the tied factor with noisy sums of clipped sites.
 package ep

@@ -8,14 +8,14 @@ import (
 )
 
 type dpsepState struct {
-	Taken, Since     int // number of steps taken; number of steps since the average Raw began or was restarted
+	Taken, Since     int // number of steps taken; number of steps since the average Raw began or restarted
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
 	Velocity, Average []byte // velocity of q's mean; average of q's means
 }
 
-// State implements [solver.Solver]. The state has the number of steps taken and charged, and all
+// State implements [solver.Solver]. The state holds the number of steps taken and charged, and all
 // numbers of the factor. These numbers are functions of released sums.
 func (s *DPSEP) State() []byte {
 	if s.Releases() == 0 {

@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that is saved and restored between two visits gives the same bits as a solver that is
-// never restored. It charges every step once, and takes no more than the planned number of
-// steps.
+// A solver that is saved and restored between two visits computes the same bits as a solver that is
+// never restored. It charges every step once, and takes no more than the planned number of steps.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -75,7 +74,7 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 		`{`, `{"Taken":5}`, `{"Taken":-1}`, `{"Taken":0}`,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"` + moved,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `,"Velocity":` + two + `}`,
-		// A state in the middle of an epoch.
+		// This state is in the middle of an epoch.
 		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 	} {
@@ -91,8 +90,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events that Propose returns compose to the cost of all steps together, which the
-// accountant's formula for the sampling gives.
+// The events that Propose returns compose to the cost of all steps together, as the accountant's
+// formula for the sampling computes it.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -18,8 +18,8 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms keeps the mechanisms that tests have built, because computing the cost of random
-// allocation is slow.
+// mechanisms caches the mechanisms that tests have built, because it takes long to compute the cost
+// of random allocation.
 var mechanisms = map[string]*dpmech.SampledSum{}
 
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
@@ -80,9 +80,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 }
 
 // A step releases the lattice sum of the batch's clipped sites plus noise, and nothing else. The
-// test draws the batch from the sampling stream and the noise from the noise stream, and
-// computes the sum by other code. The factor must change by the released sum divided by the
-// sampling rate.
+// test draws the batch from the sampling stream and the noise from the noise stream, and computes
+// the sum with separate code. The factor must change by the released sum divided by the sampling
+// rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -306,7 +306,7 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	}
 }
 
-// An improper factor is repaired after the noise is added. The step has noise and a charge as
+// An improper factor is repaired after the noise is added. The step adds noise and is charged as
 // usual, the average includes the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is many times larger than the sites.
@@ -455,8 +455,8 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP returns an error if the mechanism has another number of records, length of vectors or
-// number of steps than the solver. It also returns an error for invalid options.
+// NewDPSEP returns an error if the mechanism is for a different number of records or steps, or for
+// vectors of a different length, than the solver. It also returns an error for invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

@@ -14,11 +14,11 @@ type Options struct {
 	Tolerance float64 // EP has settled if no natural parameter changes in a pass by more than Tolerance·(1 + |parameter|)
 }
 
-// EP is expectation propagation with one site for every record (Minka 2001). prior has the natural
-// parameters of the prior. EP writes the product of all sites to dst, and returns the number of
-// passes and whether EP has settled. If the cavity of a record is not proper, EP skips the record
-// in that pass. With a full covariance EP needs O(Nd²) memory for N records and d coordinates. EP
-// is therefore used on small data only, as the reference for [SEP].
+// EP is expectation propagation with one site for every record (Minka 2001). prior holds the
+// natural parameters of the prior. EP writes the product of all sites to dst, and returns the
+// number of passes and whether EP has settled. If the cavity of a record is not proper, EP skips
+// the record in that pass. With a full covariance EP needs O(Nd²) memory for N records and d
+// coordinates, so it is used only on small data, as the reference for [SEP].
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

@@ -18,20 +18,20 @@ type tied struct {
 	proper  *proper
 
 	taken int       // number of steps taken
-	since int       // number of steps since the average in the field raw began or was restarted
+	since int       // number of steps since the average in raw began or restarted
 	used  []float64 // natural parameters of the factor for which sites are computed
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
-	// and they may be improper. With the option Published, raw has all natural parameters.
+	// and they may be improper. With the option Published, raw holds all natural parameters.
 	raw   []float64
-	start []float64 // factor at which the average in the field raw began or was restarted; nil before the first step
-	rest  float64   // weight of the field start in the average in the field raw
-	noise float64   // variance of the noise in the field raw, divided by the variance of the noise in one sum
+	start []float64 // factor at which the average in raw began or restarted; nil before the first step
+	rest  float64   // weight of start in raw
+	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
 
 	around []float64 // mean of the product of the prior and the other clients' factors
 	glide  glide
 
 	outer     []float64 // natural parameters of the product of the prior and the other clients' factors
-	deviation []float64 // with the option Deviation, vector that is subtracted from each record's site
+	deviation []float64 // with the option Deviation, the vector that is subtracted from each record's site
 	sum       []float64
 	own       []float64 // the factor, in natural parameters around the cavity's mean
 	raised    []float64 // amount by which pull raises the factor, in natural parameters
@@ -49,12 +49,12 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	}
 }
 
-// ErrImproper states that a record's cavity is not a proper distribution.
+// ErrImproper means that a record's cavity is not a proper distribution.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
 // begin sets f.around to the mean of outer, the product of the prior and the other clients'
-// factors. Before the first step it also sets f.start. With the option StartMean, f.start is the
-// factor for which q has the mean StartMean and sds of at most StartSD. Otherwise f.start is zero.
+// factors. Before the first step it also sets f.start: with the option StartMean, to the factor for
+// which q has the mean StartMean and sds of at most StartSD, and otherwise to zero.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -178,8 +178,8 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with total, the sum of a batch's contributions, and overwrites this
-// argument. It reports whether the factor was proper before its repair.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites total. It
+// reports whether the factor was proper before its repair.
 //
 // In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
 // with respect to q's mean. move takes a step along the sum of the gradients. The precisions are
@@ -232,11 +232,11 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull adds a precision times mean to f.sum for the precision that floor adds to the factor. The
-// added precision then acts like a factor whose mean is the mean of the product of the prior and
-// the other clients' factors. Without pull, a client whose records have no information would move
-// q's mean. For a full precision matrix pull does nothing. There the floor is so high that the
-// added precision would outweigh the records' information.
+// pull adds a precision times mean to f.sum for the precision by which the noise floor raises the
+// factor. The added precision then acts like a factor whose mean is the mean of the product of the
+// prior and the other clients' factors. Without pull, a client whose records have no information
+// would move q's mean. For a full precision matrix pull does nothing: there the floor is so high
+// that the added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -257,9 +257,9 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished takes the step of the DP-SEP paper. It moves the factor towards the site of the
-// batch's only record and clips the factor. It reports whether the factor was proper before its
-// repair.
+// moveAsPublished takes the step of the DP-SEP paper: it moves the factor towards the site of the
+// only record of the batch, and clips the factor. It reports whether the factor was proper before
+// its repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -314,9 +314,8 @@ func (f *tied) shorten() {
 }
 
 // leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in the average f.raw.
-// The method propose removes the share of f.start from the average and divides by this weight.
-// Division by a smaller number would amplify the noise. After one pass of whole steps the weight is
-// about 0.6.
+// propose removes the share of f.start from the average and divides by this weight. Division by a
+// smaller number would amplify the noise. After one pass of whole steps the weight is about 0.6.
 const leastMoved = 0.6
 
 // propose writes the factor to dst. The precision of the factor is the average of the released sums

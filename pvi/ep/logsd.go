@@ -13,15 +13,15 @@ var hermite = quadrature.New(1)
 
 // A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The
 // distribution of u is normal. The outcome is N(centre, e^2u), where the centre is also normal and
-// independent of u. The field power is the exponent with which the outcome's density is raised. A
-// spreadRule keeps its workspace and is not safe for concurrent use.
+// independent of u. The density of the outcome is raised to the exponent power. A spreadRule keeps
+// its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // distance of each node of the rule from the mean of u
 	variances []float64 // e^2u divided by the power, at each node of the rule
 	weights   []float64 // log weights of the nodes
 	spreads   []float64 // variance of the outcome at each node, including the variance of the centre
-	logs      []float64 // at each node, the element of weights minus half the log of the element of spreads
+	logs      []float64 // at each node, the log weight minus half the log of the element of spreads
 	shares    []float64 // probability of each node of the rule given the outcome
 	uncertain float64
 }
@@ -90,8 +90,8 @@ func (r *spreadRule) spread() (first, second float64) {
 }
 
 // centre returns the first and second moments of the centre given the outcome. Both moments are
-// around the mean that the centre has without the outcome. gap must be the argument of the last
-// call of outcome.
+// around the mean that the centre has without the outcome. gap must be the same as in the last call
+// of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -83,9 +83,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched compares q with the posterior, which it replaces by the Gaussian with the given mean
-// and variance. It returns the distance between the means, averaged over clusters, and the KL
-// divergence. It uses the permutation of the clusters that fits best.
+// matched compares q with a Gaussian approximation of the posterior, which has the given mean and
+// variance. It returns the distance between the means, averaged over clusters, and the KL
+// divergence, both for the permutation of the clusters that fits best.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -118,21 +118,21 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 	return distance, divergence
 }
 
-// A paperRun has the settings for one fit of SEP or DPSEP to the mixture.
+// A paperRun describes one fit of SEP or DPSEP to the mixture.
 type paperRun struct {
 	name    string
 	public  bool    // whether the fit starts at a public point near the clusters instead of a draw from the prior
 	steps   int     // number of passes
-	epsilon float64 // ε under add-remove that is proved by the accountant; 0 without privacy
-	sites   bool    // whether a site matches moments, instead of being the tied site
+	epsilon float64 // ε under add-remove, as proved by the accountant; 0 without privacy
+	sites   bool    // whether a site matches moments; otherwise it is the tied site
 
 	published float64 // noise multiplier of the paper's steps; 0 for the steps of DPSEP
 }
 
 const paperDelta = 1e-5
 
-// multiplier returns the noise multiplier with which the given number of releases, each of all
-// records, cost epsilon.
+// multiplier returns the noise multiplier for which the given number of releases, each of all
+// records, costs epsilon.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -216,11 +216,10 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// At the same proved ε, the means of q are far nearer to the posterior's means than in the
-// paper. For its mixture the paper reports distances of 4.27 and 1.62, in runs whose proved ε is
-// above 20 and 140. The test starts at a public point and at a draw from the prior. With
-// FEDPVI_LONG=1 it prints a table for twenty data sets, which also has rows for the paper's
-// steps.
+// At the same proved ε, the means of q are far nearer to the posterior's means than in the paper.
+// For its mixture the paper reports distances of 4.27 and 1.62, in runs whose proved ε is above 20
+// and 140. The test starts at a public point and at a draw from the prior. With FEDPVI_LONG=1 it
+// prints a table for twenty data sets, which also has rows for the paper's steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

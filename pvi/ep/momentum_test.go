@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// MeanNoiseLeft agrees with a forward recursion: the test adds noise of variance 1 to one step
-// at a time, follows the noise through steps, momentum and average, and sums the squared
-// results. Without overlap, MeanNoiseLeft equals NoiseLeft.
+// MeanNoiseLeft agrees with a forward recursion. The test adds noise of variance 1 to one step at a
+// time, follows it through steps, momentum and average, and adds up the squared results. Without
+// overlap, MeanNoiseLeft equals NoiseLeft.
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{

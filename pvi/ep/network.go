@@ -40,8 +40,8 @@ type networkOutcome interface {
 	// set sets the cavity for later calls of slopes.
 	set(cavity *solver.Approximation)
 
-	// slopes returns the derivatives of log Z with respect to the mean and variance of η. The
-	// arguments are the outcome y, and the mean and variance of η under the cavity.
+	// slopes returns the derivatives of log Z with respect to the mean and variance of η. y is the
+	// outcome, and mean and variance are those of η under the cavity.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
 	// beside is for a coordinate of θ on which the outcome depends directly and not only through η,
@@ -52,10 +52,10 @@ type networkOutcome interface {
 }
 
 // NewNetwork returns a Network in a diagonal family with the given number of hidden units. The rows
-// of x are the inputs of the records, and y has their outcomes. If binary, an outcome is 0 or 1 and
-// has log odds η. Otherwise an outcome is normal with mean η. power lies in (0, 1]. The likelihood
-// is raised to this power before moments are matched, and the natural parameters of sites are
-// divided by the same number. In sites, precisions are multiplied by weight.
+// of x are the inputs of the records, and y holds their outcomes. If binary is true, an outcome is
+// 0 or 1 and has log odds η. Otherwise an outcome is normal with mean η. power lies in (0, 1]. The
+// likelihood is raised to this power before moments are matched, and the natural parameters of
+// sites are divided by it. In sites, precisions are multiplied by weight.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}

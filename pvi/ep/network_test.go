@@ -33,8 +33,8 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// If the cavity is narrow, the elements of a site that are precisions times means form the
-// gradient of the record's log likelihood, for any power.
+// If the cavity is narrow, the precision-times-mean elements of a site form the gradient of the
+// record's log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
 	r := rand.New(rand.NewPCG(5, 6))
@@ -69,9 +69,9 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 	}
 }
 
-// The cavity times a site has the moments of the tilted distribution, up to the error of the
-// normal approximation of η. The test computes the moments by numerical integration over all
-// coordinates. With cavity sds of 0.5 the error is far larger than with small ones.
+// The cavity times a site has the moments of the tilted distribution, up to the error of
+// approximating η as normal. The test computes the moments by numerical integration over all
+// coordinates. With cavity sds of 0.5 the error is far larger than with small sds.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool

@@ -25,7 +25,7 @@ type unitMoment struct{ value, inMean, inVariance float64 }
 // rule gives five digits for inputs with sds up to five.
 const unitNodes, unitReach = 48, 6.5
 
-// unitRule has the nodes of the trapezoid rule, in sds of z, and their weights.
+// unitRule holds the nodes of the trapezoid rule, in sds of z, and their weights.
 var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
 	var total float64
 	for n := range rule.points {

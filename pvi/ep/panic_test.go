@@ -48,9 +48,9 @@ func TestDPSEPWithARecordThatPanics(t *testing.T) {
 	}
 }
 
-// For a negative binomial outcome, the tilted moments of any count under any cavity are computed
-// without a panic. For moderate counts and cavities they are finite. Newton's method passes
-// points at which the dispersion φ underflows.
+// For a negative binomial outcome, the tilted moments are computed without a panic for any count
+// under any cavity. For moderate counts and cavities they are finite. Newton's method passes points
+// at which the dispersion φ underflows.
 func TestSitesOfLargeCounts(t *testing.T) {
 	tilted := newTilts(solver.Outcome{Family: study.NegativeBinomial}.Response(), 1)
 	for _, y := range []float64{33, 400, 1e4, 1e6, 1 << 53} {

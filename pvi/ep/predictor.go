@@ -69,7 +69,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes computes the same as slopesAll for a probit outcome, P(y = 1) = Φ(η), and power 1.
+// probitSlopes computes the same as slopesAll for probit outcomes, P(y = 1) = Φ(η), with power 1.
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {

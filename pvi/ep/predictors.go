@@ -22,7 +22,7 @@ type tilts struct {
 	rule     *quadrature.Rule
 
 	mode, try, slope []float64 // mode, trial point and gradient, in terms of the standardised predictors z
-	bend             []float64 // minus the Hessian with respect to z, and later the lower Cholesky root of this matrix
+	bend             []float64 // minus the Hessian with respect to z, later replaced by its lower Cholesky root
 	logs             []float64
 	points           []float64
 
@@ -160,8 +160,8 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 }
 
 // curve sets slope to the gradient with respect to z at the last point, and bend to the lower
-// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. Both
-// are computed from the derivatives with respect to η in t.g and t.h.
+// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. It
+// computes both from the derivatives with respect to η in t.g and t.h.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {

@@ -33,7 +33,7 @@ type Regression struct {
 	alone   [1]uint32
 	beside  *beside
 
-	mean, root  []float64 // mean of the predictors under the cavity, and root of the covariance of the predictors
+	mean, root  []float64 // mean of the predictors under the cavity, and root of their covariance
 	g, h        []float64 // with several predictors, the derivatives that slopes sets
 	inner, twin []float64
 }

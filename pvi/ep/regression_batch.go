@@ -1,7 +1,7 @@
 package ep
 
-// together is the largest number of records whose sites are computed in one call. This number of
-// records fits into the CPU's caches.
+// together is the largest number of records whose sites are computed in one call. Their data fit
+// into the CPU's caches.
 const together = 32
 
 type beside struct {
@@ -24,9 +24,9 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// The method together writes to dst the sites of the records, one after another. The family must be
-// diagonal. The number of records must be at most the constant with the name together. Every row of
-// the design must have an entry for every coordinate.
+// together writes to dst the sites of the records, one after another. There must be at most as many
+// records as the constant together says. The family must be diagonal, and every row of the design
+// must have an entry for every coordinate.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The method Sites computes the same site for a record whichever other records are in the batch.
+// Sites computes the same site for a record in any batch.
 func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -53,9 +53,9 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// The memory of a client and of a step does not grow with the number of records, except the
-// sampler's memory of about one byte for each record. The mean batch size is the same for the
-// few and the many records of the test.
+// The memory of a client and of a step does not grow with the number of records, except for the
+// sampler, which takes about one byte for each record. The mean batch size is the same for the few
+// and the many records of the test.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {

@@ -200,8 +200,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// The method raise with floor 0 gives the same factor as gaussian.RepairLikelihood. It does not
-// change a proper factor.
+// raise with floor 0 computes the same factor as gaussian.RepairLikelihood. It does not change a
+// proper factor.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -219,8 +219,8 @@ func TestProperIsTheNearestLikelihood(t *testing.T) {
 		for k, at := range family.Precision() {
 			precision.SetSym(at[0], at[1], factor[d+k])
 		}
-		// The test lets gonum compute eigenvectors too, because gonum 0.17 panics on matrices
-		// below 1e-122 if only eigenvalues are wanted.
+		// The test computes eigenvectors too, because gonum 0.17 panics on matrices below 1e-122 if
+		// only eigenvalues are wanted.
 		var eigen mat.EigenSym
 		if !eigen.Factorize(precision, true) {
 			t.Fatal("no eigenvalues")

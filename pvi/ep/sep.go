@@ -48,20 +48,20 @@ type SEPOptions struct {
 
 	// Nominal is a public number that is used in place of the number of records, which may be
 	// private. The cavity of a record is q without the share Power/Nominal of the client's factor.
-	// If Nominal is 0, the cavity is q with the whole factor.
+	// If Nominal is 0, the cavity is q itself.
 	Nominal float64
 
-	// Deviation makes a record contribute the difference between its site and 1/Nominal of the
-	// factor. Without Deviation a record contributes its site.
+	// Deviation makes a record contribute its site minus 1/Nominal of the factor. Without Deviation
+	// a record contributes its site.
 	Deviation bool
 
-	// Improper selects the treatment of a factor that noise has made improper. Either the
-	// precisions that no likelihood could have are repaired, or the step is skipped.
+	// Improper selects how a factor that noise has made improper is treated: either precisions that
+	// no likelihood could have are repaired, or the step is skipped.
 	Improper study.Improper
 
 	// Raw computes the contributions of records in coordinates around the origin. By default the
-	// coordinates are around the mean of the cavity. There contributions are smaller, and the clip
-	// changes them less.
+	// coordinates are around the mean of the cavity, in which contributions are smaller and the
+	// clip changes them less.
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
@@ -73,14 +73,12 @@ type SEPOptions struct {
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of one sum of sites, divided by Rate.
-	// The sd of the noise that remains in the average of precisions is computed from
-	// PrecisionNoise. Precisions of the factor below the remaining sd are raised to that sd.
-	// Otherwise the noise of these precisions would determine the mean of q and the cavities of
-	// later sites.
+	// The sd of the noise that remains in the average of precisions is computed from it, and
+	// precisions of the factor below that sd are raised to it. Otherwise the noise of these
+	// precisions would determine the mean of q and the cavities of later sites.
 	PrecisionNoise float64
 
-	// Reseat is the number, counted from 1, of the last step after which a [Reseater] may move a
-	// stuck factor.
+	// Reseat is the last step, counted from 1, after which a [Reseater] may move a stuck factor.
 	Reseat int
 
 	// StartMean and StartSD set the start of q. If StartMean is not nil, the first step uses a q
@@ -113,8 +111,8 @@ func (o *SEPOptions) check(d int) error {
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
 // factor. outer is the product of the prior and the other clients' factors. noise is the sd of the
-// noise in the factor's precisions. number is the number of steps that the client has taken, so
-// that each call has a different number.
+// noise in the factor's precisions. number is the number of steps that the client has taken, which
+// is different at each call.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
@@ -183,7 +181,7 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
 // mean of q, after the given number of steps. The unit of the result is the variance of the noise
 // in one sum divided by Rate. The variance is exact along directions in which q has the precision
-// of the posterior. MeanNoiseLeft computes it by running the recursion of the steps backwards.
+// of the posterior. MeanNoiseLeft runs the recursion of the steps backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	var mean, velocity float64 // derivatives of the proposal with respect to the mean of q and to the velocity of the mean, after step t
 	proposed := 1.0
@@ -216,7 +214,7 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 }
 
 // SEP writes the tied factor of all records to dst, after the given number of passes over the
-// records. outer has the natural parameters of the product of the prior and the other clients'
+// records. outer holds the natural parameters of the product of the prior and the other clients'
 // factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
 // reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {

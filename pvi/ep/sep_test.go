@@ -53,7 +53,7 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways has the algorithms without noise, by name. Each function writes a factor to dst.
+// ways maps the name of each algorithm without noise to a function that writes a factor to dst.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {

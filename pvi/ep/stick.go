@@ -6,10 +6,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The
-// field after is n, the number of clusters after this one. The cluster takes the share σ(u − log n)
-// of the weight that the clusters before it leave, where σ is the logistic function. The n clusters
-// after it have the remaining weight.
+// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. Let
+// n be after, the number of clusters after this one. The cluster takes the share σ(u − log n) of
+// the weight that the clusters before it leave, where σ is the logistic function. The n clusters
+// after it share the remaining weight.
 type stick struct {
 	after int
 	sd    float64 // sd of the normal prior of the coordinate u in q
@@ -19,10 +19,9 @@ type stick struct {
 	logs         []float64
 }
 
-// A tiltedStick has moments of u after the density of u is multiplied by the cluster's share of the
-// weight, or by one minus this share. The field chance is the expectation of the multiplier. The
-// fields first and second are the first two moments of u around the mean that u has before the
-// multiplication.
+// A tiltedStick holds moments of u after the density of u is multiplied by the cluster's share of
+// the weight, or by one minus this share. chance is the expectation of the multiplier. first and
+// second are the first two moments of u around the mean that u has before the multiplication.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
@@ -56,9 +55,9 @@ func (t *tiltedStick) normalise() {
 }
 
 // prior returns the first two moments of u around mean, after the normal density of u is multiplied
-// by r(u)^share. The function r(u) is the density of u under the uniform prior of the weights
-// divided by the normal prior density of u. Let s = σ(u − log n) be the share that the cluster
-// takes. Under the uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 − s)^n.
+// by r(u)^share. r(u) is the density of u under the uniform prior of the weights, divided by the
+// normal prior density of u. Let s = σ(u − log n) be the share that the cluster takes. Under the
+// uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 − s)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

@@ -54,8 +54,8 @@ type Batcher interface {
 // non-Gaussian part of a prior. The additional factor is public, so its site is not clipped and
 // gets no noise.
 type Public interface {
-	// AddPublic adds the site of the additional factor to the natural parameters in the argument.
-	// The site and the argument are both in coordinates around the cavity's mean.
+	// AddPublic adds the site of the additional factor to natural. Both are in coordinates around
+	// the cavity's mean.
 	AddPublic(natural []float64)
 }
 

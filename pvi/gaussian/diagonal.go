@@ -15,8 +15,8 @@ func Diagonal(d int) Family { return diagonal(d) }
 
 type diagonal int
 
-// Independent reports whether a family is [Diagonal]. In a diagonal family each coordinate
-// depends only on its own two natural parameters.
+// Independent reports whether a family is [Diagonal]. In a diagonal family, the distribution of
+// each coordinate depends only on its own two natural parameters.
 func Independent(f Family) bool {
 	_, so := f.(diagonal)
 	return so
@@ -49,8 +49,8 @@ func (f diagonal) Check(nat []float64) error {
 	return nil
 }
 
-// CheckCoordinate returns the error that the method Check of a [Diagonal] family returns if
-// coordinate i, counted from 0, has the natural parameters h and precision.
+// CheckCoordinate returns the error that Check of a [Diagonal] family returns if coordinate i,
+// counted from 0, has the natural parameters h and precision.
 func CheckCoordinate(i int, h, precision float64) error {
 	if math.IsNaN(h) || math.IsInf(h, 0) {
 		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)

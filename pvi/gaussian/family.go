@@ -39,8 +39,8 @@ type Family interface {
 	// dst must be d.
 	Mean(dst, nat []float64) error
 
-	// Means returns a function that does the same as Mean, but reuses its workspace. The
-	// function is not safe for concurrent use.
+	// Means returns a function that does the same as Mean but reuses its workspace. The function is
+	// not safe for concurrent use.
 	Means() func(dst, nat []float64) error
 
 	// Marginals returns the mean and variance of every coordinate.

@@ -73,8 +73,8 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes to dst the mean of the Gaussian with the natural parameters nat. The receiver r is
-// the root of the precision in nat.
+// mean writes to dst the mean of the Gaussian with the natural parameters nat, whose precision has
+// the root r.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)
@@ -180,8 +180,8 @@ func (f full) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
 	return mean, cov, nil
 }
 
-// FullMoments returns the same as [Family.Moments] of Full(d), up to rounding. If d is large, it
-// is several times faster.
+// FullMoments returns the same as [Family.Moments] of Full(d), up to rounding, and is several times
+// faster if d is large.
 func FullMoments(d int, nat []float64) ([]float64, *mat.SymDense, error) {
 	r, mean, err := full(d).solve(nat)
 	if err != nil {

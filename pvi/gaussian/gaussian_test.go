@@ -58,7 +58,7 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*(1+math.Abs(want))
 }
 
-// FullMoments returns the moments of the full family.
+// FullMoments agrees with Moments of the full family.
 func TestFullMoments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := gaussian.Full(rapid.IntRange(1, 6).Draw(t, "d"))
@@ -112,8 +112,8 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// textbook returns the Gaussian density at theta by the textbook formula, with a dense inverse
-// and determinant.
+// textbook returns the density of the Gaussian at theta by the textbook formula, with a dense
+// inverse and determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense

@@ -50,9 +50,9 @@ func (c *Coordinates) CentreSize() int {
 	return c.family.Dim()
 }
 
-// CheckCentre returns an error if the centre has a wrong length or an element beyond
-// [MaxCentre]. It accepts all other centres, because a wrong centre does not affect privacy: the
-// centre is public and only sets the coordinates in which a change is clipped.
+// CheckCentre returns an error if the centre has a wrong length or an element beyond [MaxCentre].
+// It accepts all other centres, because a wrong centre does not affect privacy: the centre is
+// public, and it only determines the coordinates in which a change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
 		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)
@@ -85,7 +85,7 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 
 // FromNatural converts natural parameters (h, Λ) to these coordinates. With a centre c, h becomes h
 // − Λc. In coordinates around the posterior's mean, the h of a client's Gaussian likelihood is
-// small, however large the mean is. A smaller clip is then enough, and noise on Λ does not move the
+// small, however large the mean is. A smaller clip is then enough, and noise in Λ does not move the
 // mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
@@ -102,9 +102,9 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	}
 }
 
-// Move adds alpha times the change to lambda. The change is in lattice steps, in the coordinates
-// around centre. The conversion from centred coordinates adds Λc to h. The conversion is exact,
-// because every element of c is a multiple of 2^-CentreBits.
+// Move adds alpha times change to lambda. change is in lattice steps, in the coordinates around
+// centre. The conversion from centred coordinates adds Λc to h. It is exact, because every element
+// of c is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

@@ -46,7 +46,7 @@ func magnitude(a int64) uint64 {
 	return uint64(a)
 }
 
-// Float returns w·2^-exponent as a float64. Every machine rounds the number in the same way.
+// Float returns w·2^-exponent as a float64. Every machine rounds in the same way.
 func (w Wide) Float(exponent int) float64 {
 	negative := w.Hi < 0
 	if negative {

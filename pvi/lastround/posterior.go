@@ -40,8 +40,8 @@ func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat
 	return e.Posterior(o.key())
 }
 
-// Noise returns the sds of the noise for the given number of answers. gradient is the sd in an
-// element of the sum of gradients, and curvature is the sd in an element of the sum of curvatures.
+// Noise returns the sds of the noise for the given number of answers: gradient is the sd of an
+// element of the sum of gradients, and curvature is the sd of an element of the sum of curvatures.
 func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	root := math.Sqrt(float64(answers))
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root

@@ -42,7 +42,7 @@ type Round struct {
 	model  *fit.Model
 }
 
-// A Setting has the public numbers from which a last round is derived.
+// A Setting holds the public numbers from which a last round is derived.
 type Setting struct {
 	Study       *study.Study
 	Roster      phase.Roster
@@ -56,8 +56,8 @@ type Setting struct {
 	Clip  float64
 }
 
-// Default shares of the budget for rounds, gradient and curvature. If ε is above largeEpsilon, the
-// default is largeShares, because the noise in the curvature then matters less.
+// These are the default shares of the budget for rounds, gradient and curvature. largeShares is the
+// default if ε is above largeEpsilon, because the noise in the curvature then matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -120,8 +120,8 @@ func (r *Round) rangeOf(m *dpmech.GaussianSum) dpmech.Range {
 	return phase.RangeOf(r.model.Study, m, len(r.roster.Clients))
 }
 
-// ReleasesSize returns the number of elements of the releases in an outcome with all clients. The
-// result is 0 if the outcome has no releases. See [phase.Publishes].
+// ReleasesSize returns the number of elements of the releases in an outcome with all clients, or 0
+// if the outcome has no releases. See [phase.Publishes].
 func (r *Round) ReleasesSize() int {
 	if !phase.Publishes(r.model.Study, len(r.roster.Clients), r.Size()) {
 		return 0

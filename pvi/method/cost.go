@@ -57,8 +57,7 @@ const (
 )
 
 // An Unsound method follows a publication although its releases cost more than the publication
-// claims. It is for simulations. The methods Event and Increment of an Unsound return the proved
-// cost.
+// claims. It is for simulations. Its Event and Increment return the proved cost.
 type Unsound interface {
 	Method
 
@@ -76,10 +75,10 @@ type Unsound interface {
 	Truth(Estimates) Cost
 }
 
-// Estimates has the numbers from which [Unsound].Truth computes the true cost.
+// Estimates holds the numbers from which [Unsound].Truth computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on the ε of the releases; the field Proved has the upper bound
+	Lower           float64 // lower bound on the ε of the releases; Proved has the upper bound
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }

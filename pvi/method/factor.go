@@ -161,8 +161,8 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error if a saved state has parts of the records. CheckNoParts is for
-// methods that do not divide the records of a client into parts.
+// CheckNoParts returns an error if a saved state has parts of the records. It is for methods that
+// do not divide the records of a client into parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -170,10 +170,10 @@ func CheckNoParts(m *Memory) error {
 	return nil
 }
 
-// CheckSpent returns an error if the numbers of releases in a saved state are impossible. A
-// client with wrong numbers would release again, or would be charged for fewer releases than it
-// made. The arguments changes and statistics are the largest possible numbers. If atLeastOne is
-// true, the numbers cannot both be zero.
+// CheckSpent returns an error if the numbers of releases in a saved state are impossible. A client
+// with wrong numbers would release again, or would be charged for fewer releases than it made.
+// changes and statistics are the largest possible numbers. If atLeastOne is true, the numbers
+// cannot both be zero.
 func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
@@ -200,13 +200,13 @@ func (r *Refiner) Save(m *Memory) {
 }
 
 // CheckRefined returns an error if the factor has a wrong length or the state has parts. It joins
-// this error with rest, the result of the caller's other checks.
+// this error with rest, the error of the caller's other checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }
 
-// Restore implements [Client]. It returns an error if the number of the solver's releases differs
-// from the number of charged releases.
+// Restore implements [Client]. It returns an error if the number of releases that the solver counts
+// differs from the number of charged releases.
 func (r *Refiner) Restore(m *Memory) error {
 	if err := r.Solver.Restore(m.Solver); err != nil {
 		return err

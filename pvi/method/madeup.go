@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MadeUp returns some records of a sequence of synthetic records. first is the number of the first
-// of these records, and count is their number. The sequence is computed only from public numbers.
-// Numbers are uniform within their bounds on the model's scale, and levels are equally likely. If
-// the study gives the centre and spread of a column, the column is normal within its bounds. Every
-// outcome is the lowest value of its column, if the model has an outcome.
+// MadeUp returns count records of a sequence of synthetic records, beginning with record number
+// first. The sequence is computed only from public numbers. Numbers are uniform within their bounds
+// on the model's scale, and levels are equally likely. If the study gives the centre and spread of
+// a column, the column is normal within its bounds. If the model has an outcome, every outcome is
+// the lowest value of its column.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))

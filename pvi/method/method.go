@@ -16,20 +16,20 @@ type Method interface {
 	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
 
-	// Releases returns the number of releases of a client, in all rounds together, that cost
-	// privacy. ReleasesAfter returns the number of these releases that a client has made when it
-	// has answered the given number of rounds.
+	// Releases returns the number of releases that cost privacy and that a client makes in all
+	// rounds together. ReleasesAfter returns how many of them the client has made after it has
+	// answered the given number of rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of a client's first releases under an adjacency. shares is the number
-	// of noise shares of an opened sum that the observer cannot subtract. The study must have a
-	// privacy guarantee.
+	// Event returns the cost of the given number of first releases of a client under an adjacency.
+	// shares is the number of noise shares of an opened sum that the observer cannot subtract. The
+	// study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of a range of a client's releases. The first release of the range
-	// has the number after + 1 and the last has the number last, counted from 1. A ledger charges
-	// this cost when the releases are made. The increments of a study compose to its Event.
+	// Increment returns the cost of the releases after + 1 to last of a client, counted from 1. A
+	// ledger charges this cost when the releases are made. The increments of a study compose to its
+	// Event.
 	Increment(shares int, adjacency accountant.Adjacency, after, last int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -65,8 +65,8 @@ type Method interface {
 type Client interface {
 	// Release writes the numbers that answer a task to dst, with noise from src. It draws the noise
 	// before it reads the records, and counts the release in Spent. drawn is true if Release drew
-	// noise for this task; the client must then not answer the task again. The count and drawn are
-	// also right if Release returns an error. After an error dst must not be sent.
+	// noise for this task; the client must then not answer the task again. drawn and the count are
+	// right even if Release returns an error. After an error dst must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
 	// Follow moves the client's factor after the outcome of the last task. The caller calls Follow

@@ -93,7 +93,7 @@ type client struct {
 	*method.Refiner
 	method *Method
 	noise  dpmech.Noise
-	exact  []int64 // clipped change without noise; it becomes part of the client's factor
+	exact  []int64 // clipped change without noise, which becomes part of the client's factor
 }
 
 // Release implements [method.Client]. The client stores the clipped change without noise.

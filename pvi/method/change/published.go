@@ -22,9 +22,9 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1, because only the noise of the client itself is
-// proved to hide the client's change. The client's factor contains the noise of earlier rounds, and
-// later sums reveal that noise.
+// Proved implements [method.Unsound]. It returns 1, because only the client's own noise is proved
+// to hide the client's change. The client's factor contains the noise of earlier rounds, and later
+// sums reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
 // Truth implements [method.Unsound]. Like Claim, Truth assumes that only as many clients answer as
@@ -63,9 +63,9 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 
 // PublishedMu returns the privacy loss of a client through the T opened sums of a study in which
 // every client adds its own noisy change to its factor (Sharma 2019, algorithm 3). The loss is the
-// exact Gaussian-DP parameter μ for removing all records of a client whose change saturates the
-// clip in every round. The formula holds for a linear (conjugate) model in which no other client's
-// change is clipped.
+// exact Gaussian-DP parameter μ for removing all records of a client whose change has the norm of
+// the clip in every round. The formula holds for a linear (conjugate) model in which no other
+// client's change is clipped.
 //
 // In the formulas below M is the number of clients, T is the number of rounds, and σ is
 // noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.

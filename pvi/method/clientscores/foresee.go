@@ -58,8 +58,8 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 }
 
 // playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
-// the last round. federation is a number on which the random draws depend. played is called with
-// the number of each round.
+// the last round. The random draws depend on federation. playMadeUp calls played with the number of
+// each round.
 func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
 	truth := m.model.draw(normals(m.Setting, "truth of a made-up federation", federation)(m.Model.Dim()))
 	most, _ := m.foreseen()

@@ -48,8 +48,8 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
-// differing returns a text for each parameter that differs between clients. The text has the name
-// of the parameter and its sd between clients. A parameter differs if the 95 % interval of this sd
+// differing returns a sentence for each parameter that differs between clients, with the name of
+// the parameter and its sd between clients. A parameter differs if the 95 % interval of this sd
 // does not contain 0.
 func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {

@@ -40,7 +40,7 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(s.state, append(slices.Clip(w.opened), o), s.lambda)
 }
 
-// moveTo returns the move to a state, which has the given λ.
+// moveTo returns the move to a state whose λ is to.
 func (w *walk) moveTo(state *population.State, opened []opened, to []lambda.Wide) method.Move {
 	return method.NewMove(to, func() { w.state, w.opened = state, opened })
 }
@@ -95,7 +95,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
-// A step is the change of the state by one opened sum. It has the state before the sum, the sum,
+// A step is the change of the state by one opened sum. It holds the state before the sum, the sum,
 // the state after the sum, and the λ of the last state. If the sum leads to no proper posterior,
 // lambda is nil.
 type step struct {
@@ -113,8 +113,8 @@ type memory struct {
 	steps []*step
 }
 
-// take returns the step that follows if the sum o is opened in the state from. If the memory does
-// not have the step, take computes it.
+// take returns the step that follows if the sum o is opened in the state from. It computes the step
+// if the memory does not contain it.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,12 +16,12 @@ func (b batches) stated() int {
 	return b.Study.Federation.MaxRecords
 }
 
-// sampling returns the way in which a client with the given number of records draws batches.
+// sampling returns how a client with the given number of records draws batches.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
-// client's cost exceeds the cost that the study states. A client without records has empty
-// batches. If the number of records is private, the batch size is computed from the nominal
-// number of records. CheckShard ensures that every client has at least the nominal number.
+// client's cost exceeds the cost that the study states. A client without records has empty batches.
+// If the number of records is private, the batch size is computed from the nominal number of
+// records. CheckShard ensures that every client has at least the nominal number.
 func (b batches) sampling(records int) dpmech.Sampling {
 	switch {
 	case b.Steps.Rate == 1:

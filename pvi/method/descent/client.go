@@ -23,17 +23,17 @@ func (m *Method) OnDevice() error {
 	if m.Study.Privacy.Unit == study.Person {
 		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
 	}
-	// The checks below use an empty shard. The client's method OnDevice makes the checks that need
+	// The checks below use an empty shard. OnDevice of the client makes the checks that need
 	// records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		// The study cannot be checked without records here. The client's method OnDevice then
-		// checks the solver of the client's records.
+		// The study cannot be checked without records here. OnDevice of the client then checks the
+		// solver of the client's records.
 		return nil
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // the client's method OnDevice checks the study with the client's records
+		return nil // OnDevice of the client checks the study with the client's records
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

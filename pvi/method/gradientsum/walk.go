@@ -37,8 +37,8 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns ε, the standard normal numbers from which the step of a plan computes its draw of θ.
-// Anyone can compute the numbers ε. The slice is valid until the next call.
+// draw returns ε, the standard normal numbers from which a plan's step computes its draw of θ.
+// Anyone can compute ε. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -97,8 +97,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 }
 
 // moveTo returns the move to a λ that is computed from a state of the descent. If averaged is true,
-// this λ belongs to the average of q over the last steps, and otherwise to the present q. The
-// result is nil if λ does not fit on the lattice.
+// λ belongs to the average of q over the last steps, and otherwise to the present q. moveTo returns
+// nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	to := w.setting.Lambda(w.natural, w.messages.Exponent)
