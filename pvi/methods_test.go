@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol chooses the right method for studies of every kind.
+// NewProtocol chooses the right method for each kind of study.
 func TestMethodOfStudy(t *testing.T) {
 	plane := func(privacy, inference string) *Protocol { return protocolOf(t, 3, privacy, inference, "") }
 	for want, p := range map[string]*Protocol{
@@ -68,7 +68,7 @@ func summed(p *Protocol) bool {
 	return ok
 }
 
-// around replaces the solver of client m by the solver that with returns for it, and returns the
+// around replaces the solver of client m by the solver that with makes from it, and returns the
 // client's new site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()

@@ -85,8 +85,8 @@ func TestPartsClip(t *testing.T) {
 
 // Two clients have the same records except for one extreme record, and the same parts, public
 // transcript and random bits. Only the part with the extreme record differs between them. Their
-// sums before noise differ by at most 2C in every round, where C is the clip of a part, and by
-// more than C in some round.
+// sums before noise differ by at most 2C in every round, where C is the clip of a part, and by more
+// than C in some round.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -134,11 +134,10 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a copy of the shard whole without the last record, and the part to which that
-// record belongs.
+// pair returns a copy of whole without the last record, and the part to which that record belongs.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// The client's stream gives the noise first, and then a part for each record.
+	// The client draws the noise from its stream first, and then a part for each record.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
@@ -383,8 +382,8 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 	return server.Posterior()
 }
 
-// A site that is killed and restored before and after every answer releases the same bytes as
-// one that is never restored. The test covers synchronous and sequential schedules, a part and a
+// A site that is killed and restored before and after every answer releases the same bytes as a
+// site that is never restored. The test covers synchronous and sequential schedules, a part and a
 // client without records, and the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
@@ -507,11 +506,11 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// If each part is fitted on its own and the fits are averaged, the average is biased, however
-// small the noise is: the likelihood of n/K records that count K times each has another shape
-// than the likelihood of all records. Virtual clients refine their factors given each other's
-// factors, and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo shows
-// that a step that is linear in the records has no bias.)
+// If each part is fitted on its own and the fits are averaged, the average is biased, however small
+// the noise is: the likelihood of n/K records that count K times each has a different shape than
+// the likelihood of all records. Virtual clients refine their factors given each other's factors,
+// and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo shows that a step
+// that is linear in the records has no bias.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

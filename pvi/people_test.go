@@ -42,8 +42,8 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return p
 }
 
-// personNeighbours returns two data sets of one client. At the end of one of them are all rows of
-// an additional person with more rows than the study uses. Some numbers are extreme.
+// personNeighbours returns two data sets of one client. One of them ends with all rows of an
+// additional person, who has more rows than the study uses. Some numbers are extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {
@@ -66,14 +66,14 @@ func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	return [2]*shard.Records{with, without}
 }
 
-// If two data sets differ in all rows of a person, their releases differ by at most the
-// accounted sensitivity. This is true for every method. For some methods the test also checks
-// that the sensitivity is reached.
+// If two data sets differ in all rows of a person, their releases differ by at most the sensitivity
+// in the accounting. This is true for every method. For some methods the test also checks that the
+// sensitivity is reached.
 func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
 		name, privacy, inference, federation string
-		// Smallest allowed value of the largest difference, in units of the sensitivity.
+		// smallest allowed value of the largest difference, in units of the sensitivity
 		reached float64
 	}{
 		{"statistics", "noise_multiplier = 1.5", "rounds = 1", "", .5},
@@ -101,7 +101,7 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	}
 }
 
-// releaseOf returns a client's first release, and the sensitivity for which it is accounted under
+// releaseOf returns a client's first release, and the sensitivity that the accounting assumes under
 // the study's adjacency, in lattice steps.
 func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
 	t.Helper()
@@ -140,7 +140,8 @@ func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (
 	return r.Change, sensitivity
 }
 
-// sensitivityOf returns the L2 sensitivity of an accounted release, in lattice steps.
+// sensitivityOf returns the L2 sensitivity that the accounting assumes for a release, in lattice
+// steps.
 func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -150,7 +151,7 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 		return sensitivityOf(t, p, e[0])
 	case accountant.Repeated:
 		return sensitivityOf(t, p, e.Event)
-	// Event of a sampled sum: its sigma is the noise of a share divided by the sensitivity.
+	// In the event of a sampled sum, Sigma is the noise of a share divided by the sensitivity.
 	case accountant.Gaussian:
 		return e.Sensitivity / e.Sigma * float64(steppedOf(p).Sampled().ShareSigma())
 	}
@@ -158,13 +159,13 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// A person with three rows costs as much as a record whose clip is three times as large, under
-// the same noise. To meet a target, a study of persons therefore needs exactly three times the
+// A person with three rows costs as much as a record whose clip is three times as large, under the
+// same noise. To meet the same target, a study of persons therefore needs exactly three times the
 // noise of a study of records.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
-		// Noise of a study of persons, relative to the noise of a study of records.
+		// noise of a study of persons, relative to the noise of a study of records
 		rows   float64
 		within float64 // relative tolerance of rows
 	}{
@@ -237,7 +238,7 @@ func TestPeopleAcrossClients(t *testing.T) {
 	}
 }
 
-// A client's mechanism samples persons, and a batch has all rows of its persons.
+// A client's mechanism samples persons, and a batch contains all rows of its persons.
 func TestPersonsAreSampled(t *testing.T) {
 	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
 	records := new(shard.Records)

@@ -76,8 +76,8 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form of the method meets its target only by its claimed cost, which is the cost
-// of steps that each draw a new record. The proved cost, for passes over permuted records, is
+// The published form of the method meets its target only by its claimed cost, which is the cost of
+// steps that draw each record independently. The proved cost, for passes over permuted records, is
 // far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
@@ -158,7 +158,7 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A site that is killed between rounds and restored releases the same bytes as one that is never
+// A site that is killed between rounds and restored releases the same bytes as a site that is never
 // restored. Restore refuses a state whose charges do not equal its solver's steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
@@ -290,9 +290,9 @@ func TestDrawnStartIsPublic(t *testing.T) {
 }
 
 // The noise in a factor is the noise of an average of sums. The clients of this test have no
-// records, so their precisions are normal numbers around zero, and each precision below the
-// noise's sd is raised to it. A share of 15.9 % is above the sd. In 800 draws a correct program
-// is 5 standard errors off in 6 of 10^7 cases.
+// records, so their precisions are normal numbers around zero. A precision below the sd of the
+// noise is raised to the sd, so 15.9 % of the precisions stay above it. In 800 draws a correct
+// program is 5 standard errors off in 6 of 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065

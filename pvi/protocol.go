@@ -19,7 +19,7 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol has all settings that the server and the sites must share before the first round. It
+// A Protocol holds all settings that the server and the sites must share before the first round. It
 // is computed from a study and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
@@ -43,8 +43,8 @@ type Protocol struct {
 	exponent    int
 }
 
-// NewProtocol returns the protocol of a study. The roster must name each client once. If the
-// study standardises columns privately, st must have the scale that the scale phase found
+// NewProtocol returns the protocol of a study. The roster must name each client once. If the study
+// standardises columns privately, st must contain the scale that the scale phase found
 // ([scale.Scaling]).
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
@@ -168,8 +168,8 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void. The result is
-// U_min, the smallest number for which a sum is opened, or one if every plan has one client.
+// fewest returns the smallest number of answers with which a round is not void: one if every plan
+// has one client, and otherwise U_min, the smallest number for which a sum is opened.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

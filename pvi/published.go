@@ -35,8 +35,8 @@ func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit 
 	return phase.AddUp(name, clients, signed, sum, limit, fetch)
 }
 
-// ReleasesSize returns the largest number of elements of the releases in an outcome. The result is
-// 0 if outcomes have no releases.
+// ReleasesSize returns the largest number of elements of the releases in an outcome, or 0 if
+// outcomes have no releases.
 func (p *Protocol) ReleasesSize() int {
 	if !p.publishes() {
 		return 0

@@ -21,8 +21,8 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	return st
 }
 
-// falsified runs the first round of a study until its outcome. It calls lie to change the server's
-// open round before the last answer arrives. The server then continues with the changed round.
+// falsified runs the first round of a study. Before the last answer arrives, it calls lie to change
+// the server's open round. The server then computes the outcome from the changed round.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -78,7 +78,7 @@ func TestChangedSumsOfMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// An outcome without the releases of all participants is refused.
+// Sites refuse an outcome without the releases of all participants.
 func TestOutcomesWithoutReleasesAreRefused(t *testing.T) {
 	for _, missing := range []int{1, 5, 15} {
 		h, o := falsified(t, func(*round) {})
@@ -99,8 +99,8 @@ func exchange(a, b []int64) {
 	}
 }
 
-// Releases are checked in the same way if the server and the sites are restored between any two
-// messages of a round.
+// Releases are still checked if the server and the sites are restored between any two messages of a
+// round.
 func TestReleasesAreKept(t *testing.T) {
 	h := newHouse(t, publishedStudy(t), 3, 1)
 	h.runRestarting()

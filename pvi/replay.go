@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A verifier with a transcript has the opened sums but no releases. The server's later messages can
+// A verifier has the opened sums of a transcript but no releases. The server's later messages can
 // be computed from the sums alone.
 
 // Replay ends a round with the sum of o, which is an outcome from a transcript. It returns the

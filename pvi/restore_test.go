@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Restore refuses states that no site of this protocol can have.
+// Restore refuses states that no site of this protocol can reach.
 func TestRestoreErrors(t *testing.T) {
 	type edits map[string]any
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// In a roster with more clients, a client's noise share in the same study is different.
+	// With more clients in the roster, a client's noise share in the same study is different.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()
@@ -102,8 +102,8 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns a string with the given beginning and end, and about 40,000 repetitions of each
-// between them.
+// long returns a string that begins with before and ends with after, with about 40,000 repetitions
+// of each between them.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -95,7 +95,7 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes agrees with the accountant's event and with the formula by which all
+// The cost of the passes agrees with the accountant's event, and with the formula by which the
 // passes together use their share of the target's μ², for every unit and adjacency. The noise of
 // the rounds is calibrated to the remaining budget. The cost of the whole study is at most its
 // target and close to it.

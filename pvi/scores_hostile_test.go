@@ -66,8 +66,8 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	return [2]*shard.Records{with, without}
 }
 
-// The releases for two neighbouring data sets differ by at most the accounted sensitivity, to
-// the lattice step. This holds in rounds after any opened sums, and when rounds are missed or
+// The releases for two neighbouring data sets differ by at most the sensitivity in the accounting,
+// to the lattice step. This holds in rounds after any opened sums, and when rounds are missed or
 // void. The releases never cost more than the charges, and both data sets give the same errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
@@ -150,7 +150,7 @@ func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Reco
 	return farthest
 }
 
-// apart returns the L2 norm of the difference of two vectors.
+// apart returns the L2 norm of the difference between two vectors.
 func apart(a, b []int64) float64 {
 	sum := new(big.Int)
 	for i, x := range a {
@@ -161,7 +161,7 @@ func apart(a, b []int64) float64 {
 	return norm
 }
 
-// checkCharged fails the test if the releases that were made cost more than the charges of the
+// checkCharged fails the test if the releases that were made cost more than the charges for the
 // same number of releases.
 func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
 	t.Helper()
@@ -227,7 +227,7 @@ func FuzzRestoreScores(f *testing.F) {
 		f.Add(saved)
 		f.Add(saved[:len(saved)/2])
 		f.Add(append(slices.Clone(saved), saved...))
-		// A walk at its beginning, which has taken no steps.
+		// fresh is a walk that has taken no steps.
 		fresh := scoringHouse(f, 2, privacy, "", "").protocol
 		protocols = append(protocols, fresh)
 		fixed = max(fixed, memory.Allocated(func() { restoreWalk(f, fresh, saved) }))

@@ -10,9 +10,9 @@ import (
 
 const secureTarget = "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 
-// The test compares the rules for U_min with the inequalities of the design, h = 2·U_min − M − 1
-// ≥ max(1, t) and t ≤ U_min − 2. It tries every number of clients up to ten, and expects that an
-// error names the smallest U_min that is allowed.
+// The test compares the rules for U_min with the inequalities of the design, h = 2·U_min − M − 1 ≥
+// max(1, t) and t ≤ U_min − 2, for every number of clients up to ten. An error must name the
+// smallest U_min that is allowed.
 func TestSecureRules(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for m := 1; m <= 10; m++ {
@@ -39,7 +39,7 @@ func TestSecureRules(t *testing.T) {
 }
 
 // Least returns the smallest number of clients with which NewProtocol accepts a study. The test
-// compares it with a search for all rules with which a study can begin.
+// compares it with a search, for all rules under which a study can begin.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
@@ -84,8 +84,8 @@ func TestSecureViews(t *testing.T) {
 	}
 }
 
-// A sum of all clients must stay below 2^60 in absolute value, with the largest messages that
-// the protocol allows.
+// Even with the largest messages that the protocol allows, a sum of all clients must stay below
+// 2^60 in absolute value.
 func TestSecureSumsAreSmall(t *testing.T) {
 	p := protocolOf(t, 4, secureTarget, "", "aggregation = \"secure\"")
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {

@@ -9,12 +9,12 @@ import (
 )
 
 // A Server owns the posterior of a study. It makes plans, adds up the releases of clients, and
-// moves λ if the new λ is a proper distribution. It keeps sums, and releases of open rounds alone,
-// so its size does not grow with the number of rounds.
+// moves λ if the new λ is a proper distribution. It keeps only sums and the releases of open
+// rounds, so its size does not grow with the number of rounds.
 //
-// The caller calls Next until it returns false, and delivers the plans to the clients. The
-// caller passes every release to Collect, and delivers every outcome to all clients. Close ends
-// a round at its deadline.
+// The caller calls Next until it returns false, and delivers the plans to the clients. The caller
+// passes every release to Collect, and delivers every outcome to all clients. Close ends a round at
+// its deadline.
 type Server struct {
 	position
 	planned int            // number of plans issued
@@ -81,8 +81,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client that has had the fewest plans, among the clients without an open
-// plan. If there are several such clients, idleClient returns the first in the roster.
+// idleClient returns the client that has received the fewest plans, among the clients without an
+// open plan. If there are several such clients, it returns the first in the roster.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -182,7 +182,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // the move in the field tried has a reference to the sum of the rejected round
+			s.q.tried = nil // tried refers to the sum of the rejected round
 		}
 	}
 	if s.Done() {

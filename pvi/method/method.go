@@ -106,7 +106,7 @@ type Task struct {
 	Weight float64
 }
 
-// Spent has the numbers of a client's releases so far.
+// Spent holds the numbers of a client's releases so far.
 type Spent struct {
 	Changes    int // number of released changes of natural parameters
 	Statistics int // number of noisy sums over the client's records: statistics, gradients or sites
@@ -135,7 +135,7 @@ type Walk interface {
 	Begin() []Move
 	End() []Move
 
-	// Save returns the state that the Walk has in addition to λ, or nil if it has none. Restore
+	// Save returns the state that the Walk keeps in addition to λ, or nil if it keeps none. Restore
 	// restores this state. It returns moves from λ = 0 to the saved λ, in order of preference, like
 	// Begin. ended is true if the last outcome of the study has been applied.
 	Save() []byte
@@ -144,7 +144,7 @@ type Walk interface {
 
 // A Move is a change of λ that can be undone.
 type Move interface {
-	// To returns λ after the move, given λ before the move. To may overwrite its argument. Back
+	// To returns λ after the move, given λ before the move. It may overwrite its argument. Back
 	// returns λ before the move, given λ after the move.
 	To(before []lambda.Wide) []lambda.Wide
 	Back(after []lambda.Wide) []lambda.Wide
@@ -167,8 +167,8 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the client's half of the method, with the factor computed by s. The
-	// solver s must be a result of NewSolver, or wrap one.
+	// NewSolverClient returns the client's half of the method, with the factor computed by s. s
+	// must be a solver that NewSolver returned, or wrap such a solver.
 	NewSolverClient(s solver.Solver) Client
 }
 
@@ -197,11 +197,11 @@ type Foreseeing interface {
 	Method
 
 	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
-	// prior. This ratio is the median over the given number of simulated studies. played is a
-	// function that Foresee calls after each simulated round. Its arguments are the number of
-	// rounds that are done and the number of all rounds. If played returns an error, Foresee stops
-	// and returns this error. Foresee also returns an error if a simulated study has no posterior,
-	// because its floating-point numbers overflow.
+	// prior. This ratio is the median over the given number of simulated studies. Foresee calls
+	// played after each simulated round, with the number of rounds that are done and the number of
+	// all rounds. If played returns an error, Foresee stops and returns this error. Foresee also
+	// returns an error if a simulated study has no posterior, because its floating-point numbers
+	// overflow.
 	Foresee(federations int, played func(done, of int) error) ([]float64, error)
 }
 
@@ -230,27 +230,27 @@ type Stepped interface {
 	// Steps describes the private steps of clients.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step, for the number of records for which the
-	// method computes its cost. For a client with another number of records the batches differ,
-	// but the clip, noise, lattice and cost are the same.
+	// Sampled returns the mechanism of every step, for the number of records for which the method
+	// computes its cost. For clients with other numbers of records the batches differ, but the
+	// clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
 	// Start returns the mechanism that releases the statistics from which clients start, or
 	// false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
-	// AveragedNoise returns the sd of a client's averaged noise. Each sum of clipped gradients has
-	// noise, and there is one sum for each step and each draw of θ in the step. The average is taken
+	// AveragedNoise returns the sd of a client's noise after averaging. There is one sum of clipped
+	// gradients, with its own noise, for each step and each draw of θ in the step. The average is
 	// over the noise of all these sums.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the averaged noise of all clients together. The noise on
-	// the sums of clipped gradients is averaged, before its sd is computed, over the steps over which
-	// a client averages q for its proposal.
+	// ClosedFormNoise returns τ, the sd of the averaged noise of all clients together. The noise in
+	// the sums of clipped gradients is averaged over the same steps over which a client averages q
+	// for its proposal.
 	ClosedFormNoise() float64
 }
 
-// StepsOf returns the description of the steps of a method. It returns false if the method takes no
+// StepsOf returns the description of the steps of a method. ok is false if the method takes no
 // steps.
 func StepsOf(m Method) (*Steps, bool) {
 	stepped, ok := m.(Stepped)
@@ -314,6 +314,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft stands for a method whose noise multiplier is not yet known. The function returns the
-// method for a given noise multiplier.
+// A Draft stands for a method whose noise multiplier is not yet known. It returns the method for a
+// given noise multiplier.
 type Draft func(multiplier float64) (Method, error)

@@ -40,7 +40,7 @@ const (
 	keptPrior = 1 << 16
 )
 
-// A Setting has the public numbers from which a method is made. It is immutable.
+// A Setting holds the public numbers from which a method is made. It is immutable.
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
@@ -114,8 +114,8 @@ func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
 	return all
 }
 
-// Shares returns the number of clients' noise shares that together hide a client or record from
-// the observer that the study's privacy target refers to.
+// Shares returns the number of noise shares that together hide a client or record from the observer
+// of the study's privacy target.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Colluders
@@ -128,8 +128,8 @@ func (s *Setting) Shares() int {
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
 // PerUnit returns the largest number of records in a sum that belong to one protected unit. If the
-// study protects persons, PerUnit is the largest number of rows of one person that all
-// [Setting.Holders] of the person together use. Otherwise PerUnit is 1.
+// study protects persons, this is the largest number of rows of one person that all
+// [Setting.Holders] of the person together use. Otherwise it is 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
 // TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
@@ -173,8 +173,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns its argument if the study does not split the prior among clients. Otherwise it
-// returns a solver that wraps the argument and uses the client's share of the prior.
+// SplitPrior returns of if the study does not split the prior among clients. Otherwise it returns a
+// solver that wraps of and uses the client's share of the prior.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -182,8 +182,7 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the solver that the study names for a client's records. The solver adds no
-// noise.
+// NewSolver returns the study's solver for a client's records. The solver adds no noise.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -211,7 +210,7 @@ type Messages struct {
 // Limit returns the largest absolute value of an element of one release.
 func (m Messages) Limit() int64 { return m.Range.Of(1) }
 
-// HiddenMessages describes messages that are changes of λ plus the noise of the mechanism m.
+// HiddenMessages describes messages that are changes of λ plus noise from the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(m.Lattice(), phase.RangeOf(s.Study, m, s.Clients), float64(m.MaxTotal()))
 }

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. The base
+// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. It
 // computes the cost of the releases.
 type Sum struct {
 	*Setting
@@ -17,12 +17,12 @@ type Sum struct {
 	releases  int
 }
 
-// Sending is the part of a method that describes the messages. Sending accepts the records of every
+// Sending is the part of a method that describes the messages. It accepts the records of every
 // client.
 type Sending struct{ messages Messages }
 
-// NewSum returns the base of a method whose mechanism has the given configuration. releases is the
-// number of times that a client uses the mechanism.
+// NewSum returns the base of a method whose mechanism has the given configuration. A client uses
+// the mechanism the given number of times.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)
@@ -32,8 +32,8 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages to m and returns err unchanged. A caller can
-// therefore pass it both results of a function that describes messages. A method with a Sending is
+// SetMessages sets the description of the messages to m and returns err unchanged, so that a caller
+// can pass it both results of a function that describes messages. A method with a Sending is
 // incomplete before this call.
 func (s *Sending) SetMessages(m Messages, err error) error {
 	s.messages = m

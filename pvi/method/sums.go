@@ -21,13 +21,13 @@ type Sums struct {
 	*Setting
 	Sending
 	mechanisms []*dpmech.GaussianSum // mechanism of each round; all mechanisms have the same lattice
-	dearest    []*dpmech.GaussianSum // the elements of mechanisms, ordered by cost, the most expensive first
+	dearest    []*dpmech.GaussianSum // elements of mechanisms in order of cost, the most expensive first
 }
 
 var errDifferent = errors.New("the rounds have different noise")
 
-// NewSums returns the base of a method with a mechanism for each round. All configs must have
-// the same noise, Clip·NoiseMultiplier, in every round, up to rounding.
+// NewSums returns the base of a method with a mechanism for each round. The noise of a round,
+// Clip·NoiseMultiplier, must be the same in all configs, up to rounding.
 func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
 	b := &Sums{Setting: s, Sending: Sending{Messages{Exponent: exponent}}}
 	var noise float64
@@ -90,9 +90,8 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It returns the cost of as many rounds as there are releases, and takes
-// the most expensive ones. A client that answered the same number of other rounds has spent no
-// more.
+// Event implements [Method]. It returns the cost of the most expensive rounds, as many as there are
+// releases. A client that answered the same number of other rounds has spent no more.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The charges of k releases cover the cost of any k rounds. Each charge is at most the charge
-// before it, and covers as many elements as the longest round has.
+// The charges of k releases cover the cost of any k rounds. Each charge is at most as large as the
+// charge before it, and covers as many elements as the longest round has.
 func TestChargesCoverEveryRound(t *testing.T) {
 	s := &Setting{Study: &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}}, Clients: 2}
 	var configs []dpmech.Config

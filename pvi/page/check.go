@@ -7,14 +7,14 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Check is the content of a page about how records fit a study, for a data holder.
+// A Check is the content of a page that tells a data holder how its records fit a study.
 type Check struct {
 	*words.Examined
 	Program string // name and version of the program
 	Date    string // day on which the page was written
 }
 
-// Warned returns the sentence that states which people may see the page.
+// Warned returns the sentence that says which people may see the page.
 func (c *Check) Warned() string { return words.Warned }
 
 // WriteCheck writes the page.

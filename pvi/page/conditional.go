@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An expected is a row of the table of conditional effects: an expected value of a made-up record.
+// An expected is a row of the table of conditional effects: an expected value for a made-up record.
 type expected struct {
 	Column, Value  string // Column is empty if the row before has the same column
 	Name           string // name of the expected value; empty if there is only one
@@ -65,7 +65,7 @@ func (v *view) Expectation() string {
 }
 
 // outcomeOf returns the column that a variable of a program stands for, and the condition under
-// which the variable is 1. The condition is empty if the variable has the values of the column.
+// which the variable is 1. The condition is empty if the variable holds the values of the column.
 func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	for _, v := range st.Model.Program.Variables {
 		if v.Name == variable && len(v.Parts) == 1 {

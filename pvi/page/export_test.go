@@ -1,4 +1,4 @@
 package page
 
-// PicturesOf is picturesOf, for tests.
+// PicturesOf exports picturesOf for tests.
 var PicturesOf = picturesOf

@@ -23,7 +23,7 @@ type Report struct {
 	Protocol *pvi.Protocol
 	Costs    []method.Cost // costs by observer and adjacency, beginning with the cost for the study's target; nil without privacy
 
-	// Effects has the posterior of each parameter. In a study without intervals, Estimates has
+	// Effects holds the posterior of each parameter. In a study without intervals, Estimates holds
 	// the point estimates instead.
 	Effects   []Effect
 	Estimates []fit.Estimate
@@ -84,7 +84,7 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"along": func(share float64) float64 { return barWidth * share },
 }).ParseFS(sources, "*.html", "*.svg"))
 
-// barWidth is the width of a bar that stands for all records, in units of the picture.
+// barWidth is the width of a bar that represents all records, in units of the picture.
 const barWidth = 100.
 
 // Write writes the page.
@@ -98,10 +98,11 @@ func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExpl
 // style sheet itself.
 func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
 
-// Result returns the part of the page that has the tables and the effects, as [Report.Body] does.
+// Result returns the part of the page with the tables and the effects, in the form of
+// [Report.Body].
 func (r *Report) Result() (template.HTML, error) { return body("result", newView(r)) }
 
-// body executes a template, which escapes all texts in the result.
+// body executes a template, which escapes all text that comes from the study.
 func body(name string, of any) (template.HTML, error) {
 	var b strings.Builder
 	err := pages.ExecuteTemplate(&b, name, of)
@@ -117,7 +118,7 @@ func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	return words.Number(a.Shift(other))
 }
 
-// view has the report and the texts that are computed from it.
+// view holds the report and the text that is computed from it.
 type view struct {
 	*Report
 	Explained *words.Explained
@@ -161,7 +162,7 @@ func (v *view) Participants() string {
 	return fmt.Sprintf("%s: %s.", words.Plural(len(v.Clients), "client"), strings.Join(v.Clients, ", "))
 }
 
-// Methods returns a description of the methods for a paper.
+// Methods returns a description of the methods for use in a paper.
 func (v *view) Methods() string {
 	text, _ := v.methods()
 	return text
@@ -200,8 +201,8 @@ func (v *view) methods() (text string, works []string) {
 	return text, works
 }
 
-// The following constants are the works that the description of a report's methods cites. The entry
-// for this program agrees with the file CITATION.cff.
+// These constants are the works that the description of the methods cites. The entry for this
+// program agrees with CITATION.cff.
 const (
 	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
 	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."

@@ -88,7 +88,8 @@ func walk(n *html.Node, f func(*html.Node)) {
 	}
 }
 
-// The page shows texts of the study as texts. It has no script, loads nothing and links to nothing.
+// The page shows text from the study as plain text. It has no script, loads nothing and links to
+// nothing.
 func TestPageIsSelfContained(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, nil)
 	count := contained(t, text, root)
@@ -105,7 +106,8 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// contained fails the test unless a page is contained in itself. It returns the numbers of elements.
+// contained fails the test unless a page is self-contained. It returns the number of elements of
+// each kind.
 func contained(t *testing.T, text string, root *html.Node) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -129,7 +131,7 @@ func contained(t *testing.T, text string, root *html.Node) map[string]int {
 	return count
 }
 
-// A page without privacy, without intervals or of a simulation says so.
+// A page says if there is no privacy, if there are no intervals, or if the study was simulated.
 func TestPageSaysWhatIsMissing(t *testing.T) {
 	text, root := write(t, `unit = "none"`, func(r *page.Report) {
 		r.Effects, r.Estimates, r.Simulated = nil, []fit.Estimate{{Name: "x", Natural: 2.5, Unit: "log odds"}}, true
@@ -172,7 +174,7 @@ func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 }
 
 // The text about the methods cites each of its references. It claims a posterior only if the study
-// has a model. The reference to the program agrees with the file for citations.
+// has a model. The reference to the program agrees with CITATION.cff.
 func TestMethods(t *testing.T) {
 	citation, err := os.ReadFile("../../CITATION.cff")
 	if err != nil {
@@ -271,8 +273,8 @@ column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type
 	}
 }
 
-// The picture has 0 on its axis. The middle of every bar lies between its ends, which lie in the
-// picture.
+// The picture has 0 on its axis. The middle of every bar lies between its ends, and the ends lie in
+// the picture.
 func TestPicture(t *testing.T) {
 	for _, effects := range [][]page.Effect{
 		{{Name: "a", Low: 1, High: 2}, {Name: "b", Low: -3, High: -1}},
@@ -304,8 +306,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// Many effects are shown in several pictures with the same axis, two of which fit on a printed
-// page. Every name is in its picture.
+// Many effects are shown in several pictures with the same axis. Two of these pictures fit on a
+// printed page. Every name is in its picture.
 func TestManyEffects(t *testing.T) {
 	var effects []page.Effect
 	for i := range 200 {
@@ -328,8 +330,8 @@ func TestManyEffects(t *testing.T) {
 	}
 }
 
-// The files of pictures are SVG documents that hold all effects and need no style sheet. Names of the
-// study are texts in them.
+// The files of pictures are SVG documents that contain all effects and need no style sheet. Names
+// from the study are plain text in them.
 func TestFilesOfPictures(t *testing.T) {
 	for count, want := range map[int][]string{0: {}, 2: {"effects.svg"}, 19: {"effects-1.svg", "effects-2.svg"}} {
 		var r page.Report
@@ -380,7 +382,7 @@ func TestFilesOfPictures(t *testing.T) {
 	}
 }
 
-// The page for a data holder shows texts of the study and values of the records as texts.
+// The page for a data holder shows text from the study and values of the records as plain text.
 func TestPageOfACheck(t *testing.T) {
 	st, err := study.Parse("page.toml", fmt.Appendf(nil, source, `unit = "record", epsilon = 1.0, delta = 1e-5`))
 	if err != nil {

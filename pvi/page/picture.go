@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Dimensions of a picture of effects, in the units of the picture.
+// These are the dimensions of a picture of effects, in units of the picture.
 const (
 	pictureWidth = 720
 	rowHeight    = 22
@@ -40,8 +40,8 @@ type Tick struct {
 	Text string
 }
 
-// mostBars is the largest number of effects in all pictures, and barsOfOne is the largest number in
-// one picture. Two such pictures fit on a printed page.
+// mostBars is the largest number of effects in all pictures together, and barsOfOne is the largest
+// number in one picture. Two pictures of that size fit on a printed page.
 const (
 	mostBars  = 150
 	barsOfOne = 18
@@ -50,8 +50,8 @@ const (
 // Pictures returns the pictures of the report's effects.
 func (v *view) Pictures() []*Picture { return picturesOf(v.Effects) }
 
-// Files returns the pictures of the page as SVG documents for a paper, by file name. It returns none
-// for a report without intervals.
+// Files returns the pictures of the page as SVG documents for use in a paper, keyed by file name.
+// It returns none for a report without intervals.
 func (r *Report) Files() (map[string][]byte, error) {
 	pictures, files := picturesOf(r.Effects), make(map[string][]byte)
 	for i, p := range pictures {
@@ -68,9 +68,9 @@ func (r *Report) Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// picturesOf returns pictures of the effects on the model's scale, in which effects of different
-// columns can be compared. All pictures have the same axis. The intercept and positive parameters
-// are left out. Of the other effects, the pictures show the first mostBars.
+// picturesOf returns pictures of the effects on the model's scale, on which effects of different
+// columns can be compared. All pictures have the same axis. They leave out the intercept and
+// positive parameters, and show the first mostBars of the other effects.
 func picturesOf(effects []Effect) []*Picture {
 	low, high, letters := 0., 0., 0
 	var shown []Effect
@@ -109,8 +109,8 @@ func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	return p
 }
 
-// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, such that 4 to 10
-// of these distances fit into the width.
+// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, chosen so that 4 to
+// 10 such distances fit into the width.
 func tickStep(width float64) float64 {
 	ten := math.Pow(10, math.Floor(math.Log10(width)))
 	for _, of := range []float64{.1, .2, .5, 1} {

@@ -15,8 +15,8 @@ type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 // AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if a
 // release is not the one that its client has signed, or if the releases do not add up to the
 // outcome's sum. AddUp keeps no release in memory. name is a name for the outcome, and limit is the
-// largest absolute value of an element. The list clients is in the order of the roster, and signed
-// has the hash that each of these clients has signed.
+// largest absolute value of an element. clients is in the order of the roster, and signed holds the
+// hash that each of these clients has signed.
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	a := adder{sum: make([]int64, len(sum)), limit: limit}
 	for m, id := range clients {
@@ -35,7 +35,8 @@ func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit 
 	return checkAdded(name, a.sum, sum, len(clients))
 }
 
-// An adder adds the elements of releases to a sum. The bytes of a release may be divided in any way.
+// An adder adds the elements of releases to a sum. The bytes of a release may arrive in pieces of
+// any size.
 type adder struct {
 	sum     []int64
 	limit   int64

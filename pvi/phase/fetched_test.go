@@ -23,8 +23,8 @@ func encoded(t interface{ Fatal(...any) }, release []int64) []byte {
 	return b.Bytes()
 }
 
-// The test divides the bytes of random releases in random ways, and changes one thing. AddUp must
-// accept the releases if nothing was changed, and otherwise name the client or the sum.
+// The test divides the bytes of random releases in random ways, and changes at most one thing.
+// AddUp must accept the releases if nothing was changed, and otherwise name the client or the sum.
 func TestAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
@@ -49,7 +49,7 @@ func TestAddUp(t *testing.T) {
 			sum[0]++
 			says = "the sum of plan 1 is not the sum"
 		case "bytes", "both":
-			// The negative of a number is within the limit, as the number is.
+			// The negative of a number is within the limit if the number is.
 			other := slices.Clone(releases[m])
 			if other[0] = -other[0]; other[0] == 0 {
 				other[0] = 1
@@ -95,9 +95,9 @@ func TestAddUp(t *testing.T) {
 	})
 }
 
-// The test adds up releases that are too long for an outcome of the largest allowed size. The
-// releases together have ten times as many bytes as the sum. AddUp may allocate only little more
-// memory than the sum needs.
+// The test adds up releases that are too long for an outcome of the largest allowed size. Together
+// they have ten times as many bytes as the sum. AddUp may allocate only little more memory than the
+// sum needs.
 func TestAddUpAtRealSize(t *testing.T) {
 	const clients = 10
 	size := MaxPublished/clients + 1
@@ -138,7 +138,7 @@ func TestAddUpAtRealSize(t *testing.T) {
 	}
 }
 
-// The error of a failed transport is returned as it is, so that the caller can try again.
+// AddUp returns the error of a failed transport unchanged, so that the caller can try again.
 func TestAddUpReturnsErrorsOfTheTransport(t *testing.T) {
 	lost := errors.New("lost")
 	err := AddUp("plan 1", []ClientID{"a"}, make([]Digest, 1), make([]int64, 3), 1, func(ClientID, Digest, int64, io.Writer) error { return lost })

@@ -27,20 +27,20 @@ func Publishes(st *study.Study, clients, size int) bool {
 }
 
 // Fetched reports whether clients sign the hashes of their releases, and the releases are too long
-// to be part of an outcome. Each reader of an outcome then fetches the releases one by one. A reader
-// requests a release by the hash that the client of the release has signed. See [AddUp].
+// to be part of an outcome. Each reader of an outcome then fetches the releases one by one, and
+// identifies each by the hash that its client has signed. See [AddUp].
 func Fetched(st *study.Study, clients, size int) bool {
 	return Commits(st) && !Publishes(st, clients, size)
 }
 
-// Commits reports whether clients sign the hash of each release before they encrypt it for the
-// coordinator. Clients do this if anyone may read a release, because others may then see the hash
-// of the release.
+// Commits reports whether clients sign the hash of each release before they encrypt the release for
+// the coordinator. They do so in studies in which anyone may read a release, because others may
+// then see its hash.
 func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
-// CheckReleases returns a refusal if the releases in an outcome are not the releases of its
+// CheckReleases returns a refusal if the releases in an outcome are not one release for each of its
 // answers, one after the other, or do not add up to the sum of the outcome. An element of a release
 // is at most limit. The refusal calls the outcome by the given name.
 func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {

@@ -50,9 +50,9 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkSecure returns an error if secure aggregation among these clients could not hide the
-// messages of these clients from a coalition of the coordinator and the given number of colluders.
-// If the number is 0, checkSecure assumes one colluder.
+// checkSecure returns an error if secure aggregation among these clients could not hide their
+// messages from a coalition of the coordinator and the given number of colluders. If the number is
+// 0, checkSecure assumes one colluder.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
 	// least is the smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders +
@@ -88,7 +88,7 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the identity of a study for the roster. scale has the bounds of the columns that
+// Digest returns the identity of a study for the roster. scale holds the bounds of the columns that
 // the scale phase found, or is nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
@@ -104,7 +104,7 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// Index returns the index of a client in the roster, and whether the roster has it.
+// Index returns the index of a client in the roster, and whether the client is in it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
 // Selects reports whether all clients in some are on the roster, in the order of the roster and
@@ -126,7 +126,7 @@ func InOrder(some, all []ClientID) bool {
 	return true
 }
 
-// Missing returns the clients that are in clients and not in answered.
+// Missing returns the elements of clients that are not in answered.
 func Missing(clients, answered []ClientID) []ClientID {
 	var out []ClientID
 	for _, id := range clients {

@@ -26,9 +26,9 @@ func NamesElements(names []ClientID) (n int) {
 }
 
 // DecodeState decodes the JSON of a state. It returns an error if the state has more than the given
-// number of elements. The reason for this limit is that a list of one-digit numbers takes several
-// times as much memory as the JSON of the list. DecodeState counts commas instead of elements. A
-// state of n elements has at most n commas, besides the commas in names.
+// number of elements, because a list of one-digit numbers takes several times as much memory as its
+// JSON. DecodeState counts commas instead of elements. A state of n elements has at most n commas,
+// besides the commas in names.
 func DecodeState(state []byte, into any, elements int) error {
 	if n := bytes.Count(state, []byte(",")); n > elements {
 		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
@@ -44,9 +44,8 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if the version or the digest of a state differs from the version or
-// the digest of the machine. machine names the kind of digest in the error: "protocol", "scaling"
-// or "last round".
+// CheckState returns an error if the version or the digest of a state differs from that of the
+// machine. machine names the kind of digest in the error: "protocol", "scaling" or "last round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)

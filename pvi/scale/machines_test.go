@@ -22,8 +22,8 @@ func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy guarantee, the means and sds of the scale are exactly those of
-// the values after clamping to the bounds.
+// In a study without a privacy guarantee, the means and sds of the scale equal those of the values
+// after clamping to the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
@@ -95,8 +95,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// If there are too few records or clients, or the scale phase has too small a share of the
-// budget, noise could decide how much the bounds are narrowed. In that case the bounds do not
+// If there are too few records or clients, or if the share of the budget for the scale phase is too
+// small, noise could decide how much the bounds are narrowed. In that case the bounds do not
 // change, and the Finding gives the reason.
 func TestScaleHidden(t *testing.T) {
 	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
@@ -118,7 +118,7 @@ func TestScaleHidden(t *testing.T) {
 	}
 }
 
-// A thousand clients find a scale if the privacy unit is the client. Each client has the same
+// If the privacy unit is the client, a thousand clients find a scale. Each client has the same
 // weight for any number of records. Mean and mean square agree with the averages of the clients'
 // means of clamped values, up to the noise of the last pass. The test allows 6 sds for each of four
 // numbers. A correct program exceeds them for 8 of 10^9 seeds.
@@ -152,14 +152,13 @@ func TestScaleOfClients(t *testing.T) {
 		if math.Abs(ofRecords-mean) < 100*noise {
 			t.Errorf("the mean over records differs by only %g sds, so the test cannot tell it from the mean over clients", (ofRecords-mean)/noise)
 		}
-		// The Finding is Found if the variance is larger than 6 sds of the noise in mean and
-		// mean square.
+		// The Finding is Found if the variance exceeds 6 sds of the noise in mean and mean square.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// The clip is the norm of a client's average, which does not depend on the number of the
-	// client's records.
+	// The clip is the norm of a client's average, which does not depend on the client's number of
+	// records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}
@@ -344,8 +343,9 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A coordinator that changes a sum of opened messages is refused by every client and by whoever
-// computes the passes again. If it changes a client's release as well, this client refuses.
+// If a coordinator changes a sum of opened messages, every client refuses the outcome, and so does
+// a verifier that computes the passes again. If the coordinator also changes a client's release,
+// this client refuses.
 func TestChangedSumsAreRefused(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	st.Version = 2

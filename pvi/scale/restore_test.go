@@ -175,8 +175,8 @@ func FuzzScaleState(f *testing.F) {
 	})
 }
 
-// long returns a string with the given beginning and end, and about 40,000 repetitions of each
-// between them.
+// long returns a string that begins with before and ends with after, with about 40,000 repetitions
+// of each between them.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

@@ -86,7 +86,8 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 	s := c.scaling
 	step := s.step(c.passes)
-	// Largest error of the sum that rounding to the lattice can cause.
+	// Without a mechanism, noise is the largest error of the sum that rounding to the lattice can
+	// cause.
 	noise := float64(clients) * step.lattice.Step()
 	if step.mechanism != nil {
 		noise = step.lattice.Float(step.mechanism.ShareSigma()) * math.Sqrt(float64(clients))
@@ -108,10 +109,10 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search narrows the bounds of c. It finds the shortest range of bins that has at least the share
-// searched of all values, less two sds of the noise in the range's count. The new bounds are this
-// range, extended on either side by the length of the range. The bounds do not change if the noise
-// is too large, or if the new width would be at most least.
+// search narrows the bounds of c. It finds the shortest range of bins whose count is at least the
+// share searched of all values, minus two sds of the noise in the range's count. The new bounds are
+// this range, extended on either side by the length of the range. The bounds do not change if the
+// noise is too large, or if the new width would be at most least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

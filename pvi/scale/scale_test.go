@@ -170,9 +170,9 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// The errors of means and sds are no larger than the noise of the last pass and the sampling
-// error explain, for any public bounds. With seed 1, the error of a mean is at most five of its
-// sds, and the error of a variance at most five of its sds plus the effect of clamping.
+// For any public bounds, the errors of means and sds are no larger than the noise of the last pass
+// and the sampling error explain. With seed 1, the error of a mean is at most five of its sds, and
+// the error of a variance is at most five of its sds plus the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -202,8 +202,7 @@ func TestScaleIsFound(t *testing.T) {
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
-					// The bounds are no wider than the four sds of the study and the noise
-					// require.
+					// The bounds are no wider than the study's four sds and the noise require.
 					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
 						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
 					}

@@ -63,8 +63,8 @@ type step struct {
 // bins is the number of equal parts of a column's bounds in which values are counted.
 const bins = 64
 
-// New returns the scaling of a study. The roster clients must name each client once. New returns
-// an error for a study without a private standardisation.
+// New returns the scaling of a study. clients must name each client once. New returns an error for
+// a study without a private standardisation.
 func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	roster, err := phase.NewRoster(st, clients)
 	if err == nil && st.Standardisation == nil {
@@ -156,9 +156,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index of the first column's elements in a release. Element 0 is the number of
-// records if the unit is not the client, so the index is 1. If the unit is the client, the index is
-// 0.
+// first returns the index of the first column's elements in a release: 0 if the unit is the client,
+// and otherwise 1, because element 0 is then the number of records.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -173,7 +172,7 @@ func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
 // ReleasesSize returns the number of elements of the releases in an outcome of pass number n with
-// all clients. The result is 0 if outcomes have no releases. See [phase.Publishes].
+// all clients, or 0 if outcomes have no releases. See [phase.Publishes].
 func (s *Scaling) ReleasesSize(n int) int {
 	if !phase.Publishes(s.study, len(s.roster.Clients), s.Size(n)) {
 		return 0

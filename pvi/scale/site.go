@@ -84,7 +84,7 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// gate writes the noisy sum to dst. Numbers leave the site through this method only.
+// gate writes the noisy sum to dst. Numbers leave the site only through this method.
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	exact := make([]int64, len(dst)) // sum without noise, which must not leave this function
 	switch s.scaling.study.Privacy.Unit {
@@ -105,8 +105,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. If the vector is not finite,
-// the caller must not add it. The slice is valid until the next call.
+// contribution returns the vector that record i adds to the sum. The caller must not add a vector
+// that is not finite. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -157,8 +157,8 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// saturated returns the total, with each element moved into the range of a message. An element of
-// a contribution is at most 1, so the range has room for federation.max_records contributions.
+// saturated returns the total, with each element clamped to the range of a message. An element of a
+// contribution is at most 1, so the range has room for federation.max_records contributions.
 func (s *Site) saturated(step *step) []float64 {
 	sum, most := s.total(step), float64(s.scaling.study.Federation.MaxRecords)
 	for j, x := range sum {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The Propose method of a diverging solver returns ErrDiverged, and that of a still solver
-// proposes no change.
+// The Propose method of a diverging solver returns ErrDiverged. For a still solver it proposes no
+// change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }

@@ -12,7 +12,7 @@
 // The part of each record is drawn once for the whole study, independently of all other records.
 // The sensitivity is 2C for every draw of the parts of the other records, so the cost holds for the
 // random draw too. If the study protects persons, all records of a person are in one part, which is
-// drawn for the person. The argument above then holds for a person in place of a record, and
+// drawn for the person. The reasoning above then holds for persons instead of records, and
 // protecting a person costs as much as protecting a single record.
 package parts
 

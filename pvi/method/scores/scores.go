@@ -122,8 +122,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 }
 
 // The vectors of several records are added in one call, which is faster. The vectors of one call
-// have at most elementsTogether elements, so that they fit in a cache. A call has at least
-// leastTogether vectors, however long they are.
+// have at most elementsTogether elements in total, so that they fit in a cache, but a call adds at
+// least leastTogether vectors, however long they are.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4
@@ -168,7 +168,7 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 }
 
 // lambdaOf returns the λ of a state, or nil if λ does not fit on the lattice. In a simulation the
-// server and all clients move to the same state, and λ is computed once.
+// server and all clients move to the same state, so λ is computed only once.
 func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
 	m.mu.Lock()
 	defer m.mu.Unlock()

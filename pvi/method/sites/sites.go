@@ -21,20 +21,19 @@ const (
 	// the number of these coordinates.
 	passes        = 20
 	leastSteps    = 2   // smallest number of steps of a round
-	clipSites     = 0.7 // clip, relative to the norm of a typical site
+	clipSites     = 0.7 // default clip, relative to the norm of a typical site
 	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
 	reseatedShare = 2   // during the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
-// reached is the largest distance by which noise may move a coefficient on which the records have
-// no information, in sds of the prior. In simulations on Abalone and Adult with seeds 101 and up,
-// the value 1 makes the steps too short on one data set, and the value 5 makes the noise too costly
-// on the other.
+// reached is the largest distance by which noise may move a coefficient about which the records
+// have no information, in sds of the prior. In simulations on Abalone and Adult with seeds 101 and
+// up, the value 1 makes the steps too short on one data set, and the value 5 makes the noise too
+// costly on the other.
 const reached = 2
 
-// A Method is the method whose clients release the noisy sums of private expectation
-// propagation.
+// A Method is the method whose clients release noisy sums of sites.
 type Method struct {
 	*steps.Base
 	method.Moves
@@ -152,7 +151,7 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns the result of [Method.Overlap] for the method of a study.
+// overlap returns the bound that [Method.Overlap] returns for the method of a study.
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -171,7 +170,7 @@ func glides(s *method.Setting) bool {
 
 // Overlap returns an upper bound on the number of coordinates of θ on which one record depends.
 // Each cluster of a mixture is counted separately. A step moves each of these coordinates as if the
-// others were fixed. If the covariance of q is full, a step moves all coordinates together, and
+// others were fixed. If the covariance of q is full, a step moves all coordinates jointly, and
 // Overlap returns 1.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
@@ -227,8 +226,8 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 
 // leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
 // the lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa
-// divided by the precision of the coordinate. The bounds keep this distance below a number of sds
-// of the prior, the constant with the name reached.
+// divided by the precision of the coordinate. The bounds limit this distance to reached sds of the
+// prior.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil

@@ -48,10 +48,9 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics. If the study gives no clip, the result is half of
+// clip returns the clip of a record's statistics. If the study gives no clip, clip returns half of
 // the public bound on the norm of the statistics. If the study protects persons with up to k rows,
-// the given clip is for the sum over the rows of a person, and each row is clipped to 1/k of the
-// given clip.
+// the given clip is for the sum over the rows of a person, and each row is clipped to 1/k of it.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())

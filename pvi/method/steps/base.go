@@ -12,20 +12,20 @@ import (
 // Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// LeastClip and MostClip are the limits of the clip. A lattice exists for every clip between
-// them and every noise multiplier.
+// LeastClip and MostClip are the limits of the clip. For every clip between them and every noise
+// multiplier there is a lattice.
 const LeastClip, MostClip = 1e-50, 1e50
 
 // SampledRate is the default sampling rate of batches that do not contain all records.
 const SampledRate = 0.1
 
 // Affordable is the number of products of a record and a coordinate of θ that a client can compute
-// in a study within a few minutes on one core. If batches of all records need more products,
+// within a few minutes on one core. If batches of all records need more products in a study,
 // batches are random samples by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. The number is at least minimum. It is so large
-// that all rounds together have at least as many steps as total.
+// OfRound returns the number of steps of each round. It is at least minimum, and large enough that
+// all rounds together have at least total steps.
 func OfRound(rounds, total, minimum int) int {
 	return max(minimum, (total+rounds-1)/rounds)
 }
@@ -43,11 +43,11 @@ type Config struct {
 	// have a fixed size.
 	Records int
 
-	// Sampling returns the way in which a client with the given number of records draws batches.
+	// Sampling returns how a client with the given number of records draws batches.
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base has the mechanism of a method whose clients take private steps, and computes the
+// A Base holds the mechanism of a method whose clients take private steps, and computes the
 // method's cost.
 type Base struct {
 	*method.Setting
@@ -75,10 +75,11 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 	})
 }
 
-// terms returns the largest number of vectors that the range of a release must have room for. If
+// terms returns the largest number of vectors for which the range of a release must have room. If
 // the releases of several clients are added up, this is the largest batch of b.sampled, so the
 // range is public. Otherwise the sums of single steps do not leave the client, and terms returns 0:
-// the range then covers every possible batch. While b.sampled itself is made, terms returns 0 too.
+// the range then covers every possible batch. terms also returns 0 while b.sampled itself is being
+// made.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
@@ -98,7 +99,7 @@ func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.Sample
 	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
 }
 
-// Sampling returns the way in which a client with the given number of records draws batches.
+// Sampling returns how a client with the given number of records draws batches.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
 // Claimed returns the mechanism with the sampling that a publication assumes in its privacy
@@ -133,8 +134,8 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of m. releases is their number. If batches are
-// drawn for a whole epoch at once, the first step of an epoch is charged for the whole epoch.
+// EventOf returns the cost of the first releases of m, releases in number. If batches are drawn for
+// a whole epoch at once, the first step of an epoch is charged for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -154,7 +155,7 @@ func (b *Base) Increment(shares int, adjacency accountant.Adjacency, from, to in
 }
 
 // Adjacencies implements [method.Method]. For random allocation it returns one adjacency, because
-// no separate bound on the cost of replacing a record is known.
+// no separate bound on the cost under replacement of a record is known.
 func (b *Base) Adjacencies() []accountant.Adjacency {
 	if b.config.Steps.Epoch > 1 {
 		return []accountant.Adjacency{b.Study.Privacy.Adjacency}
@@ -162,8 +163,8 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 	return b.Setting.Adjacencies()
 }
 
-// NewForecast returns the forecast for a study. averaged is the sd of a client's noise after the
-// noise is averaged over all steps. The clip applies to the gradients of all draws of θ together.
+// NewForecast returns the forecast for a study. averaged is the sd of a client's noise, averaged
+// over all steps. The clip applies to the gradients of all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

@@ -10,7 +10,7 @@ import (
 )
 
 // A Client is the client's half of a method in which a client takes private steps and sends the
-// factor that results from them.
+// factor that it computes from them.
 type Client struct {
 	*method.Refiner
 	of   method.Stepped
@@ -39,9 +39,9 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 // largest value that fits into a message. With much noise, the steps may end at a mean or a
 // precision that does not fit. If the precision is diagonal, shorten multiplies the natural
 // parameters of each coordinate that does not fit by a number below 1. The new factor then lies
-// between the present and the proposed factor, and is proper if both of these factors are proper.
-// If the precision is full, shorten multiplies all natural parameters by one number. The shortened
-// change depends on the records only through the releases.
+// between the present and the proposed factor, and is proper if both are proper. If the precision
+// is full, shorten multiplies all natural parameters by one number. The shortened change depends on
+// the records only through the releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

@@ -35,8 +35,8 @@ const (
 	// bias.
 	clipIntervals = 0.9
 
-	// If a study has at least manyRecords records, over all clients, its travel and clip are those
-	// of paces.many, or of paces.summed if it opens sums over all clients.
+	// If a study has at least manyRecords records over all clients, its travel and clip are
+	// paces.many, or paces.summed if it opens sums over all clients.
 	manyRecords = 10_000
 
 	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and the
@@ -68,7 +68,7 @@ var paces = struct{ few, unknown, many, summed pace }{
 	summed: pace{10, 0.84},
 }
 
-// Gradients has the settings of the steps of a gradient descent.
+// Gradients holds the settings of the steps of a gradient descent.
 type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
@@ -179,10 +179,10 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns the product of a client's step size and number of steps. If q is moved by opened
-// sums over all clients, the product is the field travel of the study's [pace]. Otherwise each
-// client moves q, and the sum of the products of all clients is bounded too. In a synchronous round
-// a client moves q only by the damping α times its change.
+// travel returns the product of a client's step size and number of steps. If opened sums over all
+// clients move q, it is the travel of the study's [pace]. Otherwise each client moves q, and the
+// sum of the products of all clients is bounded too. In a synchronous round, a client moves q only
+// by the damping α times its change.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -204,8 +204,8 @@ func (g *Gradients) initialSD() float64 {
 	return 0.1
 }
 
-// ErrNoClip is the error for a study that gives no clip of gradients, if the model has no
-// default clip.
+// ErrNoClip is the error for a study that gives no clip of gradients and whose model has no default
+// clip.
 var ErrNoClip = errors.New("public numbers do not determine the size of a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds a value on made-up records")
 
 func (g *Gradients) deriveClip() error {

@@ -19,7 +19,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Method is the method whose clients release the sums for the tables.
+// A Method is the method whose clients release the sums from which the tables are computed.
 type Method struct {
 	*method.Sum
 	layout *describe.Layout
@@ -87,7 +87,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// A walk has the opened sum and the number of answers in this sum.
+// A walk holds the opened sum and the number of answers in this sum.
 type walk struct {
 	method  *Method
 	answers int // 0 before the round

@@ -62,7 +62,7 @@ func newMethod(t *testing.T, adjacency accountant.Adjacency) (*study.Study, *tab
 	return st, m.(*tables.Method)
 }
 
-// released returns what a client with the given rows releases, under the noise of a seed.
+// released returns the release of a client with the given rows, with the noise of a fixed seed.
 func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64) []float64 {
 	t.Helper()
 	records := new(shard.Records)
@@ -87,8 +87,9 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 	return out
 }
 
-// Without a record, and under the same noise, a release differs by the vector of that record alone,
-// up to the lattice. The norm of a vector divided by the sd of the noise is the one that is charged.
+// Without a record, and under the same noise, a release differs only by the vector of that record,
+// up to rounding to the lattice. The charge is for the largest norm of a vector divided by the sd
+// of the noise.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, m := newMethod(t, accountant.AddRemove)
 	layout := describe.New(st)
@@ -125,8 +126,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 	}
 }
 
-// If two data sets have the same number of rows, a row that does not fit counts as a row that adds
-// nothing.
+// Under replace-one, a row that does not fit still counts as a row, and adds nothing.
 func TestRowThatIsLeftOut(t *testing.T) {
 	st, m := newMethod(t, accountant.ReplaceOne)
 	records, _, err := shard.Read("r.csv", strings.NewReader("x,g,y\n1,a,no\n999,a,no\n"), st)
